@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of a testbed, embedded or Mininet: switches behind P4Runtime, links, hosts, a clock."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric
+
+if TYPE_CHECKING:
+    from emulation.traffic.memory.agent import MemoryAgent
 
 __all__ = [
     "Host",
@@ -131,7 +136,7 @@ class SwitchReport:
     @classmethod
     def of(
         cls, sent_by_port_vl: Mapping[int, tuple[int, int]], refused: int, packet_outs: int
-    ) -> "SwitchReport":
+    ) -> SwitchReport:
         """Read the counter `tx_by_port_vl`, whose index is 4 x port + VL."""
         sent: dict[int, int] = {}
         for index, (packets, _) in sent_by_port_vl.items():
@@ -186,12 +191,16 @@ class Testbed(Protocol):
         """Make switches and links, and serve P4Runtime."""
         ...
 
-    def attach(self, node: str, host: Participant) -> None:
-        """Put an agent on the node's host."""
+    def attach(self, node: str, host: Participant | MemoryAgent) -> None:
+        """Put an agent on the node's host; during run() only where a host stands by."""
         ...
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before run(), for an agent that restart() may attach."""
+        """Prepare a node's host, before run(), for an agent that comes later."""
+        ...
+
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of the data of a node's agent from its next iteration on."""
         ...
 
     def restart(self, hosts: Mapping[str, Participant]) -> None:
@@ -218,8 +227,11 @@ class Testbed(Protocol):
         """True while an agent still has something to do."""
         ...
 
-    def outcome(self, node: str) -> Outcome:
-        """Return the outcome of a node's agent, once run() has returned True or after give_up()."""
+    def outcome(self, node: str) -> Outcome | MemoryAgent:
+        """Return the outcome of a node's agent: as yet in run(), final once it has returned True or gave up.
+
+        The outcome of an agent in another process has no array and no counts before.
+        """
         ...
 
     @property

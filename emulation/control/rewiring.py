@@ -281,7 +281,18 @@ class RewiringController:
         change.turned = True
         stands_ps = change.lit_ps = self._runtime.reconfigure(change.circuits)
         patience = _PATIENCE if change.waits_for else 1
-        self._runtime.at(stands_ps + patience * self._settle_ps, lambda: self._finish(change))
+        self._runtime.at(stands_ps + self._settle_ps, lambda: self._be_patient(change, patience - 1))
+
+    def _be_patient(self, change: Change, times: int) -> None:
+        """Finish a change unless its circuits may still light up: wait so many times more.
+
+        A single long wait would go on after the change, and with it a run in real time.
+        """
+        if times and self._now is change:
+            at = self._runtime.now_ps + self._settle_ps
+            self._runtime.at(at, lambda: self._be_patient(change, times - 1))
+        else:
+            self._finish(change)
 
     def _finish(self, change: Change) -> None:
         """Finish a change whose new circuits carry light or have used up their time."""

@@ -8,7 +8,7 @@ from typing import Any, final
 from emulation._engine import Network, Station
 from emulation.embedded.virtual_time import call_engine
 from emulation.testbed import Host
-from emulation.traffic.host.make import Participant
+from emulation.traffic.host.make import Participant, RepeatingParticipant
 from emulation.traffic.host.stats import Ended, Outcome
 
 __all__ = ["Agents"]
@@ -64,6 +64,12 @@ class Agents:
         if now is None:
             return past
         return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed, now.times)
+
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of the data of a node's agent from its next iteration on."""
+        host = self._attached[node]
+        if isinstance(host, RepeatingParticipant):
+            host.set_level(level)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""

@@ -197,6 +197,10 @@ class EmbeddedTestbed:
             host.on_silence = partial(self.on_silence, node)
         self._agents.attach(node, host)
 
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of the data of a node's agent from its next iteration on."""
+        self._agents.set_level(node, level)
+
     def stand_by(self, node: str) -> None:
         """Do nothing: any node can take an agent at any time."""
 

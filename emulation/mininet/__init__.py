@@ -2,6 +2,7 @@
 """Testbed 2: real time. Every host is a network namespace, every switch a process, every link two veth pairs.
 
 testbed      MininetTestbed: start and stop, time, faults, results
+carried      frames of circuits that move
 cabling      jacks of a fabric's ports and the names of their interfaces
 link_operations  operations of the testbed on its links: faults, circuits, captures, looks
 links        links of a fabric as patches, their shaping and impairments

@@ -9,6 +9,7 @@ from typing import Any, final
 
 from emulation.errors import TestbedError
 from emulation.mininet.cabling import Cabling, host_jack, jack_at
+from emulation.mininet.carried import Carried
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.linux import kernel
 from emulation.mininet.linux.record import RunRecord
@@ -29,9 +30,15 @@ _WELL = Impairment()
 
 @final
 class Links:
-    """Links in dilated time: rates are divided by `dilation`, delays multiplied by it."""
+    """Links in dilated time: rates are divided by `dilation`, delays multiplied by it.
 
-    def __init__(self, fabric: Fabric, panel: PatchPanel, cabling: Cabling, dilation: int) -> None:
+    With `lanes`, frames of a higher service level go first.
+    """
+
+    def __init__(
+        self, fabric: Fabric, panel: PatchPanel, cabling: Cabling, dilation: int, *, lanes: bool = False
+    ) -> None:
+        self._lanes = lanes
         self._fabric = fabric
         self._panel = panel
         self._cabling = cabling
@@ -43,6 +50,8 @@ class Links:
         self._captures: list[subprocess.Popen[bytes]] = []
         self.struck: set[End] = set()
         """Ends that have lost their carrier at least once."""
+        self.carried = Carried(panel.counters)
+        """Frames of circuits that have been set up or torn down."""
 
     def connect(self) -> None:
         """Patch every link and every host."""
@@ -71,9 +80,10 @@ class Links:
 
     def _shape(self, rate_bps: float) -> dict[str, Any]:
         real = rate_bps / self._dilation
-        if real > _MOST_SHAPED_BPS or kernel.TBF in kernel.missing():
+        limit = kernel.HTB if self._lanes else kernel.TBF
+        if real > _MOST_SHAPED_BPS or limit in kernel.missing():
             return {}
-        return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES}
+        return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES, "lanes": self._lanes}
 
     def _join(self, link: Link) -> None:
         self._panel.patch(*_jacks(link), **self._shape(link.rate_bps))
@@ -136,10 +146,12 @@ class Links:
         self._joined.discard(link.name)
         self.struck |= {link.a, link.b}
         self._panel.unpatch(*_jacks(link))
+        self.carried.cut(link)
 
     def join(self, optical: str, low: int, high: int) -> None:
         """Set up a circuit between two dark ports."""
         link = circuit_link(self._fabric, optical, (low, high))
+        self.carried.joined(link)
         self._join(link)
         for direction in (0, 1):
             if (link.name, direction) in self._wrong:

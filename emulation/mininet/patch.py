@@ -20,7 +20,7 @@ from typing import final
 from emulation.errors import TestbedError
 from emulation.mininet import counters
 from emulation.mininet.counters import JackCounters
-from emulation.mininet.linux import kernel, netns, requests
+from emulation.mininet.linux import kernel, lanes, netns, requests
 from emulation.mininet.linux.backlog import Backlogs
 from emulation.mininet.linux.capture import start_capture
 from emulation.mininet.linux.netlink import Request, RouteSocket
@@ -62,6 +62,7 @@ class _Direction:
 
     rate_bps: float | None = None
     queue_bytes: int = QUEUE_BYTES
+    lanes: bool = False
     loss: float = 0.0
     impaired_rate_bps: float | None = None
     delay_s: float = 0.0
@@ -80,7 +81,8 @@ class _Slot:
     index: int
     mate: str | None = None
     inbound: _Direction = _Direction()
-    limited: bool = False  # its egress has a queue with a rate
+    limited: bool = False  # its egress has a queue with a rate,
+    lanes: bool = False  # which serves frames by their priority
     delayed: bool = False  # its egress has a queue with a delay
 
 
@@ -148,12 +150,20 @@ class PatchPanel:
                 os.close(handle)
         self._slots.update((slot.jack.name, slot) for slot in slots)
 
-    def patch(self, a: str, b: str, *, rate_bps: float | None = None, queue_bytes: int = QUEUE_BYTES) -> None:
+    def patch(
+        self,
+        a: str,
+        b: str,
+        *,
+        rate_bps: float | None = None,
+        queue_bytes: int = QUEUE_BYTES,
+        lanes: bool = False,
+    ) -> None:
         """Join two jacks, so that each device's frames reach the other, and give both a carrier.
 
-        `rate_bps` holds each direction to a rate, behind a queue of `queue_bytes`; None: no limit. The
-        devices learn of their carrier some milliseconds later. Frames sent into either jack before are not
-        forwarded.
+        `rate_bps` holds each direction to a rate, behind a queue of `queue_bytes`; None: no limit. With
+        `lanes`, frames of a higher service level wait in a queue of their own and go first. The devices learn
+        of their carrier some milliseconds later. Frames sent into either jack before are not forwarded.
         """
         for slot in (self._slot(a), self._slot(b)):
             if slot.mate is not None:
@@ -164,14 +174,14 @@ class PatchPanel:
             raise TestbedError(f"jack {a} cannot be patched to itself", remedy="name two jacks")
         _check_rate(rate_bps)
         if rate_bps is not None:
-            kernel.need(kernel.TBF)
+            kernel.need(kernel.HTB if lanes else kernel.TBF)
             most = max(self._slot(name).jack.mtu for name in (a, b)) + _FRAME_HEAD
             if queue_bytes < most:
                 raise TestbedError(
                     f"a queue of {queue_bytes} bytes between {a} and {b}", remedy=f"take {most} or more"
                 )
         self._settle()
-        shape = _Direction(rate_bps, queue_bytes)
+        shape = _Direction(rate_bps, queue_bytes, lanes)
         first, second = self._slot(a), self._slot(b)
         self._route.do(
             [*self._shape(first, shape), *self._shape(second, shape), *self._redirect(first, second)]
@@ -222,7 +232,8 @@ class PatchPanel:
         shape = replace(
             receiver.inbound, loss=1.0 if blocked else loss, impaired_rate_bps=rate_bps, delay_s=delay_s
         )
-        kernel.need(*[kernel.TBF] * (shape.rate is not None), *[kernel.NETEM] * (delay_s > 0))
+        limit = kernel.HTB if shape.lanes else kernel.TBF
+        kernel.need(*[limit] * (shape.rate is not None), *[kernel.NETEM] * (delay_s > 0))
         self._route.do([*self._lose(sender, receiver, shape), *self._shape(receiver, shape)])
 
     def counters(self) -> Mapping[str, JackCounters]:
@@ -274,18 +285,26 @@ class PatchPanel:
         asked: list[Request] = []
         # A queue that only changes its rate keeps its frames; a queue of another kind replaces it.
         other_kind = slot.delayed != delayed or (slot.limited != limited and (delayed or not limited))
+        other_kind = other_kind or (slot.limited and slot.lanes != shape.lanes)
+        lanes_made = slot.limited and slot.lanes and not other_kind
         if other_kind and (slot.limited or slot.delayed):
             self._keep_drops(slot)
             asked.append(requests.delete_root(slot.index, what))
         if delayed:
             asked.append(requests.delay(slot.index, shape.delay_s, _DELAYED_FRAMES, what))
-        if shape.rate is not None:
+        if shape.rate is not None and shape.lanes:
+            if not lanes_made:
+                asked.append(lanes.queue(slot.index, what, delayed=delayed))
+            asked += lanes.rates(slot.index, shape.rate, slot.jack.mtu, what)
+            if not lanes_made:
+                asked += lanes.waiting(slot.index, shape.queue_bytes, what)
+        elif shape.rate is not None:
             asked.append(
                 requests.rate_limit(
                     slot.index, shape.rate, slot.jack.mtu, shape.queue_bytes, what, delayed=delayed
                 )
             )
-        slot.limited, slot.delayed, slot.inbound = limited, delayed, shape
+        slot.limited, slot.delayed, slot.lanes, slot.inbound = limited, delayed, shape.lanes, shape
         return asked
 
     def _keep_drops(self, slot: _Slot) -> None:

@@ -44,7 +44,9 @@ class Samples:
 
     def usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each link up to the last sample."""
-        return usage(self._fabric, Between(self._first, self._last))
+        circuits = self._links.carried.spans()
+        last = self._links.counters() if circuits else self._last
+        return usage(self._fabric, Between(self._first, last), circuits)
 
     def waiting(self, name: str, direction: int) -> int:
         """Return the bytes that waited for a direction of a link at the last sample."""

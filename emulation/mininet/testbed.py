@@ -12,16 +12,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn, Self, final
 
-import numpy as np
-
 from emulation.circuits import circuit_switches
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
+from emulation.mininet.agents.attached import LEAD_NS, Agents
 from emulation.mininet.agents.measure import Between, CpuMeter, Ending
-from emulation.mininet.agents.messages import Idle, Place
 from emulation.mininet.agents.population import Population
 from emulation.mininet.alarms import Alarms
-from emulation.mininet.cabling import cable
+from emulation.mininet.cabling import HOST_INTERFACE, cable
 from emulation.mininet.ip.ports import IpPorts
 from emulation.mininet.link_operations import LinkOperations
 from emulation.mininet.links import Links
@@ -42,10 +40,9 @@ from emulation.testbed import (
     SwitchReport,
     Watch,
 )
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.make import Hosts, Participant
-from emulation.traffic.host.stats import NOTHING, Ended
+from emulation.traffic.host.stats import Ended
+from emulation.traffic.memory.agent import MemoryAgent
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]
@@ -53,8 +50,6 @@ __all__ = ["DEFAULT_MTU", "MininetTestbed"]
 # The longest UB packet.
 DEFAULT_MTU = 10240
 
-# Time from the order to begin to the first frame, in which every host reads the order.
-_LEAD_NS = 100_000_000
 _CARRIER_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
 
@@ -64,9 +59,9 @@ class MininetTestbed(LinkOperations):
     """A fabric in real time; a second of the scenario takes `dilation` real seconds.
 
     `switch` is the kind of switch, by default BMv2 if it is installed. `mtu` is the longest UB packet in
-    bytes that links carry. Links are held to their rate / dilation if that is at most 20 Gbit/s. `bin_ps` is
-    the width of the bins of delivered_bins(), `buffer_bytes` what a sample takes for a full queue. `ip` gives
-    every host an IPv4 interface `ub0`.
+    bytes that links carry. Links are held to their rate / dilation if that is at most 20 Gbit/s. With `lanes`
+    their frames wait by service level. `bin_ps` is the width of the bins of delivered_bins(), `buffer_bytes`
+    what a sample takes for a full queue. `ip` gives every host an IPv4 interface `ub0`.
     """
 
     name = "mininet"
@@ -83,6 +78,7 @@ class MininetTestbed(LinkOperations):
         bin_ps: int = 10**9,
         buffer_bytes: int = 65536,
         ip: bool = False,
+        lanes: bool = False,
     ) -> None:
         if dilation < 1:
             raise TestbedError(f"dilation {dilation}", remedy="real time cannot be hurried: use 1 or more")
@@ -99,7 +95,7 @@ class MininetTestbed(LinkOperations):
         self._bin_ps, self._buffer_bytes = bin_ps, buffer_bytes
         self._with_ip = ip
         self.ip: IpPorts | None = None
-        self._agents: dict[str, Agent | Iterated | None] = {}  # None: prepared without an agent
+        self._lanes = lanes
         self._alarms = Alarms(dilation)
         self._packet_ins = PacketIns()
         self._ending: Ending | None = None
@@ -140,8 +136,8 @@ class MininetTestbed(LinkOperations):
             lap = now
 
         # The hosts' process loads its modules while links are made.
-        self._population = Population(record)
-        self._teardown.add(self._population.close)
+        population = Population(record)
+        self._teardown.add(population.close)
         switches = record.namespace("fabric")
         patches = record.namespace("patch")
         self.shared_namespaces = {"fabric": switches, "patch": patches}
@@ -150,13 +146,14 @@ class MininetTestbed(LinkOperations):
             for node in self.fabric.nodes
             if any(port.number == HOST_PORT and port.dimension is None for port in node.ports)
         }
+        self._agents = Agents(population, self.namespaces, HOST_INTERFACE)
         done("namespaces")
         self.cabling = cabling = cable(self.fabric, switches, self.namespaces, self._mtu)
         self._watch = CarrierWatch(switches)
         self._teardown.add(self._watch.close)
         panel = PatchPanel(patches)
         self._teardown.add(panel.close)
-        self._links = Links(self.fabric, panel, cabling, self.dilation)
+        self._links = Links(self.fabric, panel, cabling, self.dilation, lanes=self._lanes)
         self._teardown.add(self._links.close)
         self._links.connect()
         self._ports = {interface: port for port, interface in cabling.interfaces.items()}
@@ -184,16 +181,16 @@ class MininetTestbed(LinkOperations):
         self.addresses: Mapping[str, str] = self._processes.addresses
         self._packet_ins.open()
         self._teardown.add(self._packet_ins.close)
-        self._selector = self._watched()
+        self._selector = self._watched(population)
         self._samples = Samples(self.fabric, self._links, self._buffer_bytes)
         done("switches")
 
-    def _watched(self) -> selectors.BaseSelector:
+    def _watched(self, population: Population) -> selectors.BaseSelector:
         selector = selectors.DefaultSelector()
         self._teardown.add(selector.close)
         selector.register(self._watch, selectors.EVENT_READ, self._carriers)
         selector.register(self._packet_ins, selectors.EVENT_READ, self._take_packet_ins)
-        selector.register(self._population.connection, selectors.EVENT_READ, self._population_says)
+        selector.register(population.connection, selectors.EVENT_READ, self._hear)
         for part in (self._processes, self.ip) if self.ip else (self._processes,):
             for name, process in part.processes.items():
                 handle = os.pidfd_open(process.pid)
@@ -216,26 +213,21 @@ class MininetTestbed(LinkOperations):
 
     # -- agents
 
-    def attach(self, node: str, host: Participant) -> None:
-        """Have a process in the node's namespace run an agent like `host`, from run() on."""
-        self._seat(node, _in_python(host))
+    def attach(self, node: str, host: Participant | MemoryAgent) -> None:
+        """Have a process in the node's namespace run an agent like `host`: from now on, or from run() on."""
+        self._agents.attach(node, host)
 
     def stand_by(self, node: str) -> None:
-        """Prepare a process in the node's namespace without an agent."""
-        self._seat(node, None)
-
-    def _seat(self, node: str, host: Agent | Iterated | None) -> None:
-        if node not in self.namespaces:
-            raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
-        self._agents[node] = host
+        """Prepare a process in the node's namespace for an agent that comes later."""
+        self._agents.stand_by(node)
 
     def restart(self, hosts: Mapping[str, Participant]) -> None:
         """Replace all agents in their processes; the new agents begin together a little later."""
-        for node in hosts:
-            if node not in self._agents:
-                raise TestbedError(f"nothing stands by on {node}", remedy="call stand_by() before run()")
-        makes = {node: _in_python(hosts[node]).again if node in hosts else Idle for node in self._agents}
-        self._population.restart(time.monotonic_ns() + _LEAD_NS, makes)
+        self._agents.restart(hosts)
+
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of the data of a node's agent from its next iteration on."""
+        self._agents.set_level(node, level)
 
     def give_up(self) -> None:
         """End the run now: stop all agents and collect their reports."""
@@ -247,31 +239,19 @@ class MininetTestbed(LinkOperations):
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
-        if self._agents.get(node) is not None and self._alarms.begun:
-            self._population.reroute(node, lost)
+        self._agents.routes_lost(node, lost)
 
     def _begin(self) -> None:
         """Start time, with the hosts attached so far."""
-        if self._agents:
-            places = [
-                Place(node, self.namespaces[node], "eth0", agent.again if agent else Idle)
-                for node, agent in self._agents.items()
-            ]
-            results = [agent.result for agent in self._agents.values() if agent]
-            longest = max(result.nbytes for result in results)
-            rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
-            began = time.perf_counter()
-            self._population.launch(
-                *(places, results[0].dtype, longest, rate, self.dilation, self._bin_ps),
-                watched=self.watch is not None,
-            )
-            self.seconds["hosts"] = round(time.perf_counter() - began, 3)
+        began = time.perf_counter()
+        rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
+        self._agents.launch(rate, self.dilation, self._bin_ps, watched=self.watch is not None)
+        self.seconds["hosts"] = round(time.perf_counter() - began, 3)
         self._meter = CpuMeter({name: process.pid for name, process in self._processes.processes.items()})
         self._counted = self._links.counters()
-        start_ns = time.monotonic_ns() + _LEAD_NS
+        start_ns = time.monotonic_ns() + LEAD_NS
         self._alarms.begin(start_ns)
-        if self._agents:
-            self._population.go(start_ns)
+        self._agents.go(start_ns)
 
     # -- time
 
@@ -293,6 +273,7 @@ class MininetTestbed(LinkOperations):
             self._begin()
         while True:
             self._alarms.ring()
+            self._agents.send_orders()
             if not self.busy and not self._alarms:
                 self._finish()
                 return True
@@ -337,9 +318,9 @@ class MininetTestbed(LinkOperations):
             if self.on_packet_in is not None:
                 self.on_packet_in(node)
 
-    def _population_says(self) -> None:
-        self._population.on_silence = self.on_silence
-        self._population.hear()
+    def _hear(self) -> None:
+        self._agents.on_silence = self.on_silence
+        self._agents.hear()
 
     def check(self) -> None:
         """Raise a TestbedError if a switch process has ended by itself."""
@@ -352,10 +333,11 @@ class MininetTestbed(LinkOperations):
             return
         seconds = self._alarms.real_seconds
         cpu_busy, used = self._meter.read()
-        reports = self._population.reports()
+        reports = self._agents.finish()
         # Duplicates and acknowledgements may still be on their way.
         after = self._links.settled_counters()
-        self._ending = Ending(reports, Between(self._counted, after), seconds, cpu_busy, used)
+        circuits = self._links.carried.spans()
+        self._ending = Ending(reports, Between(self._counted, after), seconds, cpu_busy, used, circuits)
 
     @property
     def _ended(self) -> Ending:
@@ -366,19 +348,14 @@ class MininetTestbed(LinkOperations):
     @property
     def busy(self) -> bool:
         """True while an agent still has something to do."""
-        return bool(self._agents) and not self._population.done
+        return self._agents.busy
 
-    def outcome(self, node: str) -> Ended:
+    def outcome(self, node: str) -> Ended | MemoryAgent:
         """Return the outcome of a node's agent.
 
         Before run() has returned True the array is empty, and the counts are those that the agent noted last.
         """
-        if self._ending is None:
-            stats, finished_ps = self._population.noted(node) if self._alarms.begun else (NOTHING, None)
-            return Ended(np.zeros(0, np.int32), stats, finished_ps, None)
-        report = self._ending.reports[node]
-        array = self._population.array(node)
-        return Ended(array, report.stats, report.finished_ps, report.failed, report.times)
+        return self._agents.outcome(node)
 
     @property
     def agent_seconds(self) -> float:
@@ -393,7 +370,7 @@ class MininetTestbed(LinkOperations):
     @property
     def delivered_bytes(self) -> int:
         """Bytes of frames on the data VLs that have reached hosts so far."""
-        return self._population.received_bytes if self._agents and self._alarms.begun else 0
+        return self._agents.received_bytes
 
     def delivered_bins(self) -> tuple[int, ...]:
         """Return `delivered_bytes` by bins of `bin_ps`, after run() has returned True."""
@@ -413,9 +390,3 @@ class MininetTestbed(LinkOperations):
 
 def _raise(error: TestbedError) -> NoReturn:
     raise error
-
-
-def _in_python(host: Participant) -> Agent | Iterated:
-    if not isinstance(host, Agent | Iterated):
-        raise TestbedError("agents of real time are in Python", remedy="make them with hosts='python'")
-    return host

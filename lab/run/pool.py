@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import TYPE_CHECKING, final
 
-from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.testbed import Testbed
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.memory.agent import MemoryAgent, Program, make_memory_agents
 from emulation.traffic.memory.borrower import Borrower
@@ -119,7 +119,7 @@ def plan_pool(fabric: Fabric, settings: PoolSettings) -> PoolPlan:
 class PoolRun:
     """The agents of a pool in a run, in place of jobs (lab.run.jobs.running.Jobs)."""
 
-    def __init__(self, plan: PoolPlan, testbed: EmbeddedTestbed, seed: int) -> None:
+    def __init__(self, plan: PoolPlan, testbed: Testbed, seed: int) -> None:
         self._plan = plan
         self._testbed = testbed
         settings = plan.settings
@@ -167,10 +167,19 @@ class PoolRun:
     @property
     def stats(self) -> list[AgentStats]:
         """Statistics of all agents."""
-        return [agent.stats for agent in self._agents.values()]
+        return [agent.stats for agent in self._ended().values()]
+
+    def _ended(self) -> dict[int, MemoryAgent]:
+        """Return the agents as the testbed has them at the end: they may have run in other processes."""
+        for address, name in self._plan.names.items():
+            agent = self._testbed.outcome(name)
+            assert isinstance(agent, MemoryAgent)
+            self._agents[address] = agent
+        return self._agents
 
     def report(self, now_ps: int) -> PoolReport:
         """Check all values and copies, and return the outcome."""
+        self._ended()
         faults = {address: _first_fault(self, agent) for address, agent in self._borrowers()}
         shared = _counter_fault(self)
         reports = [agent.borrower.report for _, agent in self._borrowers() if agent.borrower is not None]

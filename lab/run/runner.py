@@ -219,10 +219,7 @@ def _observe(
 
 def _work(ready: Prepared, testbed: Testbed, seed: int) -> Jobs | PoolRun:
     """Return what runs: jobs, or a pool."""
-    if ready.pool is None:
-        return Jobs(ready, testbed, seed)
-    assert isinstance(testbed, EmbeddedTestbed)  # the choice of the testbed has refused any other
-    return PoolRun(ready.pool, testbed, seed)
+    return Jobs(ready, testbed, seed) if ready.pool is None else PoolRun(ready.pool, testbed, seed)
 
 
 def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testbed, seed: int) -> None:
@@ -354,5 +351,5 @@ def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
         )
         for node in ready.fabric.nodes
     }
-    steps = max(job.sliced.schedule.steps for job in ready.jobs)
+    steps = max((job.sliced.schedule.steps for job in ready.jobs), default=1)
     return judge(up.testbed.measured(seen, steps=steps))

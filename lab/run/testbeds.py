@@ -13,6 +13,8 @@ from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from emulation.traffic.host.make import Hosts
+from emulation.traffic.memory.wire import HEADER_BYTES
+from lab.run.collectives.bounds import largest_ps
 from lab.run.prepare import Prepared
 
 if TYPE_CHECKING:
@@ -130,37 +132,15 @@ class RealTime:
         """Raise a TestbedError that names a missing privilege, package or feature of the kernel."""
         from emulation.mininet.linux.machine import need_machine
 
-        paced = next((job for ready in prepared for job in ready.jobs if job.rhythm or job.level), None)
-        if paced is not None:
+        proven = next((ready.variant for ready in prepared if ready.variant.expect == "deadlock"), None)
+        if proven is not None:
             raise TestbedError(
-                f"job {paced.name} has iterations, computation or a priority: in real time a link's rate is "
-                "kept by the kernel, which knows one class of frames",
-                remedy="leave out `iterations:`, `compute_us:` and `priority:`, or take --testbed embedded",
-            )
-        if pooled := _pooled(prepared):
-            raise TestbedError(
-                f"variant {pooled} has a `pool:`, which runs in virtual time only",
-                remedy="take --testbed embedded",
-            )
-        modelled = next((ready.variant for ready in prepared if ready.variant.hosts is not None), None)
-        if modelled is not None:
-            raise TestbedError(
-                f"variant {modelled.name} has `hosts:`: the rate of what reduces is a model in virtual time",
-                remedy="leave out `hosts:`, or take --testbed embedded",
+                f"variant {proven.name} expects a deadlock: in real time a frame that finds a full queue is "
+                "lost, so no frames wait for each other",
+                remedy="leave out `expect: deadlock`, or take --testbed embedded",
             )
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
-        need_machine(delays=delays, captures=captures)
-        if any(ready.variant.control.circuits != "static" for ready in prepared):
-            raise TestbedError(
-                "circuits per job delay jobs, and in real time all jobs begin at once",
-                remedy="leave out `control: circuits:`, or take --testbed embedded",
-            )
-        later = next((job for ready in prepared for job in ready.jobs if job.begin_ps), None)
-        if later is not None:
-            raise TestbedError(
-                f"job {later.name} begins at {later.begin_ps / 10**6:g} us: in real time all begin at once",
-                remedy="leave out `at_us:`, or take --testbed embedded",
-            )
+        need_machine(delays=delays, captures=captures, lanes=any(map(_has_priorities, prepared)))
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed:
         """Return a testbed in real time, slowed down by the dilation."""
@@ -170,29 +150,70 @@ class RealTime:
             ready.fabric,
             switch=self.switch,
             dilation=self.dilation or suggest_dilation(ready, self.switch, os.cpu_count() or 1),
-            mtu=max(1500, max(job.collective.payload_bytes for job in ready.jobs) + _ROOM_BYTES),
+            mtu=max(1500, _largest_payload(ready) + _ROOM_BYTES),
             bin_ps=bin_ps,
             buffer_bytes=ready.variant.link.credit_bytes,
+            lanes=_has_priorities(ready),
         )
 
 
-def _pooled(prepared: Sequence[Prepared]) -> str:
-    """Return the name of the first variant with a pool; empty if there is none."""
-    return next((ready.variant.name for ready in prepared if ready.pool is not None), "")
+def _has_priorities(ready: Prepared) -> bool:
+    """Return whether data of a run have different priorities."""
+    return ready.variant.control.scheduler != "none" or any(job.level for job in ready.jobs)
+
+
+def _largest_payload(ready: Prepared) -> int:
+    """Return the bytes of the largest payload of a frame."""
+    pool = 0 if ready.pool is None else HEADER_BYTES + ready.pool.settings.size
+    return max([pool, *(job.collective.payload_bytes for job in ready.jobs)])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """Processor seconds of the agents of a job and of the switches, in `sending_ps` at best."""
+
+    agents: float
+    switches: float
+    sending_ps: float
 
 
 def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:
-    """Return real seconds per scenario second, to two digits, from the frames of a run and their cost."""
+    """Return real seconds per scenario second, to two digits, from the frames of a run and their cost.
+
+    All jobs are assumed to send at the same time, each at its best rate; while they compute, nothing is busy.
+    """
+    loads = _loads(ready, switch)
+    agents, switches = (
+        sum(getattr(load, part) / load.sending_ps for load in loads) for part in ("agents", "switches")
+    )
+    # A process of the built-in switch keeps to one processor.
+    alone = switches / max(1, processors // 2) if switch == "builtin" else 0.0
+    seconds = max(_LEAST_SECONDS / ready.bound_ps, _HEADROOM * max((agents + switches) / processors, alone))
+    return max(1, round(float(f"{seconds * 10**12:.1e}")))
+
+
+def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
+    """Return the load of each job, or of the pool."""
     length = {pair: fmean(map(len, paths)) for pair, paths in ready.plan.routes.items() if paths}
-    frames, passes = 0, 0.0
+    responses = 1 + 1 / ready.transport.ack_every
+    loads = []
     for job in ready.jobs:
+        frames, passes = 0, 0.0
         for transfer in job.sliced.schedule.transfers:
             count = -(-transfer.length // job.sliced.slice_elements)
             frames += count
             passes += count * length[job.members[transfer.source], job.members[transfer.target]]
-    passes *= 1 + 1 / ready.transport.ack_every
-    agents, switches = frames * _AGENT_SECONDS, passes * _PASS_SECONDS[switch]
-    # A process of the built-in switch keeps to one processor.
-    alone = switches / max(1, processors // 2) if switch == "builtin" else 0.0
-    seconds = max(_LEAST_SECONDS, _HEADROOM * max((agents + switches) / processors, alone))
-    return max(1, round(float(f"{seconds * 10**12 / ready.bound_ps:.1e}")))
+        passes *= responses
+        rounds, sending_ps = 1, float(job.bound_ps)
+        if job.rhythm is not None:
+            rounds = job.rhythm.iterations
+            sending_ps = rounds * largest_ps(job.bounds)
+        each = _PASS_SECONDS[switch]
+        loads.append(_Load(rounds * frames * _AGENT_SECONDS, rounds * passes * each, max(1.0, sending_ps)))
+    if (pool := ready.pool) is not None:
+        pairs = [(pool.names[a], pool.names[b]) for a in pool.borrowers for b in pool.lenders if a != b]
+        frames = len(pool.borrowers) * pool.settings.operations * pool.settings.copies
+        passes = 2 * frames * fmean(length[pair] for pair in pairs)
+        loads.append(_Load(frames * _AGENT_SECONDS, passes * _PASS_SECONDS[switch], pool.bound_ps))
+    return loads

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host processes of a Mininet testbed.
 
-population   the hosts from the testbed's side: start, orders, reports
+attached     agents at the nodes' hosts: attached, replaced, their outcomes
+population   the host processes from the testbed's side: start, orders, messages, reports
 generators   the host processes: a parent that forks one process for each host
 messages     messages between the two
 tallies      counts of all hosts in memory that the two share

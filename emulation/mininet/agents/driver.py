@@ -152,7 +152,7 @@ class HostDriver:
         if select.select([stop_fd], [], [], max(0.0, (clock.start_ns - time.monotonic_ns()) / 1e9))[0]:
             return
         self._take(self._host.start(clock.ps(time.monotonic_ns())))
-        watched = [stop_fd, self._raw, orders]
+        watched = [stop_fd, orders, self._raw]
         asked = True
         while True:
             now = time.monotonic_ns()
@@ -162,8 +162,10 @@ class HostDriver:
             sends_at = self._due() if self._since >= 0 else _FOREVER_NS
             until = min(self._deadline, self._begins, self._notes_at, sends_at)
             wait = min(1.0, max(0.0, (until - now) / 1e9))
+            # Frames for a host that has not begun wait in the socket.
+            now_watched = watched if self._begins == _FOREVER_NS else watched[:2]
             # select, since epoll's timeout counts whole milliseconds.
-            ready, _, _ = select.select(watched, [], [], wait)
+            ready, _, _ = select.select(now_watched, [], [], wait)
             if stop_fd in ready:
                 self._end_of_wait(time.monotonic_ns())
                 return

@@ -3,11 +3,13 @@
 
 Run as a module, with a socket to the testbed as its only argument. Messages, in their order:
 
-    testbed -> parent    a Job; ("go", start_ns); any number of ("restart", number, start_ns, {node: make}),
-                         numbered from 1, and of ("reroute", node, {cna: buckets}); ("stop",)
-    parent -> testbed    ("ready",); ("done", number of the last restart) when every host is done; after a
-                         stop ("reports", {node: Report}); at any time ("silent", node, cna, buckets) and
-                         ("failed", node, why)
+    testbed -> parent    a Job; ("go", start_ns); any number of ("begin", number, start_ns, {node: make}),
+                         which replaces the agents of these nodes, ("reroute", node, {cna: buckets}) and
+                         ("level", node, service level); ("stop",)
+    parent -> testbed    ("ready",); at any time, with the number of the order that began the agent,
+                         ("iteration", node, number, IterationReport) and
+                         ("ended", node, number, finished_ps, failure), and ("silent", node, cna, buckets)
+                         and ("failed", node, why); after a stop ("reports", {node: Report})
 
 Every process ends when the testbed's end of the socket is closed, for any reason.
 """
@@ -18,7 +20,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, final
@@ -26,7 +28,7 @@ from typing import Any, final
 import numpy as np
 
 from emulation.mininet.agents.driver import Clock, HostDriver, open_socket
-from emulation.mininet.agents.messages import Idle, Job, Place, Report
+from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Place, Report
 from emulation.mininet.agents.tallies import Tallies
 
 # `messages` loads the modules of all hosts once, before the fork.
@@ -34,6 +36,7 @@ from emulation.mininet.linux import netns
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.stats import NOTHING
+from emulation.traffic.memory.agent import MemoryAgent
 
 __all__ = ["main"]
 
@@ -89,31 +92,23 @@ def _serve(testbed: Connection) -> None:
 
 
 def _heed(testbed: Connection, children: Mapping[Connection, str], orders: Mapping[str, Connection]) -> None:
-    """Pass on orders and questions of hosts, and report when all are done with the last restart."""
-    number = 0
-    done: set[str] = set()
+    """Pass on orders to the hosts and messages of the hosts, until a stop."""
     while True:
         for ready in wait([testbed, *children]):
             if ready is testbed:
                 match testbed.recv():
-                    case ("restart", number, start_ns, makes):
-                        done.clear()
-                        for node, order in orders.items():
-                            order.send(("restart", number, start_ns, makes[node]))
-                    case ("reroute", node, routes):
-                        orders[node].send(("reroute", routes))
+                    case ("begin", number, start_ns, makes):
+                        for node, make in makes.items():
+                            orders[node].send(("begin", number, start_ns, make))
+                    case ("reroute" | "level" as order, node, what):
+                        orders[node].send((order, what))
                     case _:
                         return
                 continue
             assert isinstance(ready, Connection)
             node = children[ready]
             kind, what = _message(ready, node, testbed)
-            if kind == "silent":
-                testbed.send(("silent", node, *what))
-            elif (kind, what) == ("done", number):
-                done.add(node)
-                if len(done) == len(children):
-                    testbed.send(("done", number))
+            testbed.send((kind, node, *what))
 
 
 def _command(testbed: Connection, children: Mapping[Connection, str]) -> tuple[Any, ...]:
@@ -180,7 +175,7 @@ class _Seat:
         netns.enter(self._place.namespace)
         raw = open_socket(self._place.interface)
         self._host = self._make_host(self._place.make)
-        memory = mmap.mmap(job.memory, 0)
+        memory = mmap.mmap(job.memory, Tallies.size(len(job.places)))
         tallies = Tallies(memory, len(job.places))
         tally = partial(tallies.arrived, self._index)
 
@@ -198,44 +193,57 @@ class _Seat:
         clock = Clock(int.from_bytes(start, "little"), job.dilation)
         driver.run(clock, stop, self._finished, self._orders, self._obey)
         after = os.times()
+        self.parent.send(("report", self._report(after.user + after.system - before.user - before.system)))
+
+    def _report(self, cpu_seconds: float) -> Report:
         host = self._host
-        offset = Tallies.size(len(job.places)) + self._index * job.array_bytes
-        result = host.result.view(np.uint8)
-        np.frombuffer(memory, np.uint8, result.size, offset)[:] = result
-        report = Report(
+        rest: dict[str, Any] = {}
+        if isinstance(host, Agent | Iterated):
+            array = np.ascontiguousarray(host.result)
+            os.pwrite(self._job.memory, array.data.cast("B"), self._job.array_at(self._index))
+            rest = {"times": host.times, "dtype": array.dtype.str, "nbytes": array.nbytes}
+        if isinstance(host, Iterated):
+            rest["log"] = host.log
+        elif isinstance(host, MemoryAgent):
+            rest["agent"] = host
+        return Report(
             stats=self._before + host.stats,
             finished_ps=host.finished_ps,
             failed=host.failed,
-            bins=driver.bins,
-            pace=driver.pace(),
-            cpu_seconds=after.user + after.system - before.user - before.system,
-            times=host.times,
+            bins=self._driver.bins,
+            pace=self._driver.pace(),
+            cpu_seconds=cpu_seconds,
+            **rest,
         )
-        self.parent.send(("report", report))
 
     def _finished(self) -> bool:
         host = self._host
         if not host.failed and (host.finished_ps is None or not host.done):
             return False
-        self.parent.send(("done", self._number))
+        self.parent.send(("ended", (self._number, host.finished_ps, host.failed)))
         return True
 
-    def _make_host(self, make: Callable[[], Agent | Iterated | Idle]) -> Agent | Iterated | Idle:
+    def _make_host(self, make: Make) -> HostAgent | Idle:
         host = make()
-        if not isinstance(host, Idle):
+        if isinstance(host, Agent | Iterated):
             host.on_silence = lambda cna, buckets: self.parent.send(("silent", (cna, buckets)))
+        if isinstance(host, Iterated):
+            number, log = self._number, host.log
+            host.on_iteration = lambda _: self.parent.send(("iteration", (number, log[-1])))
         return host
 
     def _obey(self) -> None:
-        """Restart, with a host that begins at the ordered moment, or tell the host of changed routes."""
+        """Begin another host at the ordered moment, or tell the host of changed routes or its level."""
         match self._orders.recv():
-            case ("restart", number, start_ns, make):
+            case ("begin", number, start_ns, make):
                 self._number = number
                 self._before += self._host.stats
                 self._host = self._make_host(make)
                 self._driver.replace(self._host, start_ns)
-            case ("reroute", routes) if not isinstance(self._host, Idle):
+            case ("reroute", routes) if isinstance(self._host, Agent | Iterated):
                 self._driver.tell(self._host.on_reroute, routes)
+            case ("level", level) if isinstance(self._host, Iterated):
+                self._host.set_level(level)
 
 
 if __name__ == "__main__":

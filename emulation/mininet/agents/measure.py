@@ -2,7 +2,7 @@
 """Measurements of a run in real time, collected from counters, agents and /proc."""
 
 import os
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -13,9 +13,10 @@ from emulation.fidelity import Measured
 from emulation.mininet.agents.driver import Pace
 from emulation.mininet.agents.messages import Report
 from emulation.mininet.cabling import host_jack, jack_at
+from emulation.mininet.carried import Span
 from emulation.mininet.counters import JackCounters
 from emulation.testbed import LinkUsage, SwitchReport
-from topologies import HOST_PORT, End, Fabric
+from topologies import HOST_PORT, End, Fabric, Link
 
 __all__ = ["Between", "CpuMeter", "Ending", "Lost", "lost", "percentiles", "usage"]
 
@@ -73,27 +74,40 @@ class Between:
         return JackCounters(*(getattr(now, name) - getattr(then, name) for name in JackCounters.__slots__))
 
 
-def usage(fabric: Fabric, between: Between) -> dict[str, tuple[LinkUsage, LinkUsage]]:
+def usage(
+    fabric: Fabric, between: Between, circuits: Sequence[Span] = ()
+) -> dict[str, tuple[LinkUsage, LinkUsage]]:
     """Return the usage of links from their first to their second end, and back; times in scenario ps.
 
-    Queue lengths are not counted: `max_queued_bytes` is 0.
+    Circuits that have moved come last. Queue lengths are not counted: `max_queued_bytes` is 0.
     """
+    moved: dict[str, tuple[LinkUsage, LinkUsage]] = {}
+    for span in circuits:
+        up = Between(span.before or between.before, span.after or between.after)
+        now = _directions(span.link, up)
+        past = moved.get(span.link.name)
+        moved[span.link.name] = now if past is None else (_sum(past[0], now[0]), _sum(past[1], now[1]))
+    links = {link.name: _directions(link, between) for link in fabric.links if link.name not in moved}
+    return {**links, **moved}
 
-    def direction(source: End, destination: End, rate_bps: int) -> LinkUsage:
+
+def _sum(first: LinkUsage, second: LinkUsage) -> LinkUsage:
+    return LinkUsage(*(getattr(first, name) + getattr(second, name) for name in LinkUsage.__slots__))
+
+
+def _directions(link: Link, between: Between) -> tuple[LinkUsage, LinkUsage]:
+    def direction(source: End, destination: End) -> LinkUsage:
         sent, received = between[jack_at(source)], between[jack_at(destination)]
         return LinkUsage(
             frames=sent.from_frames,
             bytes=sent.from_bytes,
-            busy_ps=sent.from_bytes * 8 * 10**12 // rate_bps,
+            busy_ps=sent.from_bytes * 8 * 10**12 // link.rate_bps,
             lost_frames=max(0, sent.from_frames - received.to_frames - received.waiting_frames),
             refused_frames=0,
             max_queued_bytes=0,
         )
 
-    return {
-        link.name: (direction(link.a, link.b, link.rate_bps), direction(link.b, link.a, link.rate_bps))
-        for link in fabric.links
-    }
+    return direction(link.a, link.b), direction(link.b, link.a)
 
 
 @final
@@ -177,13 +191,17 @@ def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
 @final
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """All counts of a run. `used` is processor seconds by process, `seconds` real time."""
+    """All counts of a run. `used` is processor seconds by process, `seconds` real time.
+
+    `circuits` are the spans of circuits that have moved.
+    """
 
     reports: Mapping[str, Report]
     between: Between
     seconds: float
     cpu_busy: float
     used: Mapping[str, float]
+    circuits: Sequence[Span] = ()
 
     @property
     def agent_seconds(self) -> float:
@@ -205,7 +223,7 @@ class Ending:
 
     def usage(self, fabric: Fabric) -> dict[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of links by name."""
-        return usage(fabric, self.between)
+        return usage(fabric, self.between, self.circuits)
 
     def measured(
         self,

@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
 from emulation.mininet.agents.driver import Pace
 from emulation.traffic.host.agent import Agent, Output
-from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.iterations import Iterated, IterationReport
 from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
-from emulation.traffic.schedule.data import Array
+from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 
-__all__ = ["Idle", "Job", "Place", "Report"]
+__all__ = ["HostAgent", "Idle", "Job", "Make", "Place", "Report", "itself"]
+
+HostAgent = Agent | Iterated | MemoryAgent
+"""An agent that a host process can run."""
 
 
 @final
@@ -24,8 +25,6 @@ class Idle:
     finished_ps: int | None = 0
     done = True
     stats: AgentStats = NOTHING
-    result: Array = np.zeros(0, np.int32)
-    times: Sequence[tuple[int, int]] = ()
 
     def start(self, now: int) -> Output:
         """Send nothing."""
@@ -40,6 +39,15 @@ class Idle:
         return [], None
 
 
+Make = Callable[[], HostAgent | Idle]
+"""Creates an agent in the process that runs it."""
+
+
+def itself(agent: MemoryAgent) -> MemoryAgent:
+    """Return the agent: pickled on the way, it arrives as a copy."""
+    return agent
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -48,7 +56,7 @@ class Place:
     node: str
     namespace: str
     interface: str
-    make: Callable[[], Agent | Iterated | Idle]
+    make: Make
 
 
 @final
@@ -56,8 +64,9 @@ class Place:
 class Job:
     """All hosts of a run; `rate_bps` is in real bits per second.
 
-    `memory` is a file with the Tallies of all hosts, followed by room for each host's array. In a `watched`
-    run the hosts note their counts there while they run.
+    `memory` is a file that begins with the Tallies of all hosts. In a `watched` run they note their counts
+    there while they run. Host i writes its array at `array_at(i)` when the run ends; a file in memory has
+    pages only where it was written.
     """
 
     places: Sequence[Place]
@@ -65,22 +74,31 @@ class Job:
     dilation: int
     bin_ps: int
     memory: int
-    array_bytes: int
     watched: bool
+
+    @staticmethod
+    def array_at(index: int) -> int:
+        """Return the offset of a host's array in the memory."""
+        return (index + 1) << 40
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Final report of a host, whose array is in the job's memory. Times in scenario picoseconds.
+    """Final report of a host; `nbytes` of its array, of type `dtype`, are in the job's memory.
 
-    `stats` are of all its agents together; all other fields are of the last agent.
+    `stats` are of all its agents together; all other fields are of the last agent. Times are in scenario
+    picoseconds. A host of a pool sends its `agent`, which has no array.
     """
 
     stats: AgentStats
     finished_ps: int | None
-    failed: Failure | None
+    failed: Failure | LostMemory | None
     bins: Mapping[int, int]
     pace: Pace
     cpu_seconds: float
     times: Sequence[tuple[int, int]] = ()
+    log: Sequence[IterationReport] = ()
+    dtype: str = "<i4"
+    nbytes: int = 0
+    agent: MemoryAgent | None = None

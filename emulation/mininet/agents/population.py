@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a run from the testbed's side: start of their processes, orders, final reports."""
+"""The host processes of a run from the testbed's side: their start, orders, messages, final reports."""
 
 import mmap
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from socket import socketpair
 from typing import Any, final
@@ -13,12 +13,9 @@ from typing import Any, final
 import numpy as np
 
 from emulation.errors import EmulationError, MachineError
-from emulation.mininet.agents.messages import Idle, Job, Place, Report
+from emulation.mininet.agents.messages import Job, Make, Place, Report
 from emulation.mininet.agents.tallies import Tallies
 from emulation.mininet.linux.record import RunRecord
-from emulation.testbed import SilenceHandler
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
 
@@ -45,11 +42,6 @@ class Population:
                 process_group=0,  # Ctrl-C goes to the testbed, even while this process loads
             )  # fmt: skip
         self.connection = Connection(ours.detach())
-        self._places: Sequence[Place] = ()
-        self._dtype = np.dtype("<i4")
-        self._number = 0  # of restarts
-        self.done = False
-        self.on_silence: SilenceHandler | None = None
 
     def _make_memory(self) -> int:
         # Anonymous memory ends with the last process that holds it.
@@ -57,54 +49,46 @@ class Population:
         return self._memory
 
     def launch(
-        self,
-        places: Sequence[Place],
-        dtype: np.dtype,
-        array_bytes: int,
-        rate_bps: float,
-        dilation: int,
-        bin_ps: int,
-        *,
-        watched: bool,
+        self, places: Sequence[Place], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
         """Create every host in its namespace, and wait until all are ready."""
-        self._places, self._dtype, self._array_bytes = places, dtype, array_bytes
         self._index = {place.node: index for index, place in enumerate(places)}
-        os.ftruncate(self._memory, max(1, Tallies.size(len(places)) + len(places) * array_bytes))
+        os.ftruncate(self._memory, Tallies.size(len(places)))
         self._room = mmap.mmap(self._memory, 0)
         self._tallies = Tallies(self._room, len(places))
-        self.connection.send(Job(places, rate_bps, dilation, bin_ps, self._memory, array_bytes, watched))
+        self.connection.send(Job(places, rate_bps, dilation, bin_ps, self._memory, watched))
         if not self.connection.poll(_READY_SECONDS):
             raise MachineError(
                 f"the hosts were not ready after {_READY_SECONDS:g} s",
                 remedy="look whether the machine is out of memory or processors, or emulate fewer nodes",
             )
-        self._expect("ready")
+        self._checked(self._take(), "ready")
 
     def go(self, start_ns: int) -> None:
         """Start time at `start_ns` of the machine's monotonic clock."""
         self.connection.send(("go", start_ns))
 
-    def restart(self, start_ns: int, makes: Mapping[str, Callable[[], Agent | Iterated | Idle]]) -> None:
-        """Replace every host by one that begins at `start_ns` of the machine's monotonic clock."""
-        self._number += 1
-        self.done = False
+    def begin(self, number: int, start_ns: int, makes: Mapping[str, Make]) -> None:
+        """Replace the agents of some nodes by agents that begin together.
+
+        They begin at `start_ns` of the machine's monotonic clock. Messages about them carry `number`.
+        """
         self._tallies.begin_again()
-        self.connection.send(("restart", self._number, start_ns, makes))
+        self.connection.send(("begin", number, start_ns, makes))
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
         """Tell a host which buckets, by destination CNA, have other routes now."""
         self.connection.send(("reroute", node, routes))
 
-    def hear(self) -> None:
-        """Take a message from the connection: all hosts are done, one asks for paths, or one has failed."""
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of a host's data from its next iteration on."""
+        self.connection.send(("level", node, level))
+
+    def message(self) -> tuple[Any, ...]:
+        """Return the next message of a host; EmulationError if a host has failed."""
         message = self._take()
-        if message[0] == "silent":
-            if self.on_silence is not None:
-                self.on_silence(*message[1:])
-            return
-        # A message sent before the last restart arrived does not count.
-        self.done = self._checked(message, "done") == self._number
+        self._checked(message, message[0])
+        return message
 
     @property
     def received_bytes(self) -> int:
@@ -119,17 +103,14 @@ class Population:
     def reports(self) -> Mapping[str, Report]:
         """Stop every host, and return their reports."""
         self.connection.send(("stop",))
-        while (message := self._take())[0] in ("done", "silent"):
+        while (message := self._take())[0] in ("ended", "iteration", "silent"):
             pass  # sent before the stop arrived
         return self._checked(message, "reports")
 
-    def array(self, node: str) -> Array:
-        """Return a host's result array, after reports()."""
-        start = Tallies.size(len(self._places)) + self._index[node] * self._array_bytes
-        return np.frombuffer(self._room, np.uint8, self._array_bytes, start).view(self._dtype).copy()
-
-    def _expect(self, kind: str) -> Any:
-        return self._checked(self._take(), kind)
+    def array(self, node: str, report: Report) -> Array:
+        """Return a host's array, after reports()."""
+        content = os.pread(self._memory, report.nbytes, Job.array_at(self._index[node]))
+        return np.frombuffer(bytearray(content), np.dtype(report.dtype))
 
     def _take(self) -> tuple[Any, ...]:
         try:
@@ -142,7 +123,7 @@ class Population:
             _, node, why = message
             raise EmulationError(f"{node} failed: {why}", remedy="this is a bug of Railyard: report it")
         assert message[0] == kind, message
-        return message[1] if len(message) > 1 else {}
+        return message[1] if len(message) > 1 else None
 
     def close(self) -> None:
         """End every process; does nothing if none runs."""

@@ -6,6 +6,7 @@ processes    processes of a run or in a namespace
 netns        named network namespaces
 netlink      batches of rtnetlink requests, and dumps
 requests     encoded requests for links, queues and filters
+lanes        requests for a link that serves frames by their priority
 kernel       kernel features, tried in a temporary namespace
 machine      requirements on this machine, and Mininet's own package
 watch        changes of carrier

@@ -11,10 +11,22 @@ from types import MappingProxyType
 from typing import final
 
 from emulation.errors import MachineError
-from emulation.mininet.linux import netns, requests
+from emulation.mininet.linux import lanes, netns, requests
 from emulation.mininet.linux.netlink import Refusal, Request, RouteSocket
 
-__all__ = ["CLSACT", "CLS_BPF", "FEATURES", "MIRRED", "NETEM", "TBF", "VETH", "Feature", "missing", "need"]
+__all__ = [
+    "CLSACT",
+    "CLS_BPF",
+    "FEATURES",
+    "HTB",
+    "MIRRED",
+    "NETEM",
+    "TBF",
+    "VETH",
+    "Feature",
+    "missing",
+    "need",
+]
 
 
 @final
@@ -32,8 +44,9 @@ CLSACT = Feature("sch_ingress", "CONFIG_NET_SCH_INGRESS", "filters on what an in
 CLS_BPF = Feature("cls_bpf", "CONFIG_NET_CLS_BPF", "redirecting and losing frames")
 MIRRED = Feature("act_mirred", "CONFIG_NET_ACT_MIRRED", "redirecting frames")
 TBF = Feature("sch_tbf", "CONFIG_NET_SCH_TBF", "the rate of a link")
+HTB = Feature("sch_htb", "CONFIG_NET_SCH_HTB", "priorities on a link")
 NETEM = Feature("sch_netem", "CONFIG_NET_SCH_NETEM", "the delay of a link")
-FEATURES = (VETH, CLSACT, CLS_BPF, MIRRED, TBF, NETEM)
+FEATURES = (VETH, CLSACT, CLS_BPF, MIRRED, TBF, HTB, NETEM)
 
 _PATCH, _DEVICE, _MTU = 2, 3, 1500
 
@@ -73,6 +86,7 @@ def _try() -> dict[Feature, str]:
     trials: tuple[tuple[Feature, Callable[[], Request]], ...] = (
         (VETH, lambda: requests.veth(*pair, namespace, "a veth pair")),
         (TBF, lambda: requests.rate_limit(_PATCH, 1e6, _MTU, 1 << 20, "tbf")),
+        (HTB, lambda: lanes.queue(_DEVICE, "htb")),
         (NETEM, lambda: requests.delay(_DEVICE, 1e-3, 1000, "netem")),
         (CLSACT, lambda: requests.clsact(_PATCH, "clsact")),
         (CLS_BPF, lambda: requests.loss(_PATCH, 0.5, "a filter")),

@@ -21,10 +21,10 @@ _PLACE = Path("/usr/lib/python3/dist-packages/mininet")
 _TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux", "mnexec": "mininet"}
 
 
-def need_machine(*, delays: bool = False, captures: bool = False) -> None:
+def need_machine(*, delays: bool = False, captures: bool = False, lanes: bool = False) -> None:
     """Raise a MachineError that names anything missing and its package.
 
-    `delays`: links will be delayed. `captures`: links will be recorded.
+    `delays`: links will be delayed. `captures`: links will be recorded. `lanes`: links will have priorities.
     """
     if os.geteuid() != 0:
         raise MachineError(
@@ -38,7 +38,7 @@ def need_machine(*, delays: bool = False, captures: bool = False) -> None:
             )
     load("mininet.net")
     always = (kernel.VETH, kernel.CLSACT, kernel.CLS_BPF, kernel.MIRRED)
-    kernel.need(*always, *((kernel.NETEM,) if delays else ()))
+    kernel.need(*always, *[kernel.NETEM] * delays, *[kernel.HTB] * lanes)
 
 
 def load(module: str) -> ModuleType:

@@ -29,9 +29,10 @@ from pyroute2.netlink.rtnl.tcmsg import tcmsg
 from emulation.mininet.linux.netlink import Request
 
 __all__ = [
-    "LOSS", "ROOT", "TIMER_SLACK", "Side",
-    "add_address", "clsact", "delay", "delete_filter", "delete_filters", "delete_group", "delete_link",
-    "delete_root", "link_dump", "loss", "queue_dump", "rate_limit", "redirect", "set_mac", "set_up",
+    "FRAME_HEAD", "LOSS", "NETEM_HANDLE", "ROOT", "TIMER_SLACK", "Program", "Side",
+    "add_address", "bpf_filter", "clsact", "delay", "delete_filter", "delete_filters", "delete_group",
+    "delete_link", "delete_root", "link_dump", "loss", "queue_dump", "rate_limit", "redirect", "request",
+    "set_mac", "set_up", "speed",
     "stats_dump", "threshold", "veth",
 ]  # fmt: skip
 
@@ -46,8 +47,10 @@ TIMER_SLACK = 100e-6
 _IFF_UP = 1
 _CLSACT, _INGRESS = 0xFFFFFFF1, 0xFFFFFFF2
 _ANY_PROTOCOL = 0x0300  # ETH_P_ALL in network byte order
-_FRAME_HEAD = 14 + 8  # Ethernet and two VLAN tags: what a frame may have beyond the MTU
-_NETEM_HANDLE, _TBF_HANDLE = 0x10000, 0x20000
+FRAME_HEAD = 14 + 8
+"""Bytes that a frame may have beyond the MTU: Ethernet and two VLAN tags."""
+NETEM_HANDLE = 0x10000
+_TBF_HANDLE = 0x20000
 _LINKLAYER_ETHERNET = 1
 _TICK_NS = 64  # PSCHED_SHIFT
 _STOLEN, _EGRESS_REDIRECT = 4, 1  # TC_ACT_STOLEN, TCA_EGRESS_REDIR
@@ -55,13 +58,13 @@ _DIRECT_ACTION = 1  # TCA_BPF_FLAG_ACT_DIRECT
 _SKIP_STATS = 8  # RTEXT_FILTER_SKIP_STATS
 _LINK_64 = 1  # IFLA_STATS_FILTER_BIT(IFLA_STATS_LINK_64)
 
-_Program = Sequence[tuple[int, int, int, int]]
+Program = Sequence[tuple[int, int, int, int]]
 """Classic BPF: code, jump if true, jump if false, constant."""
 
 _LOAD, _JUMP_IF_NOT_LESS, _RETURN = 0x20, 0x35, 0x06
 _RANDOM = 0xFFFFF038  # SKF_AD_OFF + SKF_AD_RANDOM: 32 random bits
 _SHOT, _ON = 2, 0xFFFFFFFF  # TC_ACT_SHOT; TC_ACT_UNSPEC, with which the next filter is tried
-_EVERY_FRAME: _Program = ((_RETURN, 0, 0, 0xFFFFFFFF),)
+_EVERY_FRAME: Program = ((_RETURN, 0, 0, 0xFFFFFFFF),)
 
 
 @final
@@ -146,7 +149,7 @@ def veth(patch: Side, device: Side, namespace: int, what: str) -> Request:
         ("IFLA_NET_NS_FD", namespace),
         ("IFLA_LINKINFO", {"attrs": [("IFLA_INFO_KIND", "veth"), ("IFLA_INFO_DATA", data)]}),
     ]
-    return _request(message, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, what)
+    return request(message, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, what)
 
 
 def _side(side: Side) -> list[tuple[str, Any]]:
@@ -166,7 +169,7 @@ def set_up(index: int, up: bool, what: str, *, mtu: int | None = None) -> Reques
     if mtu is not None:
         message["attrs"] = [("IFLA_MTU", mtu)]
     message["index"], message["change"], message["flags"] = index, _IFF_UP, _IFF_UP if up else 0
-    return _request(message, RTM_NEWLINK, 0, what)
+    return request(message, RTM_NEWLINK, 0, what)
 
 
 def set_mac(index: int, mac: bytes, what: str) -> Request:
@@ -174,7 +177,7 @@ def set_mac(index: int, mac: bytes, what: str) -> Request:
     message = ifinfmsg()
     message["index"] = index
     message["attrs"] = [("IFLA_ADDRESS", ":".join(f"{byte:02x}" for byte in mac))]
-    return _request(message, RTM_NEWLINK, 0, what)
+    return request(message, RTM_NEWLINK, 0, what)
 
 
 def add_address(index: int, address: IPv4Address, prefix_length: int, what: str) -> Request:
@@ -182,28 +185,28 @@ def add_address(index: int, address: IPv4Address, prefix_length: int, what: str)
     message = ifaddrmsg()
     message["family"], message["prefixlen"], message["index"] = socket.AF_INET, prefix_length, index
     message["attrs"] = [("IFA_LOCAL", str(address)), ("IFA_ADDRESS", str(address))]
-    return _request(message, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, what)
+    return request(message, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, what)
 
 
 def delete_link(index: int, what: str) -> Request:
     """Delete an interface."""
     message = ifinfmsg()
     message["index"] = index
-    return _request(message, RTM_DELLINK, 0, what)
+    return request(message, RTM_DELLINK, 0, what)
 
 
 def delete_group(what: str) -> Request:
     """Delete every interface that a panel has made in this namespace, with its peer; ENODEV without any."""
     message = ifinfmsg()
     message["attrs"] = [("IFLA_GROUP", GROUP)]
-    return _request(message, RTM_DELLINK, 0, what)
+    return request(message, RTM_DELLINK, 0, what)
 
 
 def clsact(index: int, what: str) -> Request:
     """Attach the clsact queue, whose filters see received frames before any other code."""
     message = _tc(index, _CLSACT, 0xFFFF0000)
     message["attrs"] = [("TCA_KIND", "clsact")]
-    return _request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, what)
+    return request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, what)
 
 
 def rate_limit(
@@ -215,28 +218,33 @@ def rate_limit(
     """
     rate = max(1, round(rate_bps / 8))
     # The bucket holds a frame, and the bytes that a late timer would have missed.
-    burst = mtu + _FRAME_HEAD + round(rate * TIMER_SLACK)
-    speed = struct.pack("=BBHhHI", 0, _LINKLAYER_ETHERNET, 0, -1, 0, min(rate, 0xFFFFFFFF))
-    parameters = speed + bytes(len(speed)) + struct.pack("=III", queue_bytes, 0, 0)  # no peak rate
+    burst = mtu + FRAME_HEAD + round(rate * TIMER_SLACK)
+    limit = speed(rate)
+    parameters = limit + bytes(len(limit)) + struct.pack("=III", queue_bytes, 0, 0)  # no peak rate
     options: list[tuple[str, Any]] = [("TCA_TBF_PARMS", parameters), ("TCA_TBF_BURST", burst)]
     if rate > 0xFFFFFFFF:
         options.append(("TCA_TBF_RATE64", rate))
-    message = _tc(index, _NETEM_HANDLE | 1 if delayed else ROOT, _TBF_HANDLE)
+    message = _tc(index, NETEM_HANDLE | 1 if delayed else ROOT, _TBF_HANDLE)
     message["attrs"] = [("TCA_KIND", "tbf"), ("TCA_OPTIONS", {"attrs": options})]
-    return _request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, what)
+    return request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, what)
+
+
+def speed(rate: int) -> bytes:
+    """Return a rate in bytes a second as a tc_ratespec."""
+    return struct.pack("=BBHhHI", 0, _LINKLAYER_ETHERNET, 0, -1, 0, min(rate, 0xFFFFFFFF))
 
 
 def delay(index: int, seconds: float, frames: int, what: str) -> Request:
     """Delay every frame by `seconds` in a queue of at most `frames` frames."""
-    message = _tc(index, ROOT, _NETEM_HANDLE)
+    message = _tc(index, ROOT, NETEM_HANDLE)
     options = {"delay": round(seconds * 1e9 / _TICK_NS), "limit": frames, "attrs": []}
     message["attrs"] = [("TCA_KIND", "netem"), ("TCA_OPTIONS", options)]
-    return _request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, what)
+    return request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, what)
 
 
 def delete_root(index: int, what: str) -> Request:
     """Delete the egress queues of an interface, with all waiting frames."""
-    return _request(_tc(index, ROOT, 0), RTM_DELQDISC, 0, what)
+    return request(_tc(index, ROOT, 0), RTM_DELQDISC, 0, what)
 
 
 def redirect(index: int, to: int, what: str) -> Request:
@@ -244,19 +252,19 @@ def redirect(index: int, to: int, what: str) -> Request:
     mirred = struct.pack("=IIiiiiI", 0, 0, _STOLEN, 0, 0, _EGRESS_REDIRECT, to)
     action = [("TCA_ACT_KIND", "mirred"), ("TCA_ACT_OPTIONS", {"attrs": [("TCA_MIRRED_PARMS", mirred)]})]
     actions = {"attrs": [("TCA_ACT_PRIO_1", {"attrs": action})]}
-    return _filter(index, REDIRECT, _EVERY_FRAME, ("TCA_BPF_ACT", actions), what)
+    return bpf_filter(index, REDIRECT, _EVERY_FRAME, what, ("TCA_BPF_ACT", actions))
 
 
 def loss(index: int, probability: float, what: str) -> Request:
     """Drop each frame that interface `index` receives with this probability, independently."""
     limit = threshold(probability)
-    program: _Program = (
+    program: Program = (
         (_LOAD, 0, 0, _RANDOM),
         (_JUMP_IF_NOT_LESS, 0, 1, limit),
         (_RETURN, 0, 0, _SHOT),
         (_RETURN, 0, 0, _ON),
     )
-    return _filter(index, LOSS, program, ("TCA_BPF_FLAGS", _DIRECT_ACTION), what)
+    return bpf_filter(index, LOSS, program, what, ("TCA_BPF_FLAGS", _DIRECT_ACTION))
 
 
 def threshold(probability: float) -> int:
@@ -268,31 +276,31 @@ def delete_filter(index: int, preference: int, what: str) -> Request:
     """Delete the filter with a preference."""
     message = _tc(index, _INGRESS, 0)
     message["info"] = preference << 16 | _ANY_PROTOCOL
-    return _request(message, RTM_DELTFILTER, 0, what)
+    return request(message, RTM_DELTFILTER, 0, what)
 
 
 def delete_filters(index: int, what: str) -> Request:
     """Delete all filters of an interface."""
-    return _request(_tc(index, _INGRESS, 0), RTM_DELTFILTER, 0, what)
+    return request(_tc(index, _INGRESS, 0), RTM_DELTFILTER, 0, what)
 
 
 def link_dump() -> bytes:
     """Return the dump request for every interface, without its counters."""
     message = ifinfmsg()
     message["attrs"] = [("IFLA_EXT_MASK", _SKIP_STATS)]
-    return _request(message, RTM_GETLINK, 0, "").data
+    return request(message, RTM_GETLINK, 0, "").data
 
 
 def stats_dump() -> bytes:
     """Return the dump request for the counters of every interface, far cheaper than dumping interfaces."""
     message = ifstatsmsg()
     message["filter_mask"] = _LINK_64
-    return _request(message, RTM_GETSTATS, 0, "").data
+    return request(message, RTM_GETSTATS, 0, "").data
 
 
 def queue_dump() -> bytes:
     """Return the dump request for the queues of every interface."""
-    return _request(tcmsg(), RTM_GETQDISC, 0, "").data
+    return request(tcmsg(), RTM_GETQDISC, 0, "").data
 
 
 def _tc(index: int, parent: int, handle: int) -> _TcMessage:
@@ -301,17 +309,26 @@ def _tc(index: int, parent: int, handle: int) -> _TcMessage:
     return message
 
 
-def _filter(index: int, preference: int, program: _Program, then: tuple[str, Any], what: str) -> Request:
-    """Set the filter with a preference, atomically replacing an existing one."""
+def bpf_filter(
+    index: int,
+    preference: int,
+    program: Program,
+    what: str,
+    *more: tuple[str, Any],
+    parent: int = _INGRESS,
+    handle: int = 1,
+) -> Request:
+    """Set the filter with a preference, atomically replacing an existing one; `more` are its attributes."""
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
-    options = {"attrs": [("TCA_BPF_OPS_LEN", len(program)), ("TCA_BPF_OPS", code), then]}
-    message = _tc(index, _INGRESS, 1)
+    options = {"attrs": [("TCA_BPF_OPS_LEN", len(program)), ("TCA_BPF_OPS", code), *more]}
+    message = _tc(index, parent, handle)
     message["info"] = preference << 16 | _ANY_PROTOCOL
     message["attrs"] = [("TCA_KIND", "bpf"), ("TCA_OPTIONS", options)]
-    return _request(message, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, what)
+    return request(message, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_REPLACE, what)
 
 
-def _request(message: Any, kind: int, flags: int, what: str) -> Request:
+def request(message: Any, kind: int, flags: int, what: str) -> Request:
+    """Return the encoded request of a message; `what` names it in errors."""
     message["header"]["type"] = kind
     message["header"]["flags"] = NLM_F_REQUEST | flags
     message.encode()

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics, outcome and failure of an agent."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from emulation.traffic.host.reduction import ReductionStats
 from emulation.traffic.schedule.data import Array
+
+if TYPE_CHECKING:
+    from emulation.traffic.host.iterations import IterationReport
 
 __all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "Outcome"]
 
@@ -46,7 +51,7 @@ class AgentStats:
     junk: Mapping[str, int]
     reduction: ReductionStats | None = None
 
-    def __add__(self, other: "AgentStats") -> "AgentStats":
+    def __add__(self, other: AgentStats) -> AgentStats:
         """Add the counts of two successive agents of a node."""
         junk = Counter(self.junk) + Counter(other.junk)
         return AgentStats(
@@ -102,10 +107,11 @@ class Outcome(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Outcome of an agent that no longer exists."""
+    """Outcome of an agent that no longer exists, or runs in another process; `log` are its iterations."""
 
     result: Array
     stats: AgentStats
     finished_ps: int | None
     failed: Failure | None
     times: Sequence[tuple[int, int]] = ()
+    log: Sequence[IterationReport] = ()

@@ -13,6 +13,7 @@ from emulation.traffic.graph.truth import GraphInputs
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
+from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import Array, make_inputs
 from lab.run.collectives.connections import path_shares
 from lab.run.jobs.plan import JobPlan
@@ -43,6 +44,8 @@ class Jobs:
 
     def begin(self) -> None:
         """Begin each job at its time, by way of `before`; call `after` with the name of a job that ends."""
+        for name in self.holders:
+            self._testbed.stand_by(name)
         for job in self.all:
             if job.plan.begin_ps:
                 self._testbed.at(job.plan.begin_ps, partial(self._due, job))
@@ -165,26 +168,30 @@ class Job:
         """Outcome of each rank; a job that has not begun has no results."""
         if self.begun_ps is None:
             return [Ended(data, NOTHING, None, None) for data in self.inputs]
-        return [self._testbed.outcome(name) for name in self.holders]
+        return [self._outcome(name) for name in self.holders]
+
+    def _outcome(self, name: str) -> Outcome:
+        outcome = self._testbed.outcome(name)
+        assert not isinstance(outcome, MemoryAgent)
+        return outcome
 
     def set_level(self, level: int) -> None:
         """Set the service level of the job's data from the next iteration on."""
         self.level = level
-        for end in self.ends:
-            if isinstance(end, RepeatingParticipant):
-                end.set_level(level)
+        for name in self.holders:
+            self._testbed.set_level(name, level)
 
     @property
     def logs(self) -> list[Sequence[IterationReport]]:
         """Iterations of each rank; empty for a job without iterations."""
-        return [end.log if isinstance(end, RepeatingParticipant) else () for end in self.ends]
+        return [end.log if isinstance(end, RepeatingParticipant | Ended) else () for end in self.ends]
 
     @property
     def stats(self) -> list[AgentStats]:
         """Statistics of all nodes that have had an agent."""
         if self.begun_ps is None:
             return []
-        return [self._testbed.outcome(name).stats for name in sorted(self._were)]
+        return [self._outcome(name).stats for name in sorted(self._were)]
 
     def _agents(self) -> Mapping[str, Participant]:
         parameters = replace(

@@ -22,7 +22,6 @@ from controller.jobs.schedulers import find
 from controller.plan import Plan
 from emulation.testbed import Testbed
 from emulation.traffic.frames.values import SERVICE_LEVELS
-from emulation.traffic.host.make import RepeatingParticipant
 from lab.run.jobs.plan import JobPlan
 from lab.run.jobs.running import Job, Jobs
 
@@ -100,7 +99,7 @@ class Scheduling:
         """Return the job with one flow a link, which is all that intensity and contention need."""
         ways = np.array(list(self._shares[job.plan.name]), np.int64)
         amounts = np.array(list(self._shares[job.plan.name].values()))
-        first = [end.log[0] for end in job.ends if isinstance(end, RepeatingParticipant)]
+        first = [log[0] for log in job.logs]
         seconds = (max(log.sent_ps for log in first) - min(log.send_ps for log in first)) / 10**12
         slowest = (amounts / self._rates[ways]).max() if len(ways) else 1.0
         rhythm = job.plan.rhythm

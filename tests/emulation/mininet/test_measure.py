@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from emulation.mininet.agents.measure import Between, Lost, lost, usage
+from emulation.mininet.cabling import jack_at
+from emulation.mininet.carried import Span
 from emulation.mininet.counters import JackCounters
 from emulation.testbed import SwitchReport
 from topologies import End, Fabric
@@ -80,3 +82,19 @@ def test_what_links_carried() -> None:
     assert (there.frames, there.bytes, there.lost_frames) == (7, 700, 1)
     assert (back.frames, back.bytes, back.lost_frames) == (3, 400, 3)
     assert there.busy_ps == 700 * 8 * 10**12 // fabric.link("npu0-npu1").rate_bps
+
+
+def test_a_circuit_counts_the_frames_of_its_own_times() -> None:
+    """A jack counts for all its circuits: 5 frames before a circuit went down, 3 after the next one came."""
+    fabric = full_mesh([3])
+    first, second = fabric.link("npu0-npu1"), fabric.link("npu0-npu2")
+    jacks: dict[str, JackCounters] = dict.fromkeys(("npu0:1", "npu1:1", "npu0:2", "npu2:1"), NOTHING)
+    assert {jack_at(end) for link in (first, second) for end in (link.a, link.b)} == set(jacks)
+    torn = {**jacks, "npu0:1": replace(NOTHING, from_frames=5), "npu1:1": replace(NOTHING, to_frames=4)}
+    after = {**torn, "npu0:1": replace(NOTHING, from_frames=8), "npu1:1": replace(NOTHING, to_frames=7)}
+    after["npu0:2"] = replace(NOTHING, from_frames=2)
+    spans = [Span(first, None, torn), Span(second, None, torn), Span(second, torn, None)]
+    only = replace(fabric, links=(first,))
+    result = usage(only, Between(jacks, after), spans)
+    assert (result["npu0-npu1"][0].frames, result["npu0-npu1"][0].lost_frames) == (5, 1)
+    assert (result["npu0-npu2"][0].frames, result["npu0-npu2"][0].lost_frames) == (2, 2)

@@ -91,6 +91,38 @@ def test_what_waits_for_a_link_is_gone_with_it(bench: Bench) -> None:
     assert [bench.rest(device) for device in (1, 2, 3)] == [[]] * 3
 
 
+# -- priorities
+
+
+def of_level(level: int, sequence: int) -> bytes:
+    """Build a frame of 1,000 bytes on the first VL of a service level."""
+    head = b"\xff" * 6 + b"\2" + bytes(5) + b"\x88\xb5" + (2 * level << 5).to_bytes(2)
+    return head + sequence.to_bytes(8) + bytes(1000 - len(head) - 8)
+
+
+def test_a_link_with_lanes_sends_the_highest_level_first(bench: Bench) -> None:
+    """Frames wait at a link that stands still; its rate comes back, and they leave by level."""
+    bench.panel.patch("j0", "j1", rate_bps=STALLED, lanes=True)
+    until(lambda: {"d0", "d1"} <= bench.carriers(), "the carrier of a new patch")
+    sent = [(level, number) for level in (0, 3, 7, 1) for number in range(30)]
+    bench.send(0, *(of_level(level, number) for level, number in sent))
+    bench.flush()
+    assert bench.panel.counters()["j1"].waiting_frames > 80
+    early = bench.rest(1)  # what the bucket let through, and a frame of each level's own share
+    bench.panel.impair("j0", "j1", rate_bps=1e9)
+    late = [
+        (int.from_bytes(content[14:16]) >> 6 & 7, int.from_bytes(content[16:24]))
+        for content in bench.receive(1, len(sent) - len(early))
+    ]
+    levels = [level for level, _ in late]
+    assert levels == [level for level in (1, 7, 3, 0) for _ in range(levels.count(level))]
+    assert all(levels.count(level) > 10 for level in (1, 7, 3, 0))
+    for level in (1, 7, 3, 0):
+        numbers = [number for other, number in late if other == level]
+        assert numbers == sorted(numbers)
+    assert bench.panel.counters()["j1"].to_dropped_queue == 0
+
+
 # -- impairments
 
 

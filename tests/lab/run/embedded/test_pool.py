@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import railyard
-from emulation.errors import TestbedError
 from emulation.traffic.frames.values import Operation, Status
 from emulation.traffic.memory.memory import Memory
 from lab.errors import ScenarioError
 from lab.report.metrics import POOL_METRICS, VariantRun, measure
 from lab.run.prepare import prepare
 from lab.run.runner import run
-from lab.run.testbeds import Embedded, RealTime
+from lab.run.testbeds import Embedded
 from lab.scenario.loader import load
 from railyard.api.scenarios import execute
 from topologies.errors import RailyardError
@@ -124,12 +123,6 @@ def test_impossible_pools_are_refused_with_their_line(
         prepare(*load(write(RACK + f"pool: {pool}\n")))
     assert words in str(caught.value)
     assert ":3" in str(caught.value) or isinstance(caught.value, ScenarioError)
-
-
-def test_real_time_is_refused(write: Callable[[str], Path]) -> None:
-    prepared = prepare(*load(write(RACK + POOL.format(copies=1))))
-    with pytest.raises(TestbedError, match="virtual time only"):
-        RealTime("builtin").check(prepared, captures=False)
 
 
 @pytest.mark.long

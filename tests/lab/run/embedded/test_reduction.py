@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 import railyard
-from emulation.errors import TestbedError
 from lab.errors import ScenarioError
 from lab.report.metrics import HOST_METRICS, measure
 from lab.run.prepare import prepare
 from lab.run.runner import run
-from lab.run.testbeds import Embedded, RealTime
+from lab.run.testbeds import Embedded
 from lab.scenario.digest import digest
 from lab.scenario.loader import load
 
@@ -82,12 +81,6 @@ def test_impossible_hosts_are_refused_with_their_line(
     with pytest.raises(ScenarioError) as caught:
         load(write(MESH + f"hosts: {hosts}\n"))
     assert expected in str(caught.value)
-
-
-def test_real_time_refuses_the_model(write: Callable[[str], Path]) -> None:
-    prepared = prepare(*load(write(MESH + "hosts: {reduction: ccu}\n")))
-    with pytest.raises(TestbedError, match="model in virtual time"):
-        RealTime("builtin").check(prepared, captures=False)
 
 
 @pytest.mark.long

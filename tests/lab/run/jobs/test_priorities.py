@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import lab.run.collect
-from emulation.errors import TestbedError
 from emulation.traffic.host.iterations import input_of
 from lab.errors import ScenarioError
 from lab.report.page import report_html
@@ -15,7 +14,6 @@ from lab.report.results import conclude
 from lab.run.observation import JobReport, Observation
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe, run
-from lab.run.testbeds import RealTime
 from lab.scenario.loader import load
 
 Write = Callable[[str], Path]
@@ -126,8 +124,3 @@ def test_their_figures_and_their_picture(write: Write):
 def test_what_cannot_be_together_is_refused(write: Write, text: str, why: str):
     with pytest.raises(ScenarioError, match=why):
         prepare(*load(write(text)))
-
-
-def test_real_time_knows_no_classes(write: Write):
-    with pytest.raises(TestbedError, match="job first has iterations, computation or a priority"):
-        RealTime("builtin").check([prepared(write, FIRST % "")], captures=False)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents at the nodes' hosts of a run in real time: attached, replaced, and their outcomes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import final
+
+import numpy as np
+
+from emulation.errors import TestbedError
+from emulation.mininet.agents.messages import HostAgent, Idle, Make, Place, Report, itself
+from emulation.mininet.agents.population import Population
+from emulation.testbed import SilenceHandler
+from emulation.traffic.host.iterations import Iterated, IterationReport
+from emulation.traffic.host.stats import NOTHING, Ended, Failure
+from emulation.traffic.memory.agent import LostMemory, MemoryAgent
+from emulation.traffic.schedule.data import Array
+
+__all__ = ["Agents"]
+
+_NO_ARRAY: Array = np.zeros(0, np.int32)
+
+# Time from an order to begin to the first frame, in which the ordered hosts read the order.
+LEAD_NS = 100_000_000
+
+
+@final
+@dataclass(slots=True)
+class _Seat:
+    """The agent of a node, as far as its process has told. `number` is that of the order that began it.
+
+    `agent` is the agent in its initial state, whose callbacks are called as messages of its process arrive.
+    """
+
+    agent: HostAgent | None = None
+    number: int = 0
+    ended: bool = False
+    finished_ps: int | None = None
+    failed: Failure | LostMemory | None = None
+    log: list[IterationReport] = field(default_factory=list)
+
+
+@final
+class Agents:
+    """Agents by node. Those attached before `go` begin together, later ones with the next `send_orders`."""
+
+    def __init__(self, population: Population, namespaces: Mapping[str, str], interface: str) -> None:
+        self._population = population
+        self._namespaces = namespaces
+        self._interface = interface
+        self._seats: dict[str, _Seat] = {}
+        self._orders = 0
+        self._begun = False
+        self._arriving: dict[str, _Seat] = {}
+        self._reports: Mapping[str, Report] | None = None
+        self.on_silence: SilenceHandler | None = None
+
+    def attach(self, node: str, host: object) -> None:
+        """Have a process in the node's namespace run an agent like `host`."""
+        agent = _in_python(host)
+        self.stand_by(node)
+        seat = self._seats[node] = _Seat(agent)
+        if self._begun:
+            self._arriving[node] = seat
+
+    def stand_by(self, node: str) -> None:
+        """Prepare a process in the node's namespace for an agent that comes later."""
+        if node not in self._namespaces:
+            raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
+        if self._begun and node not in self._seats:
+            raise TestbedError(f"nothing stands by on {node}", remedy="call stand_by() before run()")
+        self._seats.setdefault(node, _Seat())
+
+    def restart(self, hosts: Mapping[str, object]) -> None:
+        """Replace all agents; a node without an entry in `hosts` has no agent from now on."""
+        for node, host in hosts.items():
+            self.attach(node, host)
+        for node in self._seats.keys() - hosts.keys():
+            self._arriving[node] = self._seats[node] = _Seat()
+        self.send_orders()
+
+    def launch(self, rate_bps: float, dilation: int, bin_ps: int, *, watched: bool) -> None:
+        """Create the processes of all nodes with an agent, and of those that stand by."""
+        if self._seats:
+            places = [
+                Place(node, self._namespaces[node], self._interface, _maker(seat.agent))
+                for node, seat in self._seats.items()
+            ]
+            self._population.launch(places, rate_bps, dilation, bin_ps, watched=watched)
+        self._begun = True
+
+    def go(self, start_ns: int) -> None:
+        """Begin all agents at `start_ns` of the machine's monotonic clock."""
+        if self._seats:
+            self._population.go(start_ns)
+
+    def send_orders(self) -> None:
+        """Begin the agents that have been attached since the last call, all at the same time."""
+        if self._arriving:
+            self._orders += 1
+            arriving, self._arriving = self._arriving, {}
+            for seat in arriving.values():
+                seat.number = self._orders
+            makes = {node: _maker(seat.agent) for node, seat in arriving.items()}
+            self._population.begin(self._orders, time.monotonic_ns() + LEAD_NS, makes)
+
+    def hear(self) -> None:
+        """Take a message of a host, and call the callback of its agent."""
+        kind, node, *what = self._population.message()
+        if kind == "silent":
+            if self.on_silence is not None:
+                self.on_silence(node, *what)
+            return
+        seat = self._seats[node]
+        if what[0] != seat.number or seat.ended:
+            return  # of an agent that has been replaced
+        if kind == "iteration":
+            seat.log.append(what[1])
+            if isinstance(seat.agent, Iterated) and seat.agent.on_iteration is not None:
+                seat.agent.on_iteration(len(seat.log) - 1)
+            return
+        seat.ended, (seat.finished_ps, seat.failed) = True, what[1:]
+        if seat.agent is not None and seat.failed is None and seat.agent.on_done is not None:
+            seat.agent.on_done()
+
+    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        if self._begun and node in self._seats and self._seats[node].agent is not None:
+            self._population.reroute(node, lost)
+
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of an agent's data from its next iteration on."""
+        agent = self._seats[node].agent
+        if isinstance(agent, Iterated):
+            agent.set_level(level)  # for an agent that has not begun
+        if self._begun:
+            self._population.set_level(node, level)
+
+    @property
+    def busy(self) -> bool:
+        """True while an agent still has something to do."""
+        return any(seat.agent is not None and not seat.ended for seat in self._seats.values())
+
+    @property
+    def received_bytes(self) -> int:
+        """Bytes of data that all hosts together have received."""
+        return self._population.received_bytes if self._begun and self._seats else 0
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def finish(self) -> Mapping[str, Report]:
+        """Stop all hosts, and return their reports."""
+        self._reports = self._population.reports()
+        return self._reports
+
+    def outcome(self, node: str) -> Ended | MemoryAgent:
+        """Return the outcome of a node's agent; before `finish` no array, and the counts noted last."""
+        if self._reports is None:
+            seat = self._seats[node]
+            stats, finished_ps = self._population.noted(node) if self._begun else (NOTHING, None)
+            if seat.ended:
+                finished_ps = seat.finished_ps
+            return Ended(_NO_ARRAY, stats, finished_ps, _failure(seat.failed), log=seat.log)
+        report = self._reports[node]
+        if report.agent is not None:
+            return report.agent
+        array, failed = self._population.array(node, report), _failure(report.failed)
+        return Ended(array, report.stats, report.finished_ps, failed, report.times, report.log)
+
+
+def _failure(failed: Failure | LostMemory | None) -> Failure | None:
+    """Return the failure of an agent of a collective; agents of a pool report their own."""
+    assert not isinstance(failed, LostMemory)
+    return failed
+
+
+def _maker(agent: HostAgent | None) -> Make:
+    if agent is None:
+        return Idle
+    return partial(itself, agent) if isinstance(agent, MemoryAgent) else agent.again
+
+
+def _in_python(host: object) -> HostAgent:
+    if not isinstance(host, HostAgent):
+        raise TestbedError("agents of real time are in Python", remedy="make them with hosts='python'")
+    return host

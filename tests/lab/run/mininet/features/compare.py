@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames, data and order of events of a run, held against those of the same scenario on another testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import final
+
+from lab.run.observation import Observation
+
+__all__ = ["Run", "compare"]
+
+# Events that are closer in virtual time than this share of the run may come in another order in real time.
+_CLOSE = 0.1
+
+LinkFrames = Mapping[str, tuple[int, int]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Results of a run of a feature.
+
+    `received` are data frames without duplicates, `events` are (time in ps, words), in order of time.
+    """
+
+    received: int
+    links: LinkFrames
+    checksum: int
+    wrong: str
+    events: tuple[tuple[int, str], ...]
+    completion_ps: int
+
+    @classmethod
+    def of(cls, seen: Observation) -> Run:
+        """Return the results of an observation."""
+        return cls(
+            seen.traffic.received,
+            {name: (there.frames, back.frames) for name, (there, back) in sorted(seen.link_usage.items())},
+            seen.checksum,
+            seen.first_wrong if seen.correct_nodes < seen.nodes or seen.first_wrong else "",
+            tuple(sorted(_events(seen))),
+            seen.completion_ps,
+        )
+
+
+def _events(seen: Observation) -> Iterator[tuple[int, str]]:
+    for fault in seen.faults:
+        yield fault.at_ps, fault.text
+    for job in seen.jobs:
+        yield job.begun_ps, f"job {job.name} begins"
+        for number, iteration in enumerate(job.iterations):
+            yield iteration.end_ps, f"iteration {number} of job {job.name} ends"
+        yield job.begun_ps + job.completion_ps, f"job {job.name} ends at priority {job.priority}"
+    for operation in seen.operations:
+        assert operation.end_ps is not None, operation
+        yield operation.end_ps, f"{operation.id} of job {operation.job} ends"
+    for takeover in seen.takeovers:
+        yield takeover.at_ps, f"{takeover.spare} takes the place of {takeover.npu}"
+    for change in seen.rewired:
+        torn, created = ", ".join(change.torn), ", ".join(change.created)
+        yield change.stands_ps, f"circuits {created} in place of {torn}"
+
+
+def compare(virtual: Run, real: Run, same: str) -> None:
+    """Assert that two runs are alike in data and order of events, and in what `same` says of their frames."""
+    assert virtual.wrong == real.wrong == ""
+    assert real.checksum == virtual.checksum
+    if same != "data":
+        assert real.received == virtual.received > 0
+    if same == "links":
+        assert _used(real.links) == _used(virtual.links)
+    order = [words for _, words in real.events]
+    assert sorted(order) == sorted(words for _, words in virtual.events)
+    for (earlier, first), (later, second) in pairwise(virtual.events):
+        if later - earlier > _CLOSE * virtual.completion_ps:
+            before, after = order[: order.index(second)], order[order.index(first) + 1 :]
+            assert first in before, f"{second} came before {first}"
+            assert second in after
+
+
+def _used(links: LinkFrames) -> LinkFrames:
+    """Leave out links without frames: circuits that never carried any are in no report of virtual time."""
+    return {name: frames for name, frames in links.items() if any(frames)}
