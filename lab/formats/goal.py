@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulation.traffic.graph.operations import Graph, Operation
-from lab.formats.imported import Imported, mesh_of
+from lab.formats.imported import Imported, Waits, mesh_of
 from lab.formats.text import Place, lines_of
 
 __all__ = ["read_goal"]
@@ -51,6 +51,7 @@ def read_goal(paths: Sequence[Path]) -> Imported:
     begun: dict[str, _Begun] = {}
     operations: list[Operation] = []
     seen: set[int] = set()
+    waits = Waits()
     place = Place(path)
     for place, text in lines_of(path, comment="//"):
         if match := re.fullmatch(r"num_ranks\s+(\d+)", text):
@@ -62,7 +63,7 @@ def read_goal(paths: Sequence[Path]) -> Imported:
             seen.add(rank)
             begun = {}
         elif text == "}" and rank is not None:
-            operations += _resolved(rank, begun)
+            operations += _resolved(rank, begun, waits)
             rank = None
         elif rank is None:
             place.refuse(f"{text[:60]!r} outside of a rank", "begin with `num_ranks N`, then `rank R {`")
@@ -112,7 +113,7 @@ def _wait(place: Place, begun: dict[str, _Begun], label: str, verb: str, other: 
     (begun[label].requires if verb == "requires" else begun[label].begins_with).append(other)
 
 
-def _resolved(rank: int, begun: dict[str, _Begun]) -> list[Operation]:
+def _resolved(rank: int, begun: dict[str, _Begun], counted: Waits) -> list[Operation]:
     """Return a rank's operations; an operation that begins with another waits for all that the other does."""
     from dataclasses import replace
 
@@ -124,6 +125,7 @@ def _resolved(rank: int, begun: dict[str, _Begun]) -> list[Operation]:
             at = pending.pop()
             if at not in visited:
                 visited.add(at)
+                counted.add(1 + len(begun[at].requires), begun[at].place)
                 waits |= dict.fromkeys(begun[at].requires)
                 pending += begun[at].begins_with
         if label in waits:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulation.traffic.graph.operations import Operation
-from lab.formats.imported import Imported, graph_of, mesh_of
+from lab.formats.imported import Imported, Waits, graph_of, mesh_of
 from lab.formats.text import Place, lines_of, open_file
 from topologies import Fabric
 from topologies.sources.files import read_fabric
@@ -156,6 +156,7 @@ def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
             if key in flow.values:
                 causes[flow.values[key]].append(flow)
     fired: dict[int, int] = defaultdict(int)
+    waits = Waits()
     operations = []
     for flow in matrix.flows:
         after: tuple[str, ...] = ()
@@ -163,6 +164,7 @@ def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
             number = flow.values["trigger"]
             after = _fired_by(flow, number, matrix, causes[number], fired[number])
             fired[number] += 1
+            waits.add(len(after), flow.place)
         operations.append(
             Operation(
                 flow.name,

@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from emulation.traffic.graph.operations import Graph, Operation
+from lab.formats.text import Place
 from topologies import Fabric
 
-__all__ = ["Imported", "graph_of", "mesh_of"]
+__all__ = ["MAX_OPERATIONS", "Imported", "Waits", "graph_of", "mesh_of"]
 
+MAX_OPERATIONS = 1 << 21
+"""Operations of a graph made of files, at most; each takes about half a kilobyte."""
+
+_MAX_WAITS = 1 << 20
 _LINKS = 18  # of an NPU with 4 lanes a link; it has 72 lanes
+_DIMENSIONS = 6
 
 
 @final
@@ -39,6 +45,22 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
+@final
+class Waits:
+    """Number of names in `after` of all operations; few lines can make operations wait for all others."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_WAITS
+
+    def add(self, count: int, place: Place) -> None:
+        """Count names; FormatError if a graph would have too many."""
+        self._left -= count
+        if self._left < 0:
+            place.refuse(
+                f"more than {_MAX_WAITS} waits of operations for others", "let fewer operations wait for all"
+            )
+
+
 def graph_of(name: str, operations: Sequence[Operation]) -> tuple[Graph, tuple[str, ...]]:
     """Return the graph of operations, and a note if it needs messages that the other tool does not send."""
     by_name = {operation.id: operation for operation in operations}
@@ -57,8 +79,9 @@ def mesh_of(ranks: int) -> dict[str, Any]:
 
     A number of ranks without factors that fit gets a mesh with more NPUs.
     """
-    for size in range(max(ranks, 2), 2 * ranks + 2):
-        for dimensions in range(1, 7):
+    most = (_LINKS // _DIMENSIONS + 1) ** _DIMENSIONS
+    for size in range(max(ranks, 2), min(2 * ranks + 2, most + 1)):
+        for dimensions in range(1, _DIMENSIONS + 1):
             fitting = [dims for dims in _factors(size, dimensions) if sum(dims) - dimensions <= _LINKS]
             if fitting:
                 return {"name": "full-mesh", "dims": min(fitting, key=max)}

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulation.traffic.graph.operations import Operation
-from lab.formats.imported import Imported, graph_of
+from lab.formats.files import within
+from lab.formats.imported import Imported, Waits, graph_of
 from lab.formats.text import Place, lines_of
 from topologies import Fabric
 from topologies.model.graphs import from_graph
@@ -48,12 +49,15 @@ def read_case(paths: Sequence[Path]) -> Imported:
     (folder,) = paths
     if not folder.is_dir():
         Place(folder).refuse("no folder", "name the folder of node.csv, topology.csv and traffic.csv")
-    graph = _nodes(folder / "node.csv")
-    rates = _links(folder / "topology.csv", graph)
+    graph = _nodes(within(folder, folder / "node.csv"))
+    rates = _links(within(folder, folder / "topology.csv"), graph)
+    for node, degree in graph.degree():
+        if not degree:
+            Place(folder / "topology.csv").refuse(f"node {node[1:]} has no link")
     fabric = from_graph(graph, folder.name)
     endpoints = {node.name for node in fabric.nodes if not node.tier}
-    operations, notes = _tasks(folder / "traffic.csv", endpoints)
-    faults = _faults(folder / "fault.csv", fabric, rates, notes)
+    operations, notes = _tasks(within(folder, folder / "traffic.csv"), endpoints)
+    faults = _faults(within(folder, folder / "fault.csv"), fabric, rates, notes)
     traffic, further = graph_of(folder.name, operations)
     return Imported(
         folder.name,
@@ -85,7 +89,10 @@ def _rows(path: Path, columns: int) -> Iterator[tuple[Place, list[str]]]:
         if head:
             head = False
             continue
-        cells = [cell.strip() for cell in next(csv.reader([text]))]
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([text]))]
+        except csv.Error as ex:
+            place.refuse(f"no line of a CSV file: {ex}")
         if len(cells) < columns:
             place.refuse(f"{len(cells)} columns; the file may be cut short", f"give at least {columns}")
         yield place, cells
@@ -165,7 +172,9 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
     if not tasks:
         Place(path).refuse("no task")
     operations = []
+    waits = Waits()
     for place, number, (source, target), size, kind, delay, needs in tasks:
+        waits.add(sum(len(by_phase[phase]) for phase in needs if phase in by_phase), place)
         after = tuple(f"task{other}" for phase in needs for other in by_phase.get(phase, ()))
         for phase in needs:
             if phase not in by_phase:

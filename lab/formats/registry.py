@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import final
 
 from emulation.errors import GraphError
+from emulation.traffic.graph.operations import Graph
 from lab.errors import FormatError
 from lab.formats.chakra.graph import read_chakra
 from lab.formats.goal import read_goal
@@ -16,6 +17,9 @@ from lab.formats.msccl.graph import read_msccl
 from lab.formats.msccl.plan_graph import read_plan_files
 from lab.formats.ns3_ub import read_case
 from lab.formats.simai import read_workload
+
+_MAX_PS = 10**15
+_MAX_BYTES = 1 << 44
 
 __all__ = ["FORMATS", "Format", "read_files"]
 
@@ -42,6 +46,22 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
+def _check_times(graph: Graph, path: Path) -> None:
+    """Refuse operations whose times or sizes are beyond those of a run."""
+    for operation in graph.operations:
+        for what in ("at_ps", "delay_ps", "compute_ps"):
+            if getattr(operation, what) > _MAX_PS:
+                raise FormatError(
+                    f"{path}: operation {operation.id}: {what} {getattr(operation, what)}",
+                    remedy=f"give {_MAX_PS} picoseconds at most",
+                )
+        if operation.size > _MAX_BYTES:
+            raise FormatError(
+                f"{path}: operation {operation.id}: {operation.size} bytes",
+                remedy=f"give {_MAX_BYTES} at most",
+            )
+
+
 def read_files(name: str, paths: Sequence[Path]) -> Imported:
     """Return what files of a format hold; FormatError names file and line of what is wrong."""
     known = FORMATS.get(name)
@@ -50,6 +70,8 @@ def read_files(name: str, paths: Sequence[Path]) -> Imported:
     if len(paths) != 1 and not known.several:
         raise FormatError(f"{len(paths)} files of format {name}", remedy="give one")
     try:
-        return known.read(paths)
+        imported = known.read(paths)
+        _check_times(imported.graph, paths[0])
+        return imported
     except GraphError as ex:
         raise FormatError(f"{paths[0]}: {ex.message}", remedy=ex.remedy) from None

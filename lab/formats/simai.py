@@ -9,6 +9,7 @@ Every rank carries out the layers forward and then backward. Collectives of the 
 gradients of the input are waited for; those of weights run beside the rest of the backward pass.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +17,13 @@ from typing import final
 
 from emulation.traffic.graph.operations import Operation
 from lab.formats.collectives import collective, end_of
-from lab.formats.imported import Imported, graph_of, mesh_of
+from lab.formats.imported import MAX_OPERATIONS, Imported, graph_of, mesh_of
 from lab.formats.text import Place, lines_of
 
 __all__ = ["read_workload"]
 
 _PS_PER_NS = 1000
 _FIELDS = 12
-_MAX_OPERATIONS = 1 << 21
 _KINDS = {
     "ALLREDUCE": "allreduce",
     "ALLGATHER": "all-gather",
@@ -90,12 +90,7 @@ def read_workload(paths: Sequence[Path]) -> Imported:
     if place.integer(count, "number of layers", low=1) != len(layers):
         place.refuse(f"{count} layers, but the file has {len(layers)}; it may be cut short")
     ranks = _ranks(Place(path, 1), values)
-    least = 3 * len(layers) * ranks.all
-    if least > _MAX_OPERATIONS:
-        Place(path, 1).refuse(
-            f"{ranks.all} ranks and {len(layers)} layers are {least} computations and more",
-            f"up to {_MAX_OPERATIONS} operations are taken: lower all_gpus, or take fewer layers",
-        )
+    _bound(path, ranks, layers)
     forward = [layer[0] for layer in layers]
     backward = [step for layer in reversed(layers) for step in layer[1:]]
     built = _Built(ranks, path)
@@ -111,6 +106,23 @@ def read_workload(paths: Sequence[Path]) -> Imported:
     if ranks.pipeline > 1:
         notes.append("Every pipeline stage computes all layers; nothing is sent between stages.")
     return Imported(path.stem, graph, topology=mesh_of(ranks.all), notes=(*notes, *further))
+
+
+def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> None:
+    """Refuse a workload that would become too many operations: a line of it can stand for millions."""
+    steps = [step for layer in layers for step in layer]
+    count = len(steps) * ranks.all
+    if count <= MAX_OPERATIONS:
+        kinds = Counter(step.group for step in steps if step.kind)
+        transfers = {kind: sum(4 * len(group) ** 2 for group in ranks.groups(kind)) for kind in kinds}
+        count += sum(transfers[kind] * number for kind, number in kinds.items())
+    if count > MAX_OPERATIONS:
+        held = ranks.all * max(step.size for step in steps) / 2**30
+        Place(path, 1).refuse(
+            f"{ranks.all} ranks and {len(layers)} layers are {count} operations or so, and the arrays of the "
+            f"largest collective take {held:.0f} GiB, for every rank holds real numbers",
+            f"up to {MAX_OPERATIONS} operations are taken: lower all_gpus, take fewer layers and bytes",
+        )
 
 
 def _head(place: Place, text: str) -> dict[str, int]:
@@ -188,8 +200,6 @@ class _Built:
             self._last[rank] = (computed,)
         if step.kind:
             self._collective(name, step, waited=waited)
-        if len(self.operations) > _MAX_OPERATIONS:
-            step.place.refuse(f"more than {_MAX_OPERATIONS} operations", "take fewer ranks or layers")
 
     def _collective(self, name: str, step: _Pass, *, waited: bool) -> None:
         longest = 0

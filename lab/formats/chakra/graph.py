@@ -3,7 +3,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import final
 
@@ -14,7 +14,7 @@ from lab.formats.chakra.node import COLLECTIVE, COLLECTIVES, METADATA, RECEIVE, 
 from lab.formats.chakra.trace import read_trace
 from lab.formats.collectives import collective, end_of
 from lab.formats.files import within
-from lab.formats.imported import Imported, graph_of, mesh_of
+from lab.formats.imported import MAX_OPERATIONS, Imported, graph_of, mesh_of
 from lab.formats.text import Place
 
 __all__ = ["read_chakra"]
@@ -91,6 +91,7 @@ class _Merged:
             for rank, node in members:
                 ends[rank, node.id] = end_of(name, f"npu{rank}")
         result: list[Operation] = []
+        self._bound(groups)
         place = 0
         tag = _TAGS
         for name, members in groups.items():
@@ -144,6 +145,16 @@ class _Merged:
                         f"node {node.id}: {key} {node.values.get(key)}, and rank {members[0][0]} has "
                         f"{first.values.get(key)} in the same collective"
                     )
+
+    def _bound(self, groups: Mapping[str, Sequence[tuple[int, Node]]]) -> None:
+        """Refuse collectives that would become too many operations: a few bytes can name thousands."""
+        count = sum(4 * len(members) ** 2 for members in groups.values())
+        if count > MAX_OPERATIONS:
+            rank = next(iter(groups.values()))[0][0]
+            self._places[rank].refuse(
+                f"{len(groups)} collectives are up to {count} sends and receives",
+                f"up to {MAX_OPERATIONS} operations are taken: give fewer ranks, or cut the traces",
+            )
 
     def _root(self, members: Sequence[tuple[int, Node]]) -> int:
         """Return the place of a collective's root among its members; the first unless a node names it."""

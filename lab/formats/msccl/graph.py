@@ -99,6 +99,7 @@ class _Run:
         after = self._last.get((rank, block.id), ())
         if step.wait is not None:
             after = tuple(dict.fromkeys((*after, *self._ended[rank, *step.wait])))
+        self.symbols.spend(len(after))
         if step.type != "nop":
             after = self._move(rank, block, step, f"g{rank}.t{block.id}.s{number}", after)
         self._last[rank, block.id] = self._ended[rank, block.id, number] = after

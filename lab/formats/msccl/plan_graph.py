@@ -159,7 +159,8 @@ class _Run:
                 self._move(block, operation, number)
 
     def _wait_for(self, block: _Block, names: _Names) -> None:
-        self._last[block] = tuple(dict.fromkeys((*self._last[block], *names)))
+        self._last[block] = waits = tuple(dict.fromkeys((*self._last[block], *names)))
+        self.moves.symbols.spend(len(waits))
 
     def _flush(self, block: _Block) -> None:
         self._wait_for(block, self._unflushed.pop(block, ()))

@@ -17,7 +17,7 @@ MAX_CHUNKS = 1 << 16
 """Chunks of a buffer of a GPU, at most."""
 
 # Work of a proof: terms of sums that are written or compared; a part of them for each byte of the file.
-_TERMS = 1 << 24
+_TERMS = 1 << 18
 _TERMS_PER_BYTE = 64
 
 
@@ -54,14 +54,15 @@ class Symbols:
 
     def put(self, rank: int, chunk: int, value: Sum) -> None:
         """Write a sum."""
-        self._spend(len(value))
+        self.spend(len(value))
         self._written[rank][chunk] = value
 
-    def _spend(self, terms: int) -> None:
+    def spend(self, terms: int) -> None:
+        """Count terms of sums, or names of operations that a step waits for; FormatError beyond a bound."""
         self._left -= max(terms, 1)
         if self._left < 0:
             Place(self._path).refuse(
-                "steps that move or add more chunks than a proof can follow", "take fewer chunks or GPUs"
+                "steps that move, add or wait for more than a proof can follow", "take fewer chunks or GPUs"
             )
 
     def prove(self) -> bool:
@@ -76,7 +77,7 @@ class Symbols:
             for chunk in range(buffers["o"]):
                 value = self.get(rank, self.first[rank]["o"] + chunk) or Counter()
                 wanted = expected(rank, chunk, len(self._buffers), self._buffers[0])
-                self._spend(len(value))
+                self.spend(len(value))
                 if value != wanted:
                     Place(self._path).refuse(
                         f"output chunk {chunk} of GPU {rank} is the sum of {_text(value)}, but "

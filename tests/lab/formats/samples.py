@@ -71,3 +71,16 @@ def case(folder: Path) -> Path:
     for name, text in (("node", NODES), ("topology", LINKS), ("traffic", TASKS), ("fault", FAULTS)):
         (folder / f"{name}.csv").write_text(text)
     return folder
+
+
+WORKLOAD = """HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 1 all_gpus: 4 pp_comm 64
+2
+embedding	-1	100	ALLREDUCE	64	1	NONE	0	1	ALLGATHER	128	100
+mlp -1 200 ALLTOALL_EP 64 1 REDUCESCATTER 64 1 NONE 0 100
+"""
+
+ESI = """{"workload_graph": [
+{"Id": 1, "Name": "add", "NodeType": 4, "data_deps": [], "runtime": 3, "is_cpu_op": true},
+{"Id": 2, "Name": "send", "NodeType": 5, "data_deps": [1], "comm_dst": 0, "comm_size": 8, "comm_tag": 1},
+{"Id": 3, "Name": "reduce", "NodeType": 7, "data_deps": [2], "comm_type": 0, "comm_size": 64}
+]}"""
