@@ -25,6 +25,11 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
 
     Removals come last so that a frame always finds either the old entry or the new one.
     """
+    old, new = tuple(old), tuple(new)
+    if len(old) == len(new):  # most often entries of the same keys in the same order, many of them equal
+        others = [(known, entry) for known, entry in zip(old, new, strict=True) if known is not entry]
+        if all(known.key == entry.key for known, entry in others):
+            return tuple(Update("modify", entry) for known, entry in others if known != entry)
     before = _by_key(old)
     after = _by_key(new)
     updates: list[Update] = []

@@ -123,6 +123,8 @@ class Plan:
     every link, the sources to notify when it fails. `failed` links carry no route. `hashing` is what the
     switches' groups were made for.
 
+    `candidates` are the paths among which a source may choose, by pair.
+
     `weights` gives the share of traffic of each of a pair's buckets; a pair without weights uses all buckets
     alike. A bucket of weight 0 has a standby path: no data takes it while the others work. `demand` has the
     bytes by pair for which the shares were made; it is empty if the traffic was not known.
@@ -136,6 +138,7 @@ class Plan:
     entries: Mapping[str, tuple[Entry, ...]]
     subscribers: Mapping[str, tuple[str, ...]]
     hashing: Hashing = "per-tier"
+    candidates: Mapping[tuple[str, str], list[Path]] = field(default_factory=dict, repr=False, compare=False)
     weights: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
     demand: Mapping[tuple[str, str], float] = field(default_factory=dict)
     _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of a fabric: routes, entries of every node, and the nodes to notify when a link fails."""
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from itertools import permutations
 from typing import final
 
 from controller.deadlock import dependency_graph as deadlock
 from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
+from controller.garbage import garbage_collection_paused
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
 from controller.routing.all_path import Router
 from controller.routing.columns import relieve
+from controller.routing.general.order import is_graph
 from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
 from controller.routing.standby import add_standby_paths
@@ -25,26 +25,14 @@ from topologies.transform.spares import dark
 
 __all__ = ["check_routes", "make_plan", "steers_every_hop"]
 
+# Strategies whose candidate paths follow from the links alone, whatever the addresses.
+_PATHS_BY_LINKS = ("all-path", "adaptive", "shortest")
+
 # Largest number of paths for which shares are solved: a larger linear program takes minutes.
 _MAX_SHARED_PATHS = 50_000
 
 
-@contextmanager
-def _garbage_collection_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector.
-
-    Plans allocate millions of acyclic objects; the collector would scan them repeatedly and free nothing.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@_garbage_collection_paused()
+@garbage_collection_paused()
 def make_plan(
     fabric: Fabric,
     *,
@@ -57,6 +45,7 @@ def make_plan(
     standby: int = 0,
     payload_bytes: int = 0,
     check: bool = True,
+    previous: Plan | None = None,
 ) -> Plan:
     """Make a plan that avoids the `failed` links, given by name.
 
@@ -74,8 +63,9 @@ def make_plan(
     shares; `detour` and `borrow` then use longer ways as well. Where there is a core of circuits shares
     follow from these, whatever the demand (controller.routing.circuit_paths). `hashed` is `shortest`, but
     where switches lead, a source chooses no more than its port; they choose by `hashing`. `tables` is for
-    fabrics without such a choice: no frame has a source route. DeadlockError when
-    the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
+    fabrics without such a choice: no frame has a source route. DeadlockError when the routes could deadlock,
+    unless `check` is off; PlanError when a pair has no path. Pairs that the difference to a `previous` plan
+    cannot concern keep the candidate paths and entries of that plan, which changes no result.
     """
     turns = rule_set(rules, fabric)
     finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)
@@ -86,7 +76,10 @@ def make_plan(
             f"strategy tables on {fabric.name}: switches choose among ports by hash",
             remedy="use strategy hashed",
         )
-    candidates = {pair: router.candidates(*pair) for pair in pairs}
+    kept = _kept_candidates(previous, fabric, strategy, rules, finder.failed)
+    candidates = {
+        pair: router.candidates(*pair) if (paths := kept.get(pair)) is None else paths for pair in pairs
+    }
     for (source, destination), paths in candidates.items():
         if not paths:
             links = f"{len(failed)} links failed" if failed else "no link failed"
@@ -107,9 +100,7 @@ def make_plan(
             )
         if steers_every_hop(fabric):
             add_standby_paths(router, routes, weights, candidates, standby)
-        for pair, paths in routes.items():
-            candidates[pair] += dict.fromkeys(path for path in paths if path not in candidates[pair])
-    if check:
+    if check and not (previous and kept and _permits_no_cycle(previous.fabric, turns)):
         check_routes(finder, turns, (path for paths in routes.values() for path in paths))
     return Plan(
         fabric=fabric,
@@ -117,11 +108,45 @@ def make_plan(
         rules=rules,
         failed=frozenset(failed),
         routes=routes,
-        entries=_entries(finder, turns, routes, strategy),
-        subscribers=_Subscribers(fabric, candidates),
+        entries=_entries(finder, turns, routes, strategy, previous if kept else None),
+        subscribers=_Subscribers(fabric, candidates, {} if strategy == "hashed" else routes),
+        candidates=candidates,
         hashing=hashing,
         weights=weights,
         demand={} if demand is None else check_demand(fabric, demand),
+    )
+
+
+def _kept_candidates(
+    previous: Plan | None, fabric: Fabric, strategy: Strategy, rules: str, failed: frozenset[str]
+) -> dict[Pair, list[Path]]:
+    """Return the candidates of a previous plan that a plan of the same links with more failures has as well.
+
+    A failure takes paths away and adds none, so the candidates of a source stay that has none over the failed
+    links and no failed link itself. Empty where paths may depend on more than the links.
+    """
+    if (
+        previous is None
+        or not _are_alike(previous.fabric, fabric)
+        or strategy not in _PATHS_BY_LINKS
+        or (previous.strategy, previous.rules) != (strategy, rules)
+        or not previous.failed <= failed
+        or fabric.optical
+        or is_graph(fabric)
+    ):
+        return {}
+    touched: set[str] = set()
+    for name in failed - previous.failed:
+        link = fabric.link(name)
+        touched.update(previous.subscribers[name], (link.a.node, link.b.node))
+    return {pair: paths for pair, paths in previous.candidates.items() if touched.isdisjoint(pair)}
+
+
+def _are_alike(fabric: Fabric, other: Fabric) -> bool:
+    """Return whether two fabrics differ in addresses at most."""
+    return fabric.links is other.links and all(
+        (a.name, a.tier, a.level, a.coordinates) == (b.name, b.tier, b.level, b.coordinates)
+        for a, b in zip(fabric.nodes, other.nodes, strict=True)
     )
 
 
@@ -152,9 +177,7 @@ def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> 
     If the turns that the rules permit close no cycle, no routes do.
     """
     fabric = finder.fabric
-    if fabric.cached(
-        ("permitted", rules.name), lambda: not deadlock.find_cycle(deadlock.permitted_graph(fabric, rules))
-    ):
+    if _permits_no_cycle(fabric, rules):
         return
     ends = [node.name for node in fabric.nodes if not node.tier]
     tables = (
@@ -165,6 +188,13 @@ def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> 
     deadlock.check_acyclic(
         deadlock.path_graph(fabric, paths, rules),
         what=f"routes of {fabric.name} under rules {rules.name}",
+    )
+
+
+def _permits_no_cycle(fabric: Fabric, rules: RuleSet) -> bool:
+    """Return whether permitted turns close no cycle, which follows from links and coordinates alone."""
+    return fabric.cached(
+        ("permitted", rules.name), lambda: not deadlock.find_cycle(deadlock.permitted_graph(fabric, rules))
     )
 
 
@@ -213,13 +243,19 @@ def _routes(
 
 
 def _entries(
-    finder: PathFinder, rules: RuleSet, routes: Mapping[Pair, tuple[Path, ...]], strategy: Strategy
+    finder: PathFinder,
+    rules: RuleSet,
+    routes: Mapping[Pair, tuple[Path, ...]],
+    strategy: Strategy,
+    previous: Plan | None,
 ) -> dict[str, tuple[Entry, ...]]:
     fabric = finder.fabric
     by_source: dict[str, dict[str, tuple[Path, ...]]] = {node.name: {} for node in fabric.nodes}
     for (source, destination), paths in routes.items():
         by_source[source][destination] = paths
-    return {node: node_entries(finder, rules, node, own, strategy) for node, own in by_source.items()}
+    return {
+        node: node_entries(finder, rules, node, own, strategy, previous) for node, own in by_source.items()
+    }
 
 
 @final
@@ -227,12 +263,19 @@ class _Subscribers(Mapping[str, tuple[str, ...]]):
     """Sources with a candidate path over each link, in the order of the fabric's nodes.
 
     Candidates and not only routes count: a source that has moved to another candidate must learn when that
-    path fails too. Computed on first use, because most plans of large fabrics never need it.
+    path fails too. Routes beside the candidates are standby paths. Computed on first use, because most plans
+    of large fabrics never need it.
     """
 
-    def __init__(self, fabric: Fabric, candidates: Mapping[Pair, list[Path]]) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        candidates: Mapping[Pair, list[Path]],
+        routes: Mapping[Pair, tuple[Path, ...]],
+    ) -> None:
         self._fabric = fabric
         self._candidates = candidates
+        self._routes = routes
         self._by_link: dict[str, tuple[str, ...]] | None = None
 
     def __getitem__(self, link: str) -> tuple[str, ...]:
@@ -244,6 +287,7 @@ class _Subscribers(Mapping[str, tuple[str, ...]]):
     def __len__(self) -> int:
         return len(self._fabric.links)
 
+    @garbage_collection_paused()
     def _sources(self) -> dict[str, tuple[str, ...]]:
         if self._by_link is None:
             links = self._fabric.links
@@ -252,7 +296,9 @@ class _Subscribers(Mapping[str, tuple[str, ...]]):
             for link in links:
                 for hop in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
                     watched.setdefault(hop, []).append(watching[link.name])
-            for (source, _), paths in self._candidates.items():
+            for pair, candidates in self._candidates.items():
+                source = pair[0]
+                paths = dict.fromkeys((*candidates, *self._routes.get(pair, ())))
                 for hop in dict.fromkeys(hop for path in paths for hop in hops_of(path)):
                     for sources in watched[hop]:
                         sources[source] = None

@@ -137,8 +137,9 @@ class RuleSet:
     def vls_of(self, fabric: Fabric, path: Path, entry_vl: int = 0) -> tuple[int, ...] | None:
         """Return the VL of every hop of a path, or None if a turn is forbidden."""
         arriving, vl, vls = HOST, entry_vl, []
-        for node, neighbour in hops_of(path):
-            leaves = direction(self, fabric, node, neighbour)
+        known = _known_directions(self, fabric)
+        for hop in hops_of(path):
+            leaves = known.get(hop) or direction(self, fabric, *hop)
             following = self.next_vl(arriving, leaves, vl)
             if following is None:
                 return None
@@ -233,11 +234,16 @@ def _graph_rules(name: str, fabric: Fabric) -> RuleSet:
 
 def direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Direction:
     """Return the direction of the hop from a node to a neighbour."""
-    known: dict[tuple[str, str], Direction] = fabric.cached(("directions", rules.name), dict)
+    known = _known_directions(rules, fabric)
     cached = known.get((node, neighbour))
     if cached is None:
         cached = known[node, neighbour] = _direction(rules, fabric, node, neighbour)
     return cached
+
+
+def _known_directions(rules: RuleSet, fabric: Fabric) -> dict[tuple[str, str], Direction]:
+    """Return the directions of hops that are known already, by hop."""
+    return fabric.cached(("directions", rules.name), dict)
 
 
 def _direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Direction:

@@ -9,7 +9,7 @@ not name a node: the client does.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Literal, final
+from typing import Literal, TypeVar, final
 
 from finsy.proto import p4r
 
@@ -212,6 +212,21 @@ _ENCODERS: dict[type, Callable[..., bytes]] = {
 
 # -- entries
 
+Key = tuple[tuple[str, Match], ...]
+
+T = TypeVar("T")
+
+# Serialised parts of entries by the identity of the value, which stands beside them so that it stays alive.
+# Entries of a large fabric have few different keys and parameters, most of which are the same objects.
+_Known = dict[int, tuple[T, bytes]]
+_MOST_KNOWN = 1 << 17
+
+
+def _remember(known: "_Known[T]", value: T, encoded: bytes) -> None:
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known[id(value)] = value, encoded
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -222,12 +237,22 @@ class ActionEncoder:
     name: str
     params: tuple[Field, ...]
     _head: bytes = field(init=False)
+    _known: "_Known[Params]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_head", _ACTION_ID + _varint(self.id))
+        object.__setattr__(self, "_known", {})
 
     def encode(self, entry: Entry, params: Params) -> bytes:
         """Return the serialised Action with these parameters."""
+        known = self._known.get(id(params))
+        if known is not None:
+            return known[1]
+        encoded = self._encode(entry, params)
+        _remember(self._known, params, encoded)
+        return encoded
+
+    def _encode(self, entry: Entry, params: Params) -> bytes:
         if len(params) != len(self.params):
             raise InstallError(
                 f"table {entry.table}: action {entry.action} takes {len(self.params)} parameters, "
@@ -254,8 +279,10 @@ class TableEncoder:
     actions_by_id: Mapping[int, ActionEncoder]
     keys_by_name: Mapping[str, Field] = field(init=False)
     _head: bytes = field(init=False)
+    _known: "_Known[Key]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", {})
         object.__setattr__(self, "keys_by_name", {key.name: key for key in self.keys})
         object.__setattr__(self, "_head", _TABLE_ID + _varint(self.id))
 
@@ -282,6 +309,14 @@ class TableEncoder:
 
     def _key(self, entry: Entry) -> bytes:
         """Return the serialised table and match."""
+        known = self._known.get(id(entry.match))
+        if known is not None:
+            return known[1]
+        encoded = self._encode_key(entry)
+        _remember(self._known, entry.match, encoded)
+        return encoded
+
+    def _encode_key(self, entry: Entry) -> bytes:
         keys = self.keys_by_name
         parts = [self._head]
         for name, match in entry.match:

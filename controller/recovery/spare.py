@@ -15,6 +15,7 @@ from typing import final
 
 from controller.deadlock.turn_rules import rule_set
 from controller.diff import Update, diff
+from controller.garbage import garbage_collection_paused
 from controller.plan import Entry, Plan
 from controller.planner import make_plan
 from controller.routing.general.router import router_for
@@ -33,6 +34,7 @@ def links_of(fabric: Fabric, node: str) -> frozenset[str]:
     return frozenset(link.name for port in ports if (link := fabric.link_at(node, port.number)) is not None)
 
 
+@garbage_collection_paused()
 def takeover(
     plan: Plan,
     replacement: Replacement,
@@ -81,6 +83,7 @@ def takeover(
         demand=None if demand is None else {pair: demand[pair] for pair in demand if pair in wanted},
         peers=wanted,
         failed=failed_links,
+        previous=plan,
     )
     before = plan.entries if installed is None else installed
     return new, {name: diff(before[name], entries) for name, entries in new.entries.items()}

@@ -12,6 +12,7 @@ from typing import final
 from controller.deadlock.turn_rules import RuleSet
 from controller.plan import Path
 from controller.routing.paths import PathFinder
+from topologies.model.components import components
 
 __all__ = ["SwitchPaths"]
 
@@ -45,6 +46,8 @@ class SwitchPaths:
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """Return the allowed paths of fewest hops; the highest switches only if no other path exists."""
         for top in (False, True) if self._top else (False,):
+            if self._top and not top and not self._are_joined_below_top(source, destination):
+                continue
             for hops in range(2, _MAX_HOPS + 1):
                 paths = self.paths_of_length(source, destination, hops, top=top)
                 if paths:
@@ -75,6 +78,26 @@ class SwitchPaths:
                 if borrowed:
                     return longer + borrowed
         return longer
+
+    def _are_joined_below_top(self, source: str, destination: str) -> bool:
+        """Return whether switches below the highest join two endpoints: no path is searched in vain."""
+        parts = self._finder.cached("below the top", self._parts_below_top)
+        ends = (
+            {parts[switch] for switch in self._switches_of(name) if switch in parts}
+            for name in (source, destination)
+        )
+        return not next(ends).isdisjoint(next(ends))
+
+    def _parts_below_top(self) -> dict[str, int]:
+        """Return, by switch below the highest, the number of the part that links without these join."""
+        lower = [switch for switch in self._switches if switch not in self._top]
+        links = (
+            (switch, neighbour)
+            for switch in lower
+            for neighbour in self._finder.neighbours(switch)
+            if switch < neighbour and self._may_visit(neighbour, top=False)
+        )
+        return {switch: number for number, part in enumerate(components(lower, links)) for switch in part}
 
     def _allowed(self, path: Path) -> bool:
         return self._rules.vls_of(self._finder.fabric, path) is not None

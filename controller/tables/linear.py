@@ -109,7 +109,7 @@ def rail_table(finder: PathFinder, node: str) -> tuple[TernarySegment, ...]:
 def pxn_table(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """Return the segments that an endpoint looks up before its own segments."""
     here = finder.fabric.node(node)
-    if here.tier or is_graph(finder.fabric):
+    if here.tier or is_graph(finder.fabric) or not has_table(here, "pxn"):
         return ()
     return pxn_segments(finder, here, finder.cached_for(node, segments))
 
@@ -263,7 +263,9 @@ def _downward_segments(finder: PathFinder, here: Node) -> list[Segment]:
         neighbour for neighbour in fabric.neighbours(here.name) if fabric.node(neighbour).tier < here.tier
     ):
         return _search_downward(finder, here, lower)
-    return finder.cached(("down", lower), lambda: _search_downward(finder, here, lower))
+    return fabric.cached(
+        ("down", has_table(here, "multipath"), lower), lambda: _search_downward(finder, here, lower)
+    )
 
 
 def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segment]:
@@ -333,16 +335,12 @@ def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = 
     ways = _highest_neighbours(finder, here)
     if not ways:
         return []
-    bits, reach, over = fabric.address_plan.bits, descendants(fabric), reachable_prefixes(fabric)
-    nearer: dict[Prefix, list[str]] = {}
-    for remote in higher if len(higher) > 1 else ():
-        for prefix, hops in over[remote].hops.items():
-            result = [over[way].hops_to_prefix(prefix, bits) for way in ways]
-            by_default = [count for count in result if count is not None]
-            # Some uplinks may not lead to the prefix, or all of them by a longer way.
-            better = len(by_default) < len(ways) or (remote not in ways and hops < min(by_default))
-            if better and reach[here.name].hops_to_prefix(prefix, bits) is None:
-                nearer.setdefault(prefix, []).append(remote)
+    bits, own = fabric.address_plan.bits, descendants(fabric)[here.name]
+    key = "nearer", tuple(higher), tuple(ways)
+    by_some = fabric.cached(key, lambda: _reached_by_some(fabric, higher, ways))
+    nearer = {
+        prefix: uplinks for prefix, uplinks in by_some.items() if own.hops_to_prefix(prefix, bits) is None
+    }
     away = {Prefix(address, bits) for address in _displaced_prefixes(fabric) if address != here.address}
     inside = [item for item in (*nearer, *away) if any(_is_within(item, mesh, bits) for mesh in meshed)]
     for prefix in inside:
@@ -353,6 +351,25 @@ def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = 
     spread = _group_segment if has_table(here, "multipath") else _spread_segment
     created = [spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
     return [*created, spread(bits, Prefix(0, 0), ways)]
+
+
+def _reached_by_some(
+    fabric: Fabric, higher: Sequence[str], ways: Sequence[str]
+) -> dict[Prefix, Sequence[str]]:
+    """Return the prefixes that some uplinks reach by fewer hops than `ways`, or alone, with these uplinks.
+
+    Nodes with the same uplinks share the result.
+    """
+    bits, over = fabric.address_plan.bits, reachable_prefixes(fabric)
+    nearer: dict[Prefix, list[str]] = {}
+    for remote in higher if len(higher) > 1 else ():
+        for prefix, hops in over[remote].hops.items():
+            result = [over[way].hops_to_prefix(prefix, bits) for way in ways]
+            by_default = [count for count in result if count is not None]
+            # Some uplinks may not lead to the prefix, or all of them by a longer way.
+            if len(by_default) < len(ways) or (remote not in ways and hops < min(by_default)):
+                nearer.setdefault(prefix, []).append(remote)
+    return dict(nearer)
 
 
 def _is_within(part: Prefix, whole: Prefix, bits: int) -> bool:

@@ -15,10 +15,11 @@ An LRS has rows of the first two lines: what lies below it, the mesh of its tier
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 
 from controller.deadlock.turn_rules import RuleSet, turn_entries
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Entry, Exact, Lpm, Match, Path, Strategy, Ternary
+from controller.plan import BUCKETS, Entry, Exact, Lpm, Match, Params, Path, Plan, Strategy, Ternary
 from controller.routing.general.order import is_graph
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
@@ -41,12 +42,16 @@ def node_entries(
     node: str,
     routes: Mapping[str, Sequence[Path | None]],
     strategy: Strategy,
+    previous: Plan | None = None,
 ) -> tuple[Entry, ...]:
-    """Return all table entries of one node; `routes` are its 16 source routes by destination."""
+    """Return all table entries of one node; `routes` are its 16 source routes by destination.
+
+    Entries that equal those of a `previous` plan over the same links are the same objects.
+    """
     return (
         *turn_entries(rules, finder.fabric, node),
         *linear_entries(finder, node),
-        *all_path_entries(finder, node, routes, strategy),
+        *all_path_entries(finder, node, routes, strategy, previous),
     )
 
 
@@ -104,12 +109,13 @@ def all_path_entries(
     node: str,
     routes: Mapping[str, Sequence[Path | None]],
     strategy: Strategy = "all-path",
+    previous: Plan | None = None,
 ) -> tuple[Entry, ...]:
     """Return the entries of a node's table all_path for these destinations; a bucket of None has none.
 
     A route takes the first of parallel links that has not failed. A source route ends where tables decide:
     at the circuits of an optical core, and at the first switch with the strategy `hashed`. With the strategy
-    `tables` there are no source routes.
+    `tables` there are no source routes. Routes of a `previous` plan over the same links keep their entries.
     """
     fabric = finder.fabric
     if is_graph(fabric):
@@ -117,11 +123,16 @@ def all_path_entries(
     if strategy == "tables":
         return ()
     entries: list[Entry] = []
+    earlier = {} if previous is None else _earlier_entries(previous, node)
     for destination, paths in routes.items():
         keys = _all_path_keys(fabric.node(destination).address)
-        params: dict[Path, tuple[tuple[str, int], ...]] = {}
-        for key, path in zip(keys, paths, strict=True):
+        params: dict[Path, Params] = {}
+        known = earlier.get(destination, _NO_ENTRIES)
+        for key, path, (planned, entry) in zip(keys, paths, known, strict=True):
             if path is None:
+                continue
+            if path is planned and entry is not None and entry.match is key:
+                entries.append(entry)
                 continue
             if path[0] != node or path[-1] != destination:
                 raise PlanError(
@@ -129,10 +140,25 @@ def all_path_entries(
                 )
             if path not in params:
                 steered = until_first_switch(fabric, path) if strategy == "hashed" else path
-                bitmap, instr = pack(_steered_ports(finder, steered))
-                params[path] = ("bitmap", bitmap), ("instr", instr)
+                params[path] = _route_parameters(tuple(_steered_ports(finder, steered)))
             entries.append(Entry("all_path", key, "push_route", params[path]))
     return tuple(entries)
+
+
+_NO_ENTRIES: Sequence[tuple[Path | None, Entry | None]] = ((None, None),) * BUCKETS
+
+
+def _earlier_entries(plan: Plan, node: str) -> dict[str, Sequence[tuple[Path | None, Entry | None]]]:
+    """Return the planned path and entry of every bucket, by destination; none where links are parallel."""
+    routes = plan.routes_from(node)
+    entries = plan.entries[node]
+    first = len(entries) - BUCKETS * len(routes)
+    if plan.fabric.has_parallel or first < 0 or not all(e.table == "all_path" for e in entries[first:]):
+        return {}
+    return {
+        destination: tuple(zip(paths, entries[start : start + BUCKETS], strict=True))
+        for start, (destination, paths) in zip(count(first, BUCKETS), routes.items(), strict=False)
+    }
 
 
 # Entries and keys that many nodes have are one object: plans of large fabrics consist of them.
@@ -145,6 +171,13 @@ def _all_path_keys(address: int) -> tuple[tuple[tuple[str, Match], ...], ...]:
     """Return the keys of the 16 source routes to an address."""
     dcna = ("dcna", Exact(address))
     return tuple((dcna, bucket) for bucket in _BUCKETS)
+
+
+@lru_cache(maxsize=1 << 16)
+def _route_parameters(ports: tuple[int | None, ...]) -> Params:
+    """Return the parameters of push_route for a source route by these egress ports."""
+    bitmap, instr = pack(ports)
+    return ("bitmap", bitmap), ("instr", instr)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -72,10 +72,7 @@ def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
 
 def address_classes(fabric: Fabric) -> tuple[int, ...]:
     """Return the values of the first address field that endpoints have, ascending."""
-    first = fabric.address_plan.fields[0].name
-    shift = fabric.address_plan.shift(first)
-    ends = [node for node in fabric.nodes if not node.tier]
-    return fabric.cached("classes", lambda: tuple(sorted({node.address >> shift for node in ends})))
+    return fabric.cached("classes", lambda: _find_address_classes(fabric))
 
 
 def field_ends(fabric: Fabric) -> list[int]:
@@ -100,6 +97,11 @@ def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
     while segments and segments[0].length < length:
         segments = [part for outer in segments for part in members[outer]]
     return sorted(segments)
+
+
+def _find_address_classes(fabric: Fabric) -> tuple[int, ...]:
+    shift = fabric.address_plan.shift(fabric.address_plan.fields[0].name)
+    return tuple(sorted({node.address >> shift for node in fabric.nodes if not node.tier}))
 
 
 def _find_descendants(fabric: Fabric) -> dict[str, PrefixHops]:

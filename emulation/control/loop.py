@@ -186,7 +186,8 @@ class ControlLoop:
         """Return the table entries written up to now, by node; scheduled writes are not among them."""
         planned = self._first_plan.entries
         return {
-            node: apply_updates(entries, self._updated.get(node, ())) for node, entries in planned.items()
+            node: apply_updates(entries, self._updated[node]) if node in self._updated else entries
+            for node, entries in planned.items()
         }
 
     def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, final
 
+from controller.garbage import earlier_objects_left_out
 from emulation.control.bonding import LacpTimes
 from emulation.control.hellos import HelloTimes
 from emulation.control.loop import ControlLoop
@@ -129,7 +130,9 @@ def run(
             progress(name, "read back", 1.0)
             continue
         watch = _Stopwatch()
-        seen, fidelity, by_hand = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
+        with earlier_objects_left_out():
+            observed = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
+        seen, fidelity, by_hand = observed
         if by_hand:
             struck[name] = by_hand
         rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}

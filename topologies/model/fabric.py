@@ -258,11 +258,11 @@ class Fabric:
 
     def port_to(self, node: str, neighbour: str) -> int:
         """Return the port of `node` whose link leads to `neighbour`; of parallel links the first."""
-        self.node(node)
-        self.node(neighbour)
         try:
             return self._ports[node][neighbour]
         except KeyError:
+            self.node(node)
+            self.node(neighbour)
             raise TopologyError(
                 f"fabric {self.name}: no link between {node} and {neighbour}",
                 remedy=f"neighbours of {node}: {', '.join(self._ports[node])}",

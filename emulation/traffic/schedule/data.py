@@ -29,7 +29,7 @@ __all__ = [
 Array = NDArray[np.int32 | np.float32]
 
 DTYPES: Final = {ElementType.INT32: np.dtype("<i4"), ElementType.FLOAT32: np.dtype("<f4")}
-_KEPT_BYTES: Final = 1 << 30
+_KEPT_BYTES: Final = 1 << 28
 """Largest truth that waits for the next comparison."""
 
 _NAMES: Final = {"int32": ElementType.INT32, "float32": ElementType.FLOAT32}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pauses of Python's cyclic garbage collector, for work that allocates millions of acyclic objects.
+
+The collector would scan these objects repeatedly and free nothing.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["earlier_objects_left_out", "garbage_collection_paused"]
+
+
+@contextmanager
+def garbage_collection_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def earlier_objects_left_out() -> Iterator[None]:
+    """Leave all objects that exist now out of collections, and collect the later garbage at the end.
+
+    A plan stays for the whole run, and every full collection during the run would scan it.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.collect()
+        gc.unfreeze()

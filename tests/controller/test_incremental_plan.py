@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan made from a previous plan equals the plan made from nothing, and shares its entries."""
+
+import gc
+import random
+import weakref
+from dataclasses import replace
+
+import pytest
+
+from controller import Plan, PlanError, make_plan
+from controller.garbage import earlier_objects_left_out, garbage_collection_paused
+from topologies import Fabric, full_mesh, ub_pod
+from topologies.families.ub_mesh.fabrics import ub_superpod
+from topologies.transform.spares import taken_over
+
+FABRICS = {
+    "mesh": full_mesh([4, 3]),
+    "pod": ub_pod(dims=(2, 2, 2, 1), planes=1, uplink_lanes=8),
+    "superpod": ub_superpod(dims=(2, 2, 1, 2, 2), planes=1, uplink_lanes=4),
+}
+
+
+def content(plan: Plan) -> tuple[object, ...]:
+    """Return all of a plan that a run sees."""
+    return plan.routes, plan.weights, plan.entries, dict(plan.subscribers), plan.candidates, plan.failed
+
+
+def after(
+    fabric: Fabric, failed: frozenset[str], strategy: str, previous: Plan | None, standby: int = 0
+) -> tuple[object, ...] | str:
+    try:
+        plan = make_plan(fabric, strategy=strategy, failed=failed, previous=previous, standby=standby)
+    except PlanError as ex:
+        return str(ex)
+    return content(plan)
+
+
+@pytest.mark.parametrize("strategy", ["all-path", "shortest", "detour"])
+@pytest.mark.parametrize("name", FABRICS)
+def test_failures_and_a_spare_change_a_plan_as_if_it_were_made_anew(name: str, strategy: str) -> None:
+    fabric, chosen = FABRICS[name], random.Random(f"{name} {strategy}")
+    links = [link.name for link in fabric.links]
+    for count in (1, 2, 5):
+        first = frozenset(chosen.sample(links, count - 1))
+        failed = first | set(chosen.sample(links, count))
+        try:
+            previous = make_plan(fabric, strategy=strategy, failed=first, standby=4)
+        except PlanError:
+            continue
+        assert after(fabric, failed, strategy, previous) == after(fabric, failed, strategy, None)
+        if name != "mesh":
+            moved = taken_over(fabric, "npu1", "spare0")
+            assert after(moved, failed, strategy, previous, 4) == after(moved, failed, strategy, None, 4)
+
+
+def test_a_source_that_loses_a_switch_gets_paths_by_a_neighbour() -> None:
+    """A link that no path uses still decides whether paths by a neighbour join in."""
+    fabric = FABRICS["superpod"]
+    for link in fabric.links:
+        previous = make_plan(fabric)
+        failed = frozenset({link.name})
+        assert after(fabric, failed, "all-path", previous) == after(fabric, failed, "all-path", None)
+
+
+def test_entries_that_stay_are_the_same_objects() -> None:
+    fabric = FABRICS["pod"]
+    previous = make_plan(fabric, peers=[("npu0", "npu1"), ("npu6", "npu7"), ("npu4", "npu6")])
+    cut = fabric.link_between("npu0", "npu1").name
+    assert "npu6" not in previous.subscribers[cut]
+    plan = make_plan(fabric, failed=frozenset({cut}), peers=previous.routes, previous=previous)
+    both = zip(previous.entries["npu6"], plan.entries["npu6"], strict=True)
+    assert [new is old for old, new in both if old.table == "all_path"] == [True] * 32
+
+
+def test_returned_links_and_other_coordinates_are_planned_anew() -> None:
+    fabric = FABRICS["mesh"]
+    cut = make_plan(fabric, failed=frozenset({fabric.links[0].name}))
+    assert after(fabric, frozenset(), "all-path", cut) == after(fabric, frozenset(), "all-path", None)
+    nodes = tuple(
+        replace(node, coordinates=node.coordinates[::-1]) if node.coordinates == (0, 0) else node
+        for node in fabric.nodes
+    )
+    same = replace(fabric, nodes=nodes)
+    assert content(make_plan(same, previous=cut)) == content(make_plan(same))
+
+
+class Held:
+    """An object in a cycle with itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_collections_leave_earlier_objects_out_and_take_later_ones() -> None:
+    with earlier_objects_left_out():
+        assert gc.get_freeze_count()
+        with garbage_collection_paused():
+            assert not gc.isenabled()
+            later = weakref.ref(Held())
+        assert gc.isenabled()
+    assert later() is None
+    assert not gc.get_freeze_count()
