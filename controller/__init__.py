@@ -9,6 +9,7 @@ of a fabric with the routes from which they were made. A `Path` lists the names 
     planner     make_plan: routes, entries of every node, and the nodes to notify when a link fails
     plan        the values: Entry, Plan, Path, kinds of matches
     diff        updates between two sets of entries
+    garbage     pauses of the garbage collector, for plans of millions of objects
     errors      PlanError, DeadlockError, InstallError
     routing/    paths of a pair, their shares, detours after a failure (routing.detours), source routes
     tables/     entries of each P4 program (tables.node_entries), structured addresses, ECMP groups

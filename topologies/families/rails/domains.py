@@ -166,17 +166,28 @@ class Domains:
 
     def at(self, place: Place, *, domain: int, rank: int) -> int:
         """Return the address of a node that is placed by domain and rank."""
+        self._check_class(place)
         return self._plan.pack(**{"class": place, "domain": domain, "rank": rank})
 
     def number(self, place: Place, number: int) -> int:
         """Return the address of a switch that is placed by its number in its tier."""
-        room = 1 << (CNA_BITS - CLASS_BITS)
+        self._check_class(place)
+        bits = CNA_BITS - self._plan.fields[0].bits
+        room = 1 << bits
         if number >= room:
             raise TopologyError(
                 f"{number + 1} switches of a tier, and addresses count to {room}",
                 remedy="use a larger radix or a smaller fabric",
             )
-        return place << (CNA_BITS - CLASS_BITS) | number
+        return place << bits | number
+
+    def _check_class(self, place: Place) -> None:
+        if place > self._plan.mask("class"):
+            kind = _SWITCHES[place][0]
+            raise TopologyError(
+                f"{self._domains} domains of {self.ranks}: their addresses leave none for a {kind} switch",
+                remedy="use fewer or smaller domains, or a larger radix",
+            )
 
     def switch(self, place: Place, name: str, address: int) -> None:
         """Add a switch: its ports are as many as the radix, or as the GPUs of its domain."""
@@ -301,9 +312,13 @@ class Domains:
 
 
 def _plan(domains: int, size: int) -> AddressPlan:
-    """Return the address plan: class, padding, domain, rank; TopologyError when 16 bits are too few."""
+    """Return the address plan: class, padding, domain, rank; TopologyError when 16 bits are too few.
+
+    The class of a fabric that would need 17 bits has two: domains, leaves and spines alone have addresses.
+    """
     domain, rank = (domains - 1).bit_length(), (size - 1).bit_length()
-    pad = CNA_BITS - CLASS_BITS - domain - rank
+    first = min(CLASS_BITS, max(CNA_BITS - domain - rank, CLASS_BITS - 1))
+    pad = CNA_BITS - first - domain - rank
     if pad < 0:
         raise TopologyError(
             f"{domains} domains of {size}: addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
@@ -311,4 +326,4 @@ def _plan(domains: int, size: int) -> AddressPlan:
         )
     padding = [AddressField("pad", pad)] if pad else []
     fields = (AddressField("domain", domain), AddressField("rank", rank))
-    return AddressPlan((AddressField("class", CLASS_BITS), *padding, *fields))
+    return AddressPlan((AddressField("class", first), *padding, *fields))
