@@ -228,6 +228,10 @@ class Network(SwitchSet):
     def record(self, link: int, path: str, direction: int | None = None) -> None:
         """To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError."""
     def end_recordings(self) -> None: ...
+    def keep_recent(self, link: int, most: int, /) -> None:
+        """Keep the last `most` frames of a link from now on, both directions together; 0: none any more."""
+    def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]:
+        """Return number, time in ps, direction and bytes of each frame that is kept, the oldest first."""
     def run(self, until_ps: int | None = None, events: int = ...) -> int:
         """Run at most `events` events, and Python's signal handlers between them.
 

@@ -18,18 +18,23 @@ if TYPE_CHECKING:
     from emulation.traffic.memory.agent import MemoryAgent
 
 __all__ = [
+    "RECENT_FRAMES",
     "Host",
     "Impairment",
     "LinkSample",
     "LinkUsage",
     "PacketInHandler",
     "PortHandler",
+    "RecentFrame",
     "SilenceHandler",
     "SwitchReport",
     "Testbed",
     "Watch",
     "WatchableTestbed",
 ]
+
+RECENT_FRAMES = 16
+"""Frames of a link that `WatchableTestbed.recent` returns at most."""
 
 Output = tuple[list[tuple[bytes, int]], int | None]
 """Frames to send, each with the VL it is queued on, and the next deadline in ps (None: none)."""
@@ -106,6 +111,17 @@ class LinkSample:
     load: bytes
     queue: bytes
     state: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecentFrame:
+    """A frame that crossed a link: its number on that link, time in ps, direction and bytes."""
+
+    number: int
+    time_ps: int
+    direction: int
+    frame: bytes
 
 
 class Watch(Protocol):
@@ -315,6 +331,14 @@ class WatchableTestbed(Testbed, Protocol):
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
         """Return the bytes that wait on a direction of a link, by VL; VLs without any are left out."""
+        ...
+
+    def recent(self, name: str) -> Sequence[RecentFrame]:
+        """Return the last 16 frames of a link, the oldest first; frames are kept from the first call on."""
+        ...
+
+    def forget(self, name: str) -> None:
+        """Keep no frames of a link any more."""
         ...
 
     def settle(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 
 from emulation._engine import Network
 from emulation.errors import TestbedError
-from emulation.testbed import Impairment, LinkUsage
+from emulation.testbed import RECENT_FRAMES, Impairment, LinkUsage, RecentFrame
 from topologies import Fabric, Link
 from topologies.transform.circuits import circuit_link, circuit_of
 
@@ -41,6 +41,7 @@ class Links:
         # A circuit is up if its optical switch joins its ports and no fault holds it down.
         self._joined: set[str] = set()
         self._failed: set[str] = set()
+        self._kept: set[str] = set()  # links whose last frames the engine keeps
 
     def build(self) -> None:
         """Connect the fabric's links, the standing circuits among them."""
@@ -111,6 +112,20 @@ class Links:
         """Return the bytes that wait on a direction, by VL; VLs without any are left out."""
         queued = self._network.queued_by_vl(self._number(name), direction)
         return {vl: waiting for vl, waiting in enumerate(queued) if waiting}
+
+    def recent(self, name: str) -> Sequence[RecentFrame]:
+        """Return the last frames of a link; the engine keeps them from the first call on."""
+        number = self._number(name)
+        if name not in self._kept:
+            self._kept.add(name)
+            self._network.keep_recent(number, RECENT_FRAMES)
+        return [RecentFrame(*values) for values in self._network.recent(number)]
+
+    def forget(self, name: str) -> None:
+        """Keep no frames of a link any more."""
+        if name in self._kept:
+            self._kept.discard(name)
+            self._network.keep_recent(self._number(name), 0)
 
     def usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each link: from its first to its second end, and back."""

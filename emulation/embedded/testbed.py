@@ -29,6 +29,7 @@ from emulation.testbed import (
     LinkUsage,
     PacketInHandler,
     PortHandler,
+    RecentFrame,
     SilenceHandler,
     SwitchReport,
     Watch,
@@ -352,6 +353,16 @@ class EmbeddedTestbed:
         """Return the bytes that wait on a direction of a link, by VL."""
         with self._lock:
             return self._links.queued(name, direction)
+
+    def recent(self, name: str) -> Sequence[RecentFrame]:
+        """Return the last frames of a link, the oldest first; frames are kept from the first call on."""
+        with self._lock:
+            return self._links.recent(name)
+
+    def forget(self, name: str) -> None:
+        """Keep no frames of a link any more."""
+        with self._lock:
+            self._links.forget(name)
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each node's host link: from its host, and to it."""

@@ -34,7 +34,11 @@ class Alarms:
     @property
     def now_ps(self) -> int:
         """Scenario time in picoseconds."""
-        return 0 if self._clock is None else max(0, self._clock.ps(time.monotonic_ns()))
+        return max(0, self.ps(time.monotonic_ns()))
+
+    def ps(self, now_ns: int) -> int:
+        """Return the scenario time at a time of the machine's monotonic clock; 0 before time has started."""
+        return 0 if self._clock is None else self._clock.ps(now_ns)
 
     @property
     def real_seconds(self) -> float:

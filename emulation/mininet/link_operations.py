@@ -12,7 +12,7 @@ from emulation.mininet.links import Links
 from emulation.mininet.linux import kernel
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.samples import Samples
-from emulation.testbed import Impairment, LinkSample
+from emulation.testbed import Impairment, LinkSample, RecentFrame
 from topologies import Fabric
 
 __all__ = ["LinkOperations"]
@@ -87,6 +87,14 @@ class LinkOperations:
         """
         waiting = self._samples.waiting(name, direction)
         return {0: waiting} if waiting else {}
+
+    def recent(self, name: str) -> Sequence[RecentFrame]:
+        """Return the last frames of a link, the oldest first; frames are kept from the first call on."""
+        return self._links.recent(name, self._alarms.ps)
+
+    def forget(self, name: str) -> None:
+        """Keep no frames of a link any more."""
+        self._links.forget(name)
 
     def settle(self) -> None:
         """Do nothing: real time does not wait."""

@@ -3,7 +3,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -12,9 +12,11 @@ from emulation.mininet.cabling import Cabling, host_jack, jack_at
 from emulation.mininet.carried import Carried
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.linux import kernel
+from emulation.mininet.linux.frame_tap import FrameTap
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.patch import PatchPanel
-from emulation.testbed import Impairment
+from emulation.testbed import RECENT_FRAMES, Impairment, RecentFrame
+from emulation.traffic.frames.values import ETHERTYPE
 from topologies import HOST_PORT, End, Fabric, Link
 from topologies.transform.circuits import circuit_link, circuit_of
 
@@ -47,6 +49,7 @@ class Links:
         self._joined: set[str] = set()
         self._failed: set[str] = set()
         self._wrong: dict[tuple[str, int], Impairment] = {}
+        self._taps: dict[str, FrameTap] = {}
         self._captures: list[subprocess.Popen[bytes]] = []
         self.struck: set[End] = set()
         """Ends that have lost their carrier at least once."""
@@ -180,8 +183,26 @@ class Links:
         jack, _ = _jacks(self.link(name))
         self._captures.append(self._panel.capture(jack, path, record))
 
+    def recent(self, name: str, ps: Callable[[int], int]) -> Sequence[RecentFrame]:
+        """Return the last frames of a link, tapped from the first call on; `ps` is the scenario's clock."""
+        if name not in self._taps:
+            jack, _ = _jacks(self.link(name))
+            self._taps[name] = self._panel.tap(jack, ETHERTYPE, RECENT_FRAMES)
+        # What the panel's interface at the first end sends has come from the second.
+        return [
+            RecentFrame(number, max(0, ps(at_ns)), int(sent), frame)
+            for number, at_ns, sent, frame in self._taps[name].take()
+        ]
+
+    def forget(self, name: str) -> None:
+        """Tap a link no longer."""
+        if tap := self._taps.pop(name, None):
+            tap.close()
+
     def close(self) -> None:
-        """End all captures."""
+        """End all captures and taps."""
+        for name in [*self._taps]:
+            self.forget(name)
         for capture in self._captures:
             capture.terminate()
         for capture in self._captures:

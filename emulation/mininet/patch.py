@@ -23,6 +23,7 @@ from emulation.mininet.counters import JackCounters
 from emulation.mininet.linux import kernel, lanes, netns, requests
 from emulation.mininet.linux.backlog import Backlogs
 from emulation.mininet.linux.capture import start_capture
+from emulation.mininet.linux.frame_tap import FrameTap
 from emulation.mininet.linux.netlink import Request, RouteSocket
 from emulation.mininet.linux.record import RunRecord
 
@@ -248,6 +249,10 @@ class PatchPanel:
         receives, with times in nanoseconds and without buffering. End it with terminate().
         """
         return start_capture(self._namespace, self._slot(jack).jack.interface, path, record)
+
+    def tap(self, jack: str, ethertype: int, most: int) -> FrameTap:
+        """Return a tap that keeps the last frames of a jack, both ways."""
+        return FrameTap(self._namespace, self._slot(jack).jack.interface, ethertype, most)
 
     # -- requests
 

@@ -8,6 +8,7 @@ Its modules:
     session   a run under the hands of the page: pause, pace, step, faults by hand
     answers   questions that a page may ask, by name
     follow    the question that follows a frame through the switches
+    crossings the question for the last frames of a link
     standing  a fabric kept running, on the page
     server    the application on an address, in a thread of its own
     page/     the front end: plain modules with checked types; packages come from npm at set-up

@@ -10,6 +10,7 @@ from typing import Any, final
 from emulation.testbed import WatchableTestbed
 from lab.errors import ScenarioError
 from lab.run.prepare import Prepared
+from railyard.web.crossings import LinkFrames, frames_of_link
 from railyard.web.follow import follow_frame
 
 __all__ = ["ANSWERS", "Answer", "Context", "answer"]
@@ -23,6 +24,7 @@ class Context:
     prepared: Sequence[Prepared] = ()
     testbed: WatchableTestbed | None = field(default=None)
     run: object | None = None
+    frames: LinkFrames = field(default_factory=LinkFrames)
 
     def variant(self, name: str) -> Prepared:
         """Return a prepared variant; a ScenarioError names those that exist."""
@@ -60,7 +62,7 @@ def _link(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-ANSWERS: dict[str, Answer] = {"link": _link, "follow": follow_frame}
+ANSWERS: dict[str, Answer] = {"link": _link, "frames": frames_of_link, "follow": follow_frame}
 """Every question by its name. Functions run in the thread of the run, between two ticks."""
 
 

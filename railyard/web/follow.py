@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question `follow`: a frame, crafted on the page, through the switches as they are now."""
+"""The question `follow`: a frame, crafted or picked off a link, through the switches as they are now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from lab.frames.craft import Order, craft
 from lab.frames.describe import describe
 from lab.frames.walk import walk
 from lab.run.watch import WatchedRun
-from topologies import HOST_PORT, End
+from railyard.web.crossings import receiving_end
+from topologies import HOST_PORT, End, Fabric
 
 if TYPE_CHECKING:
     from railyard.web.answers import Context
@@ -29,8 +30,8 @@ def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, An
 
     Args:
         context: The run, or the prepared variants.
-        values: `variant`, `from`, `to`, and the other keys of an Order: `kind`, `route`, `bucket`, `psn`,
-            `changes`.
+        values: `variant`; `link` and `number` of a frame that `frames` has returned, or `from`, `to`, and the
+            other keys of an Order: `kind`, `route`, `bucket`, `psn`, `changes`.
     """
     run = context.run
     if run is not None and not isinstance(run, WatchedRun):
@@ -41,6 +42,26 @@ def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, An
             "a node runs a program of your own", remedy="follow frames of the built-in programs"
         )
     plan = ready.plan
+    if "number" in values:
+        picked = context.frames.shown(str(values["link"]), int(values["number"]))
+        frame = picked.frame
+        entry = receiving_end(plan.fabric, str(values["link"]), picked.direction)
+    else:
+        frame, entry = _crafted(plan.fabric, values)
+    if run is None:
+        journey, down = walk(plan, frame, entry, traced=True), frozenset()
+    else:
+        down = frozenset(link.name for link in plan.fabric.links if link.name in run.faults.down)
+        journey = walk(plan, frame, entry, down, entries=run.control.installed(), traced=True)
+    return {
+        **describe(plan.fabric, journey),
+        "tables": "planned" if run is None else "present",
+        "down": sorted(down),
+    }
+
+
+def _crafted(fabric: Fabric, values: Mapping[str, Any]) -> tuple[bytes, End]:
+    """Return the frame of an order, and the host's port by which it enters."""
     order = Order(
         source=str(values["from"]),
         destination=str(values["to"]),
@@ -54,15 +75,4 @@ def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, An
     )
     if order.kind not in ("data", "ack", "notice"):
         raise ScenarioError(f"no frame of kind {order.kind!r}", remedy="there are data, ack and notice")
-    frame = bytes(craft(plan.fabric, order))
-    entry = End(order.source, HOST_PORT)
-    if run is None:
-        journey, down = walk(plan, frame, entry, traced=True), frozenset()
-    else:
-        down = frozenset(link.name for link in plan.fabric.links if link.name in run.faults.down)
-        journey = walk(plan, frame, entry, down, entries=run.control.installed(), traced=True)
-    return {
-        **describe(plan.fabric, journey),
-        "tables": "planned" if run is None else "present",
-        "down": sorted(down),
-    }
+    return bytes(craft(fabric, order)), End(order.source, HOST_PORT)

@@ -149,6 +149,7 @@ class Session:
     def hold(self, run: HeldRun) -> None:
         """Hold a run for as long as the page wants, and carry out commands; called after each tick."""
         self._run, self.context.testbed, self.context.run = run, run.testbed, run
+        self.context.frames.expire(run.testbed)
         name = run.name
         if name != self._variant:
             self._variant, self._seen_ps = name, 0

@@ -130,6 +130,7 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now) {
 
 void Channel::instrument(Flying& flight, Time now) {
     for (const auto& file : recorders_) file->write(flight.frame->view(), now / 1000);
+    if (recent_) recent_->put(now, direction_, flight.frame->view());
     flight.arrival += wrong_.extra_delay;
     // Frames keep their order when the delay decreases.
     if (!flying.empty()) flight.arrival = std::max(flight.arrival, flying[flying.size() - 1].arrival);
@@ -164,6 +165,12 @@ bool Channel::impaired() const {
 
 void Channel::record(std::shared_ptr<PcapFile> file) {
     recorders_.push_back(std::move(file));
+    instrumented = true;
+}
+
+void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, int direction) {
+    recent_ = std::move(recent);
+    direction_ = direction;
     instrumented = true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "frames/frame.h"
 #include "frames/pcap_file.h"
+#include "frames/recent.h"
 #include "frames/ring.h"
 #include "index.h"
 
@@ -88,6 +89,9 @@ class Channel {
     void seed(std::uint64_t seed) { chance_ = seed; }
     void record(std::shared_ptr<PcapFile> file);  // in addition to earlier files
     void end_recordings() { recorders_.clear(); }
+    // Keep the last frames in `recent`, which the other direction may share; null: no longer.
+    void keep_recent(std::shared_ptr<RecentFrames> recent, int direction);
+    const RecentFrames* recent() const { return recent_.get(); }
 
     struct Flying {
         Time arrival = 0;
@@ -138,6 +142,8 @@ class Channel {
     Impairment wrong_;
     std::uint64_t chance_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recorders_;
+    std::shared_ptr<RecentFrames> recent_;
+    int direction_ = 0;  // for `recent_`
     std::size_t turn_ = 0;  // the VL whose turn it is
     bool started_ = false;  // the quantum of this turn has been added
 };

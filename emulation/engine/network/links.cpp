@@ -189,6 +189,16 @@ void Network::end_recordings() {
     recordings_.clear();
 }
 
+void Network::keep_recent(Index<Link> link, std::size_t most) {
+    const auto frames = most > 0 ? std::make_shared<RecentFrames>(most) : nullptr;
+    for (int way = 0; way < 2; ++way) channels_[channel_of(link, way)].keep_recent(frames, way);
+}
+
+std::vector<RecentFrames::Item> Network::recent(Index<Link> link) const {
+    const RecentFrames* frames = channels_[channel_of(link, 0)].recent();
+    return frames == nullptr ? std::vector<RecentFrames::Item>{} : frames->list();
+}
+
 const ChannelStats& Network::stats(Index<Link> link, int direction) const {
     return channels_[channel_of(link, direction)].stats;
 }

@@ -75,6 +75,9 @@ class Network : public SwitchSet {
     // Record the frames of one direction or both.
     void record(Index<Link> link, std::optional<int> direction, const std::string& path);
     void end_recordings();
+    // Keep the last `most` frames of a link, both directions together; 0: none. Nothing depends on it.
+    void keep_recent(Index<Link> link, std::size_t most);
+    std::vector<RecentFrames::Item> recent(Index<Link> link) const;
 
     // Put a station on a host in place of another; null: none. Its first event is `start`.
     void set_station(Index<Host> host, std::shared_ptr<Station> station);

@@ -134,6 +134,15 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             },
             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
         .def("end_recordings", [](Network& n) { n.end_recordings(); })
+        .def("keep_recent", [](Network& n, Index<Link> link, std::size_t most) { n.keep_recent(link, most); })
+        .def("recent",
+             [](Network& n, Index<Link> link) {
+                 nb::list out;
+                 for (const RecentFrames::Item& item : n.recent(link))
+                     out.append(
+                         nb::make_tuple(item.number, item.time, item.direction, to_bytes(item.bytes)));
+                 return out;
+             })
         .def(
             "run",
             [](Network& n, std::optional<Time> until, std::uint64_t events) {

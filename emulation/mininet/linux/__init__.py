@@ -12,5 +12,6 @@ machine      requirements on this machine, and Mininet's own package
 watch        changes of carrier
 backlog      waiting until frames inside veth pairs are delivered
 capture      tcpdump on an interface
+frame_tap    the last frames that cross an interface
 tap          TAP devices
 """

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The panel of one frame: crafted here, followed hop by hop through the switches as they are now.
+ * The panel of one frame: crafted here or picked off a link, followed hop by hop through the switches as they are now.
  *
  * @import { Page } from "./main.js"
  * @import { Hop, Journey, Part, Step } from "./journey"
  */
 import { useEffect, useState } from "preact/hooks";
+import { Crossings } from "./crossings.js";
 import { html, useStore } from "./ui.js";
 
 const CONTEXT = 5;
@@ -40,6 +41,8 @@ export function FramePanel({ page }) {
     <link rel="stylesheet" href="/page/frame.css" />
     <h2>Follow one frame</h2>
     <p class="dim">Every switch on its way runs its program on the frame. The run does not notice.</p>
+    <${Crossings} page=${page} follow=${follow} />
+    <h3>A frame of your own</h3>
     ${scene && html`<${Craft} names=${endpoints(scene.fabric)} follow=${follow} />`}
     ${refusal && html`<p class="drop" role="alert">${refusal}</p>`}
     ${journey && hop && html`

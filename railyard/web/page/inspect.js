@@ -6,7 +6,8 @@
  * @import { FaultKeys, Track } from "./types"
  * @import { Scene } from "./scene.js"
  */
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { useAsked } from "./asked.js";
 import { html, useStore } from "./ui.js";
 import { levelOf } from "./paint.js";
 import { KINDS, count, percent, size } from "./words.js";
@@ -83,13 +84,14 @@ function Overview({ page, scene }) {
 function LinkPart({ page, scene, at }) {
   const { store } = page;
   const name = scene.names[at];
-  if (name === undefined) return null;
   const tick = store.at(store.track);
   const state = tick?.state[at] ?? 1;
   const nodes = scene.fabric.nodes.name;
   const ends = [nodes[scene.a[at]], nodes[scene.b[at]]];
-  const counters = useCounters(page, name);
+  const asked = useAsked(page, "link", name ?? "");
+  const counters = store.follow && !store.session.ended ? asked : null;
   const ports = scene.ports[at];
+  if (name === undefined) return null;
   return html`<div>
     <h2>${name} <${State} state=${state} circuit=${ports === null} /></h2>
     <p class="dim">${scene.gbps[at].toLocaleString("en")} Gbit/s each way
@@ -122,34 +124,6 @@ function Way({ from, to, load, queue, counters }) {
         `, waiting: ${Object.entries(counters.queued).map(([vl, bytes]) => `${size(Number(bytes))} on VL ${vl}`).join(", ")}`}
     </div>
   </div>`;
-}
-
-/** Counters of a link of a live run, asked anew as long as it is chosen. @param {Page} page @param {string} name */
-function useCounters(page, name) {
-  const [counters, set] = useState(/** @type {any} */ (null));
-  const { store } = page;
-  useEffect(() => {
-    let open = true;
-    let waiting = false;
-    const ask = async () => {
-      if (waiting || store.session.mode !== "live" || store.session.ended || !store.follow) return;
-      waiting = true;
-      try {
-        const values = await page.connection.ask("link", { name });
-        if (open) set(values);
-      } catch {
-        // Between two variants there are no counters.
-      }
-      waiting = false;
-    };
-    ask();
-    const timer = setInterval(ask, 400);
-    return () => {
-      open = false;
-      clearInterval(timer);
-    };
-  }, [name]);
-  return store.follow && !store.session.ended ? counters : null;
 }
 
 /** @param {{page: Page, scene: Scene, at: number}} props */

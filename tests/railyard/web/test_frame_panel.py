@@ -7,10 +7,12 @@ import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from emulation.testbed import RECENT_FRAMES, RecentFrame
 from lab.errors import ScenarioError
 from lab.frames.craft import Order, craft
 from lab.frames.walk import walk
@@ -20,10 +22,11 @@ from lab.run.watch import WatchedRun
 from lab.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.answers import Context, answer
+from railyard.web.crossings import LinkFrames
 from railyard.web.live import Live
 from railyard.web.server import serving
 from tests.browser import needs_packages, until, visit
-from topologies import HOST_PORT, End, RailyardError
+from topologies import HOST_PORT, End, RailyardError, full_mesh
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -88,6 +91,77 @@ def test_a_frame_meets_the_cut_link_until_the_tables_avoid_it(file: Path):
     assert len(nodes(after)) > 2
 
 
+def test_a_frame_off_a_link_is_followed_from_the_end_that_it_reaches(file: Path):
+    links = ("npu1-npu0", "npu1-npu5", "npu1-npu7", "npu0-npu1")
+    journeys: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
+    context = Context()
+    lengths: list[int] = []
+
+    def ask(run: WatchedRun) -> None:
+        """Pick frames for npu3 that npu1 sends over other links than the one that is cut."""
+        if journeys or run.testbed.now_ps < 3_000_000:
+            return
+        context.testbed, context.run = run.testbed, run
+        names = [name for name in links if name in run.testbed.link_names]
+        for name in names:
+            frames = answer(context, {"what": "frames", "name": name})["frames"]
+            lengths.append(len(frames))
+            numbers = [frame["number"] for frame in frames]
+            assert numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else True
+            detours = [frame for frame in frames if frame["words"].startswith("npu1 to npu3: data")]
+            if detours and lengths.count(RECENT_FRAMES) and not journeys:
+                values = {"what": "follow", "link": name, "number": detours[-1]["number"]}
+                journeys.append((detours[-1], answer(context, values)))
+
+    recorder = Recorder([])
+    recorder.pause = ask
+    watched = execute(*load(file), None, watcher=recorder)
+    assert watched.to_json() == execute(*load(file), None).to_json()
+    assert max(lengths) == RECENT_FRAMES
+    ((frame, journey),) = journeys
+    assert (frame["from"], journey["arrived"], journey["tables"]) == ("npu1", True, "present")
+    assert nodes(journey)[0] == frame["to"]
+    assert nodes(journey)[-1] == "npu3"
+    assert journey["crossings"][0]["sender"] == "npu1"
+    assert len(bytes.fromhex(journey["crossings"][0]["bytes"])) == frame["length"]
+    with pytest.raises(ScenarioError, match="frame 99999 of npu0-npu1 is gone"):
+        answer(context, {"what": "follow", "link": "npu0-npu1", "number": 99999})
+
+
+def test_frames_are_kept_for_few_links_and_no_longer_than_pages_ask(monkeypatch: pytest.MonkeyPatch):
+    class Kept:
+        """A testbed as far as it keeps frames of links."""
+
+        fabric = full_mesh((2, 2))
+
+        def __init__(self) -> None:
+            self.links: list[str] = []
+
+        def recent(self, name: str) -> list[RecentFrame]:
+            if name not in self.links:
+                self.links.append(name)
+            return [RecentFrame(number, 0, 0, b"") for number in range(RECENT_FRAMES)]
+
+        def forget(self, name: str) -> None:
+            self.links.remove(name)
+
+    now = [0.0]
+    monkeypatch.setattr("railyard.web.crossings.time", SimpleNamespace(monotonic=lambda: now[0]))
+    testbed: Any = Kept()
+    frames = LinkFrames()
+    for number in range(40):
+        assert len([*frames.recent(testbed, f"link{number}")]) == RECENT_FRAMES
+    assert testbed.links == [f"link{number}" for number in range(32, 40)]
+    assert frames.shown("link39", 0).number == 0
+    with pytest.raises(ScenarioError, match="frame 0 of link0 is gone"):
+        frames.shown("link0", 0)
+    now[0] = 9.0
+    assert len([*frames.recent(testbed, "link35")]) == RECENT_FRAMES
+    now[0] = 11.0
+    frames.expire(testbed)
+    assert testbed.links == ["link35"]
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -141,3 +215,15 @@ def test_a_frame_over_three_hops_shows_the_bytes_that_craft_makes(browser: Brows
         page.fill("[name=to]", "nobody")
         page.get_by_role("button", name="Follow").click()
         expect(page.locator(".drop", has_text="no node named 'nobody'")).to_be_visible()
+
+        # A frame that crosses the chosen link is picked off the list.
+        page.evaluate("page.store.select({kind: 'link', at: page.scene().linkAt.get('npu0-npu1')})")
+        expect(page.get_by_text("Those that cross it from now on")).to_be_visible()
+        for tick in range(2, 8):
+            page.get_by_role("button", name="one tick further").click()
+            until(page, f"page.store.track.ticks.length >= {tick} && page.store.session.paused")
+        frames = page.get_by_role("list", name="frames")
+        expect(frames.get_by_text("on npu1 → npu0, npu1 to npu0: data, PSN 0, 4,158 bytes")).to_be_visible()
+        frames.get_by_text("npu1 to npu0: data, PSN 0,").click()
+        expect(hops).to_have_text(["npu0"])
+        expect(page.get_by_text("npu0 delivers it to its host")).to_be_visible()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ CUT = "npu1-npu3"
 
 # The run cannot end before the page has taken this back, at its first tick with data.
 LOSS = {"direction": "npu0->npu1", "event": "loss", "percent": 100}
+LOSSY = "npu0-npu1"
+PICK = {"do": "ask", "what": "follow", "link": LOSSY}
 AT_BEGIN = [{"do": "fault", "keys": LOSS}, {"do": "play", "pace": 2.0}]
 AT_WORK = [
     {"do": "ask", "what": "link", "name": "npu4-npu6"},
@@ -62,10 +65,18 @@ def test_a_watched_run_is_recorded_and_struck_by_hand(tmp_path: Path, kind: Swit
         for values in commands:
             session.put(Command(values, lambda reply: replies.append(dict(reply))))
 
+    frames: list[dict[str, Any]] = []
+
+    def look(reply: Mapping[str, Any]) -> None:
+        frames.extend(reply["values"]["frames"])
+
     def ask(record: Record) -> None:
-        """Ask as a page does once data arrives."""
+        """Ask as a page does: for frames of a link until there are any, and then all that there is to do."""
         if record.kind is Kind.TICK and Tick.of(record).totals[0] and len(replies) == 1:
-            put(*AT_WORK)
+            if frames:
+                put(*AT_WORK[:-1], {**PICK, "number": frames[-1]["number"]}, AT_WORK[-1])
+            else:
+                session.put(Command({"do": "ask", "what": "frames", "name": LOSSY}, look))
 
     recorder = Recorder([records.append, ask])
     session.watch(recorder)
@@ -74,7 +85,7 @@ def test_a_watched_run_is_recorded_and_struck_by_hand(tmp_path: Path, kind: Swit
     (seen,) = [run.observation for run in result.runs.values()]
     assert seen.correct_nodes == seen.nodes == 8
 
-    lossy, counters, paused, stepped, struck, again, journey, saved, cleared = replies
+    lossy, counters, paused, stepped, struck, again, journey, saved, picked, cleared = replies
     assert (lossy["keys"]["percent"], cleared["keys"]["event"]) == (100, "clear")
     assert sum(way["frames"] for way in counters["values"]["directions"]) > 0
     assert "real time does not pause" in paused["text"]
@@ -82,6 +93,9 @@ def test_a_watched_run_is_recorded_and_struck_by_hand(tmp_path: Path, kind: Swit
     assert struck["keys"]["link"] == CUT
     assert f"{CUT} is down already" in again["text"]
     assert journey["values"]["down"] == [CUT]
+    assert frames[-1]["words"].startswith(f"{frames[-1]['from']} to ")
+    assert 0 < frames[-1]["t"] < seen.completion_ps
+    assert picked["values"]["hops"][0]["node"] == frames[-1]["to"]
     assert f"link: {CUT}" in saved["text"]
 
     variant = next(record.values for record in records if record.kind is Kind.VARIANT)

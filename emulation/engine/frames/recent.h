@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last frames of a link, for somebody who looks at it. Bounded, and without allocation once it is full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frames/frame.h"
+
+namespace railyard {
+
+class RecentFrames {
+   public:
+    struct Item {
+        std::uint64_t number = 0;  // of all frames since the link is looked at
+        Time time = 0;
+        int direction = 0;
+        std::string bytes;
+    };
+
+    explicit RecentFrames(std::size_t most) : items_(most) {}
+
+    void put(Time time, int direction, std::string_view bytes) {
+        Item& item = items_[count_ % items_.size()];
+        item.number = count_++;
+        item.time = time;
+        item.direction = direction;
+        item.bytes.assign(bytes);
+    }
+
+    // Copies of the frames, the oldest first.
+    std::vector<Item> list() const {
+        std::vector<Item> result;
+        const std::uint64_t size = items_.size();
+        for (std::uint64_t at = count_ > size ? count_ - size : 0; at < count_; ++at)
+            result.push_back(items_[at % size]);
+        return result;
+    }
+
+   private:
+    std::vector<Item> items_;
+    std::uint64_t count_ = 0;
+};
+
+}  // namespace railyard
