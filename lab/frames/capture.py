@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture files: pcap, or pcapng, which also has the interface of every frame."""
+"""Capture files: pcap, or pcapng, which also has the interface of every frame and a comment."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from emulation.errors import FrameError
 from lab.errors import OutputError
 
-__all__ = ["Record", "read_frame", "write_capture"]
+if TYPE_CHECKING:
+    from lab.frames.walk import Journey
+    from topologies import Fabric
+
+__all__ = ["Record", "journey_records", "read_frame", "write_capture"]
 
 _ETHERNET = 1
 _SNAP_BYTES = 1 << 18
@@ -22,12 +26,44 @@ _NANOSECONDS = 9
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A frame and its time; `place` names the interface that sent it, `about` describes the interface."""
+    """A frame and its time.
+
+    `place` names the interface that sent it, `about` describes the interface, `comment` says what happened.
+    """
 
     time_ns: int
     place: str
     about: str
     frame: bytes
+    comment: str = ""
+
+
+def journey_records(fabric: Fabric, journey: Journey) -> list[Record]:
+    """Return a record for each link that a frame crossed, with the decision of the switch as a comment."""
+    from lab.frames.anatomy import changes
+
+    comments = ["enters the fabric"]
+    for hop in journey.hops:
+        if hop.frame_out is not None:
+            fields = [
+                f"{change.header}.{change.field} {change.before or 'absent'} to {change.after or 'absent'}"
+                for change in changes(fabric, hop.frame_in, hop.frame_out)
+            ]
+            comments.append(
+                f"{hop.node}, port {hop.port_in} to {hop.out}: {hop.decided_by}; "
+                + (", ".join(fields) or "no field changed")
+            )
+    records = [
+        Record(
+            round(crossing.time_ps / 1000),
+            f"{crossing.sender}-{'host' if crossing.port is None else crossing.port}",
+            f"{crossing.sender} to {crossing.receiver}",
+            crossing.frame,
+            comment,
+        )
+        for crossing, comment in zip(journey.crossings, comments, strict=False)
+    ]
+    return [*records[:-1], replace(records[-1], comment=f"{records[-1].comment}; then {journey.end}")]
 
 
 def write_capture(path: Path, records: Sequence[Record]) -> None:
@@ -85,7 +121,8 @@ def _pcapng(records: Sequence[Record]) -> bytes:
         head = struct.pack(
             "<IIIII", number[record.place, record.about], time >> 32, time & 0xFFFFFFFF, size, size
         )
-        parts.append(_block(6, head + _padded(record.frame)))
+        comment = _option(1, record.comment.encode()) + _option(0, b"") if record.comment else b""
+        parts.append(_block(6, head + _padded(record.frame) + comment))
     return b"".join(parts)
 
 

@@ -141,7 +141,7 @@ def craft(
         Path | None,
         typer.Option(
             "--out",
-            help="capture file, .pcap or .pcapng, with a record for every link",
+            help="capture file, .pcap or .pcapng, with a record for every link; .pcapng also has comments",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -213,7 +213,7 @@ def craft(
             fabric, bytes(frame), entry, strategy, rules, cut or (), explain=explain, json=json, show=False
         )
     if file is not None:
-        _write(file, bytes(frame), order, journey)
+        _write(file, bytes(frame), order, journey, fabric)
         console.print(f"written: {file}", markup=False, soft_wrap=True)
     if interface:
         from lab.frames.send import send
@@ -259,19 +259,11 @@ def _show(fabric: Fabric, frame: bytes) -> None:
         out().print(part, soft_wrap=True)
 
 
-def _write(file: Path, frame: bytes, order: Order, journey: Journey | None) -> None:
-    from lab.frames.capture import Record, write_capture
+def _write(file: Path, frame: bytes, order: Order, journey: Journey | None, fabric: Fabric) -> None:
+    from lab.frames.capture import Record, journey_records, write_capture
 
     if journey is None:
         records = [Record(0, order.source, f"host of {order.source}", frame)]
     else:
-        records = [
-            Record(
-                round(crossing.time_ps / 1000),
-                f"{crossing.sender}-{'host' if crossing.port is None else crossing.port}",
-                f"{crossing.sender} to {crossing.receiver}",
-                crossing.frame,
-            )
-            for crossing in journey.crossings
-        ]
+        records = journey_records(fabric, journey)
     write_capture(file, records)

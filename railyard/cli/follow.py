@@ -24,6 +24,8 @@ The third frame of a captured link, from where npu1 receives it:
 railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1
 The lines of P4 that each switch executed:
 railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1 --explain
+The links that it crossed, with what each switch decided as a comment, for Wireshark:
+railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1 --out hops.pcapng
 """
 
 
@@ -60,6 +62,10 @@ def follow(
     json: Annotated[
         str, typer.Option("--json", metavar="FILE", help="write the journey to this file; - prints it")
     ] = "",
+    target: Annotated[
+        Path | None,
+        typer.Option("--out", help="capture file with a record for every link; .pcapng also has comments"),
+    ] = None,
 ) -> None:
     """Follow a captured frame through the tables of a fabric, hop by hop.
 
@@ -67,7 +73,7 @@ def follow(
 
     Exit code 0: the frame arrived; 1: a switch dropped it or a link lost it.
     """
-    from lab.frames.capture import read_frame
+    from lab.frames.capture import journey_records, read_frame, write_capture
     from railyard.cli.options import fabric_of
 
     fabric = fabric_of(topology, dims, param or ())
@@ -75,6 +81,8 @@ def follow(
     journey = walk_and_print(
         fabric, frame, entry_of(fabric, at), strategy, rules, cut or (), explain=explain, json=json, show=True
     )
+    if target is not None:
+        write_capture(target, journey_records(fabric, journey))
     raise typer.Exit(0 if journey.arrived else 1)
 
 

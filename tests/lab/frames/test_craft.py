@@ -8,9 +8,11 @@ import struct
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scapy.utils import RawPcapReader
 
 import lab.frames.send
 from controller.plan import Plan
@@ -20,7 +22,7 @@ from emulation.namespace import enter_new_namespace
 from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice
 from emulation.traffic.frames.values import decode_length
 from lab.errors import OutputError
-from lab.frames.capture import Record, write_capture
+from lab.frames.capture import Record, journey_records, write_capture
 from lab.frames.craft import Order, craft
 from lab.frames.send import send
 from lab.frames.walk import Journey, walk
@@ -221,6 +223,18 @@ class TestCapture:
             ["b-2", "b to c", "4.294967301", "60"],
         ]
 
+    def test_pcapng_has_comments(self, tmp_path: Path):
+        comment = "npu4, port 1 to 3: source route"
+        plain, *rest = self.RECORDS
+        write_capture(tmp_path / "x.pcapng", [replace(plain, comment=comment), *rest])
+        data = (tmp_path / "x.pcapng").read_bytes()
+        option = struct.pack("<HH", 1, len(comment)) + comment.encode() + bytes(-len(comment) % 4)
+        assert data.count(option + bytes(4)) == 1, "option 1 is the comment of a packet, option 0 the end"
+        with RawPcapReader(str(tmp_path / "x.pcapng")) as reader:
+            assert [bytes(frame) for frame, _ in reader] == [record.frame for record in self.RECORDS]
+        write_capture(tmp_path / "x.pcap", [replace(plain, comment=comment)])
+        assert comment.encode() not in (tmp_path / "x.pcap").read_bytes()
+
     def test_a_place_that_is_not_there(self, tmp_path: Path):
         with pytest.raises(OutputError, match="No such file"):
             write_capture(tmp_path / "none" / "x.pcap", self.RECORDS)
@@ -359,3 +373,20 @@ class TestSend:
         thread.join()
         assert failed == []
         assert len(wire(1)[0]) == 64
+
+
+def test_comments_tell_what_each_hop_did() -> None:
+    fabric = full_mesh((4,))
+    frame = bytes(craft(fabric, Order("npu0", "npu2", route=("npu1", "-"))))
+    journey = walk(make_plan(fabric), frame, End("npu0", 0))
+    records = journey_records(fabric, journey)
+    assert [record.comment.partition(":")[0] for record in records] == [
+        "enters the fabric",
+        *(f"{hop.node}, port {hop.port_in} to {hop.out}" for hop in journey.hops),
+    ]
+    assert "SRH.ptr 0 to 1" in records[1].comment
+    assert records[-1].comment.endswith("; then npu2 delivers it to its host")
+    lost = journey_records(fabric, walk(make_plan(fabric), frame, End("npu0", 0), frozenset({"npu0-npu1"})))
+    assert [record.comment for record in lost] == [
+        "enters the fabric; then link npu0-npu1 is down, and no table of npu0 knows it yet"
+    ]
