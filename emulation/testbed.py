@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RECENT_FRAMES",
+    "ControlledTestbed",
     "Host",
     "Impairment",
     "LinkSample",
@@ -161,13 +162,14 @@ class SwitchReport:
         return cls(sent, refused, packet_outs)
 
 
-class Testbed(Protocol):
-    """A fabric made real. Nothing runs before `start`, and nothing is left after `stop`."""
+class ControlledTestbed(Protocol):
+    """A fabric made real, as its controllers see it.
+
+    Nothing runs before `start`, and nothing is left after `stop`.
+    """
 
     __test__ = False
 
-    hosts: Hosts
-    """Language of the agents that a job attaches."""
     virtual: bool
     """True if time passes in run() only, from event to event."""
     dilation: int
@@ -207,6 +209,46 @@ class Testbed(Protocol):
         """Make switches and links, and serve P4Runtime."""
         ...
 
+    def packet_arrived(self, node: str) -> None:
+        """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
+        ...
+
+    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        ...
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Bytes of frames on the data VLs that have reached agents."""
+        ...
+
+    def set_link(self, name: str, up: bool) -> None:
+        """Take both directions of a link down or up; the ends lose or regain their carrier."""
+        ...
+
+    def set_host_link(self, node: str, up: bool) -> None:
+        """Take the link to a node's host down or up."""
+        ...
+
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call `callback` at that time of the testbed."""
+        ...
+
+    def check(self) -> None:
+        """Raise an EmulationError if a part of the testbed has failed, to explain another failure."""
+        ...
+
+    def stop(self) -> None:
+        """Remove everything that the testbed has made."""
+        ...
+
+
+class Testbed(ControlledTestbed, Protocol):
+    """A fabric made real, with agents on its hosts."""
+
+    hosts: Hosts
+    """Language of the agents that a job attaches."""
+
     def attach(self, node: str, host: Participant | MemoryAgent) -> None:
         """Put an agent on the node's host; during run() only where a host stands by."""
         ...
@@ -230,14 +272,6 @@ class Testbed(Protocol):
         """End the run now, with agents still busy; run() is not called again."""
         ...
 
-    def packet_arrived(self, node: str) -> None:
-        """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
-        ...
-
-    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
-        ...
-
     @property
     def busy(self) -> bool:
         """True while an agent still has something to do."""
@@ -250,11 +284,6 @@ class Testbed(Protocol):
         """
         ...
 
-    @property
-    def delivered_bytes(self) -> int:
-        """Bytes of frames on the data VLs that have reached agents."""
-        ...
-
     def delivered_bins(self) -> Sequence[int]:
         """Return `delivered_bytes` by time bins of the testbed's width, once run() has returned True."""
         ...
@@ -264,20 +293,8 @@ class Testbed(Protocol):
         """Frames that a program sent to a port without a link, or to a link that was down."""
         ...
 
-    def set_link(self, name: str, up: bool) -> None:
-        """Take both directions of a link down or up; the ends lose or regain their carrier."""
-        ...
-
     def impair(self, name: str, direction: int, how: Impairment) -> None:
         """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
-        ...
-
-    def set_host_link(self, node: str, up: bool) -> None:
-        """Take the link to a node's host down or up."""
-        ...
-
-    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """Call `callback` at that time of the testbed."""
         ...
 
     def run(self, until_ps: int | None = None) -> bool:
@@ -298,14 +315,6 @@ class Testbed(Protocol):
 
     def record(self, name: str, path: Path) -> None:
         """Write the frames of a link, both ways, from now on to a pcap file."""
-        ...
-
-    def check(self) -> None:
-        """Raise an EmulationError if a part of the testbed has failed, to explain another failure."""
-        ...
-
-    def stop(self) -> None:
-        """Remove everything that the testbed has made."""
         ...
 
 

@@ -12,7 +12,7 @@ from typing import Protocol, final
 from controller.plan import Plan
 from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
 from emulation.control.frames import hello_frame
-from emulation.testbed import Testbed
+from emulation.testbed import ControlledTestbed
 
 __all__ = ["HelloTimes", "Hellos"]
 
@@ -52,7 +52,7 @@ class _Runtime(Protocol):
 class Hellos:
     """Drives the `HelloSessions` of every node; `sent` counts hellos."""
 
-    def __init__(self, runtime: _Runtime, testbed: Testbed, times: HelloTimes) -> None:
+    def __init__(self, runtime: _Runtime, testbed: ControlledTestbed, times: HelloTimes) -> None:
         self._runtime = runtime
         self._testbed = testbed
         self._times = times

@@ -24,7 +24,7 @@ from emulation.control.packet_outs import send_packet_outs
 from emulation.control.rewiring import RewiringController, RewiringPolicy
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import SparePolicy, TakeoverController, TakeoverRecord
-from emulation.testbed import Testbed
+from emulation.testbed import ControlledTestbed
 
 __all__ = ["ControlLoop", "ControlReport"]
 
@@ -64,7 +64,7 @@ class ControlLoop:
 
     def __init__(
         self,
-        testbed: Testbed,
+        testbed: ControlledTestbed,
         client: P4RuntimeClient,
         plan: Plan,
         *,

@@ -11,7 +11,7 @@ from controller.recovery.messages import Acknowledgement
 from controller.recovery.shared_routers import SharedRouters
 from emulation.control.frames import message_frame, sender_of
 from emulation.control.packet_outs import send_packet_outs
-from emulation.testbed import Testbed
+from emulation.testbed import ControlledTestbed
 
 __all__ = ["Messenger"]
 
@@ -25,7 +25,7 @@ class Messenger:
     once; repetitions and acknowledgements are counted apart.
     """
 
-    def __init__(self, testbed: Testbed, client: P4RuntimeClient, repeat_ps: int | None) -> None:
+    def __init__(self, testbed: ControlledTestbed, client: P4RuntimeClient, repeat_ps: int | None) -> None:
         self.sent = self.acknowledgements = 0
         self._testbed = testbed
         self._client = client

@@ -4,13 +4,13 @@
 from collections.abc import Iterable
 
 from controller.p4runtime.client import P4RuntimeClient
-from emulation.testbed import Testbed
+from emulation.testbed import ControlledTestbed
 
 __all__ = ["send_packet_outs"]
 
 
 def send_packet_outs(
-    testbed: Testbed, client: P4RuntimeClient, node: str, frames: Iterable[tuple[int | None, bytes]]
+    testbed: ControlledTestbed, client: P4RuntimeClient, node: str, frames: Iterable[tuple[int | None, bytes]]
 ) -> None:
     """Send each frame out of its port of a node; without a port, the node's program routes the frame."""
     sent = 0

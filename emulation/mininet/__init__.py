@@ -16,5 +16,6 @@ packet_ins   nodes whose packet-ins wait for the testbed
 alarms       callbacks at scenario times
 agents/      host processes, their driver, and measurements of a run
 ip/          IPv4 beside UB on the hosts, for programs of users
+cluster/     a fabric over several machines, a part of it on each
 linux/       namespaces, netlink, kernel features, processes, the record of a run; knows no fabric and no plan
 """

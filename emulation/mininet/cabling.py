@@ -3,10 +3,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
 from emulation.errors import TestbedError
-from emulation.mininet.patch import Jack
+from emulation.mininet.patch import Jack, Tunnel
 from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["HOST_INTERFACE", "Cabling", "cable", "host_jack", "jack_at"]
@@ -41,8 +42,14 @@ def host_jack(node: str) -> str:
     return f"{node}:host"
 
 
-def cable(fabric: Fabric, switches: str, hosts: Mapping[str, str], mtu: int) -> Cabling:
-    """Return the cabling of a fabric.
+def cable(
+    fabric: Fabric,
+    switches: str,
+    hosts: Mapping[str, str],
+    mtu: int,
+    tunnels: Mapping[End, Tunnel] = MappingProxyType({}),
+) -> Cabling:
+    """Return the cabling of a fabric; `tunnels` stand for ends on other machines.
 
     `switches` is the namespace of all switches, `hosts` the namespace of each node's host. Ports without
     a link, fibre or host get no interface. TestbedError if two interfaces would have the same name.
@@ -52,7 +59,11 @@ def cable(fabric: Fabric, switches: str, hosts: Mapping[str, str], mtu: int) -> 
     ends += [End(node, HOST_PORT) for node in hosts]
     jacks: list[Jack] = []
     interfaces: dict[tuple[str, int], str] = {}
+    for end, tunnel in tunnels.items():
+        jacks.append(Jack(jack_at(end), f"vx{tunnel.identifier}", "", "", mtu, tunnel))
     for end in dict.fromkeys(ends):
+        if end in tunnels:
+            continue
         name = _name(fabric, end)
         interfaces[end.node, end.port] = name
         jacks.append(Jack(jack_at(end), name, switches, name, mtu))

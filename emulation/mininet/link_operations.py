@@ -8,6 +8,7 @@ from emulation.circuits import CircuitSwitch, set_circuit_up
 from emulation.errors import TestbedError
 from emulation.mininet.alarms import Alarms
 from emulation.mininet.cabling import jack_at
+from emulation.mininet.counters import JackCounters
 from emulation.mininet.links import Links
 from emulation.mininet.linux import kernel
 from emulation.mininet.linux.record import RunRecord
@@ -103,6 +104,10 @@ class LinkOperations:
         """Raise a MachineError if this kernel cannot carry out an event by hand."""
         needed = {"rate": (kernel.TBF,), "delay": (kernel.NETEM, kernel.TBF)}
         kernel.need(*needed.get(event, ()))
+
+    def jack_counters(self) -> Mapping[str, JackCounters]:
+        """Return the counters of every jack since its creation, by name."""
+        return self._links.counters()
 
     def carried(self) -> Mapping[str, tuple[int, int]]:
         """Return the frames that each link has carried so far: from its first to its second end, and back."""

@@ -68,7 +68,7 @@ class Links:
     def joined_ends(self) -> Iterator[End]:
         """Yield the switch ports that are patched, ports to hosts included."""
         for link in map(self.link, self._joined):
-            yield from (link.a, link.b)
+            yield from (end for end in (link.a, link.b) if (end.node, end.port) in self._cabling.interfaces)
         yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
 
     @property

@@ -60,6 +60,8 @@ def make_net(
                 ub0 = classes.interface("ub0", host, 1)
                 ub0.ip, ub0.prefixLen = str(addresses[node.name]), PREFIX_LENGTH
     for link in fabric.links:
+        if not {f"sw_{end.node}" for end in (link.a, link.b)} <= net.nameToNode.keys():
+            continue  # its other end is on another machine
         ends = (net[f"sw_{end.node}"].intfs[end.port] for end in (link.a, link.b))
         net.links.append(_Link(link.name, *ends))
     net.built = True

@@ -13,7 +13,9 @@ import errno
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import final
 
@@ -27,7 +29,7 @@ from emulation.mininet.linux.frame_tap import FrameTap
 from emulation.mininet.linux.netlink import Request, RouteSocket
 from emulation.mininet.linux.record import RunRecord
 
-__all__ = ["QUEUE_BYTES", "Jack", "JackCounters", "PatchPanel"]
+__all__ = ["QUEUE_BYTES", "Jack", "JackCounters", "PatchPanel", "Tunnel"]
 
 QUEUE_BYTES = 1 << 20
 """Default size of the queue before a link that has a rate."""
@@ -43,10 +45,22 @@ _DELAYED_FRAMES = 100_000
 
 @final
 @dataclass(frozen=True, slots=True)
+class Tunnel:
+    """A VXLAN tunnel to the port's other machine: network identifier, IPv4 addresses, UDP port."""
+
+    identifier: int
+    local: IPv4Address
+    remote: IPv4Address
+    udp_port: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Jack:
     """A jack: `device_interface` in `namespace` is its device side, `interface` its patch side.
 
-    Frames of up to `mtu` bytes behind the Ethernet header pass.
+    Frames of up to `mtu` bytes behind the Ethernet header pass. A jack with a `tunnel` has no device side,
+    since its device is on another machine; its patch side is the end of the tunnel.
     """
 
     name: str
@@ -54,6 +68,7 @@ class Jack:
     namespace: str
     device_interface: str
     mtu: int
+    tunnel: Tunnel | None = None
 
 
 @final
@@ -123,10 +138,17 @@ class PatchPanel:
         self._check_new(jacks)
         handles: dict[str, int] = {}
         pairs: list[Request] = []
+        tunnels: list[Request] = []
         filters: list[Request] = []
         slots: list[_Slot] = []
         try:
             for number, jack in enumerate(jacks, len(self._slots)):
+                if jack.tunnel is not None:
+                    slot = _Slot(jack, _PATCH_INDEX + number)
+                    tunnels.append(self._tunnel(slot, jack.tunnel, handles))
+                    filters.append(requests.clsact(slot.index, f"filters at jack {jack.name}"))
+                    slots.append(slot)
+                    continue
                 if jack.namespace not in handles:
                     netns.quiet(jack.namespace)
                     handles[jack.namespace] = os.open(netns.DIRECTORY / jack.namespace, os.O_RDONLY)
@@ -142,6 +164,10 @@ class PatchPanel:
                 slots.append(slot)
             try:
                 self._route.do(pairs)
+                if tunnels:
+                    # The tunnel's own packets leave by the namespace in which it is made.
+                    with closing(RouteSocket()) as machine:
+                        machine.do(tunnels)
                 self._route.do(filters)
             except TestbedError:
                 self._route.attempt([requests.delete_link(slot.index, "a jack") for slot in slots])
@@ -150,6 +176,19 @@ class PatchPanel:
             for handle in handles.values():
                 os.close(handle)
         self._slots.update((slot.jack.name, slot) for slot in slots)
+
+    def _tunnel(self, slot: _Slot, tunnel: Tunnel, handles: dict[str, int]) -> Request:
+        """Return the request for the end of a tunnel in the panel; `handles` are open namespaces by name."""
+        if self._namespace not in handles:
+            handles[self._namespace] = os.open(netns.DIRECTORY / self._namespace, os.O_RDONLY)
+        return requests.vxlan(
+            requests.Side(slot.index, slot.jack.interface, slot.jack.mtu),
+            handles[self._namespace],
+            tunnel.identifier,
+            (tunnel.local, tunnel.remote),
+            tunnel.udp_port,
+            f"VXLAN {tunnel.identifier} from {tunnel.local} to {tunnel.remote}, jack {slot.jack.name}",
+        )
 
     def patch(
         self,
@@ -336,12 +375,17 @@ class PatchPanel:
     def _check_new(self, jacks: Sequence[Jack]) -> None:
         names = set(self._slots)
         interfaces = {(self._namespace, slot.jack.interface) for slot in self._slots.values()}
-        interfaces |= {(slot.jack.namespace, slot.jack.device_interface) for slot in self._slots.values()}
+        interfaces |= {
+            (slot.jack.namespace, slot.jack.device_interface)
+            for slot in self._slots.values()
+            if slot.jack.tunnel is None
+        }
         for jack in jacks:
             if jack.name in names:
                 raise TestbedError(f"two jacks {jack.name}", remedy="give each a name of its own")
             names.add(jack.name)
-            sides = (self._namespace, jack.interface), (jack.namespace, jack.device_interface)
+            sides = [(self._namespace, jack.interface)]
+            sides += [] if jack.tunnel else [(jack.namespace, jack.device_interface)]
             for namespace, interface in sides:
                 if not 0 < len(interface) <= _MAX_NAME or set(interface) & set("/ :%"):
                     raise TestbedError(
@@ -354,7 +398,7 @@ class PatchPanel:
                         remedy="give each a name of its own",
                     )
                 interfaces.add((namespace, interface))
-            if not netns.exists(jack.namespace):
+            if jack.tunnel is None and not netns.exists(jack.namespace):
                 raise TestbedError(
                     f"jack {jack.name}: network namespace {jack.namespace} does not exist",
                     remedy="make it with RunRecord.namespace()",

@@ -8,7 +8,7 @@ import os
 import selectors
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn, Self, final
 
@@ -28,7 +28,7 @@ from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
 from emulation.mininet.packet_ins import PacketIns
-from emulation.mininet.patch import PatchPanel
+from emulation.mininet.patch import PatchPanel, Tunnel
 from emulation.mininet.samples import Samples
 from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
 from emulation.mininet.teardown import Teardown
@@ -43,7 +43,7 @@ from emulation.testbed import (
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Ended
 from emulation.traffic.memory.agent import MemoryAgent
-from topologies import HOST_PORT, Fabric
+from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]
 
@@ -79,6 +79,8 @@ class MininetTestbed(LinkOperations):
         buffer_bytes: int = 65536,
         ip: bool = False,
         lanes: bool = False,
+        ip_others: Iterable[int] = (),
+        tunnels: Mapping[End, Tunnel] = MappingProxyType({}),
     ) -> None:
         if dilation < 1:
             raise TestbedError(f"dilation {dilation}", remedy="real time cannot be hurried: use 1 or more")
@@ -94,6 +96,8 @@ class MininetTestbed(LinkOperations):
         self._mtu = mtu
         self._bin_ps, self._buffer_bytes = bin_ps, buffer_bytes
         self._with_ip = ip
+        self._ip_others = ip_others
+        self._tunnels = tunnels
         self.ip: IpPorts | None = None
         self._lanes = lanes
         self._alarms = Alarms(dilation)
@@ -148,7 +152,7 @@ class MininetTestbed(LinkOperations):
         }
         self._agents = Agents(population, self.namespaces, HOST_INTERFACE)
         done("namespaces")
-        self.cabling = cabling = cable(self.fabric, switches, self.namespaces, self._mtu)
+        self.cabling = cabling = cable(self.fabric, switches, self.namespaces, self._mtu, self._tunnels)
         self._watch = CarrierWatch(switches)
         self._teardown.add(self._watch.close)
         panel = PatchPanel(patches)
@@ -162,7 +166,7 @@ class MininetTestbed(LinkOperations):
         self._watch.await_up(joined, _CARRIER_SECONDS)
         done("links")
         if self._with_ip:
-            self.ip = IpPorts(record, self.fabric, self.namespaces, self._mtu, switches)
+            self.ip = IpPorts(record, self.fabric, self.namespaces, self._mtu, switches, self._ip_others)
             self._teardown.add(self.ip.close)
         self.net: Any = make_net(
             self.fabric,
@@ -210,6 +214,15 @@ class MininetTestbed(LinkOperations):
     def environment(self) -> dict[str, str]:
         """Return the environment for processes in the namespaces, by which `railyard clean` finds them."""
         return self._running.environment()
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run, which stands in the names of its namespaces."""
+        return self._running.id
+
+    def on_readable(self, handle: int, callback: Callable[[], None]) -> None:
+        """Call `callback` in run() and serve() whenever a descriptor is readable."""
+        self._selector.register(handle, selectors.EVENT_READ, callback)
 
     # -- agents
 

@@ -18,6 +18,5 @@ Its modules:
     collect      observation of a run that has ended
     crossings    frames that changed rail or plane, from counters
     observation  the values that a run leaves behind
-    launch       a program of the user's own on every host of a Mininet testbed
     saturation   a fabric filled until delivery or deadlock
 """

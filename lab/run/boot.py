@@ -6,18 +6,21 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Generic, Protocol, TypeVar, final
 
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan import Entry, Plan
 from emulation.errors import ProgramError
-from emulation.testbed import Testbed
+from emulation.testbed import ControlledTestbed
 from lab.files import PROGRAMS
 from lab.run.own_program import BUILT_IN, OwnPrograms
 from topologies import Fabric, RailyardError
 
 __all__ = ["Booted", "InstallProgress", "booted", "filled", "programs_of", "read_program", "running"]
+
+
+T = TypeVar("T", bound=ControlledTestbed)
 
 
 class InstallProgress(Protocol):
@@ -28,10 +31,10 @@ class InstallProgress(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Booted:
+class Booted(Generic[T]):
     """A testbed with filled tables; `seconds` is the wall-clock time from its start to the last entry."""
 
-    testbed: Testbed
+    testbed: T
     client: P4RuntimeClient
     entries: int
     seconds: float
@@ -49,12 +52,12 @@ def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
 
 @contextmanager
 def booted(
-    testbed: Testbed,
+    testbed: T,
     plan: Plan,
     progress: InstallProgress | None = None,
     own: OwnPrograms = BUILT_IN,
     kept: KeptUpdates | None = None,
-) -> Iterator[Booted]:
+) -> Iterator[Booted[T]]:
     """Start a testbed and fill its tables from the plan; stop it afterwards.
 
     Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
@@ -71,12 +74,12 @@ def booted(
 
 @contextmanager
 def filled(
-    testbed: Testbed,
+    testbed: T,
     programs: Mapping[str, ProgramFiles],
     entries: Mapping[str, Sequence[Entry]],
     progress: InstallProgress | None = None,
     kept: KeptUpdates | None = None,
-) -> Iterator[Booted]:
+) -> Iterator[Booted[T]]:
     """Start a testbed with a program a node and fill its tables; stop it afterwards."""
     began = time.perf_counter()
     with running(testbed), P4RuntimeClient(testbed.addresses) as client:
@@ -88,7 +91,7 @@ def filled(
 
 
 @contextmanager
-def running(testbed: Testbed) -> Iterator[None]:
+def running(testbed: ControlledTestbed) -> Iterator[None]:
     """Start a testbed, and stop it afterwards."""
     testbed.start()
     try:

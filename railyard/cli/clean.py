@@ -22,8 +22,13 @@ def clean(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print what would be removed, and remove nothing")
     ] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="only what parts of runs on other machines have left here")
+    ] = False,
 ) -> None:
     """Remove the namespaces and processes of Mininet runs that were killed; needs root.
+
+    What a run over several machines has left on the others is removed by ssh.
 
     A run records every namespace before making it; only recorded namespaces are removed.
 
@@ -31,7 +36,7 @@ def clean(
     """
     from emulation.mininet.linux import record
 
-    cleaned = record.clean(all_runs, dry_run=dry_run)
+    cleaned = record.clean(all_runs, dry_run=dry_run, local=local)
     console = out()
 
     def say(text: str) -> None:

@@ -85,6 +85,13 @@ def up(
             help="with --ip: run this command on every host, and end with it; see docs/testbeds/ip.md",
         ),
     ] = "",
+    machines: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="spread the fabric over the machines of this YAML file, by ssh and VXLAN; on mininet",
+        ),
+    ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="show the fabric in a browser; on embedded, see `railyard serve`")
     ] = False,
@@ -110,9 +117,9 @@ def up(
         _keep_own(fabric, p4, p4info, entries, grpc or _GRPC, tap=tap, live=port if live else None)
         return
     if testbed is Bed.mininet:
+        from emulation.mininet.ip.programs import check_command
         from emulation.mininet.switches import choose
         from emulation.mininet.testbed import MininetTestbed
-        from lab.run.launch import check_command
         from railyard.cli.up_mininet import keep_mininet, launch_on_mininet
 
         if grpc:
@@ -124,6 +131,15 @@ def up(
         if launch and not ip:
             raise typer.BadParameter("needs IPv4 on the hosts: add --ip", param_hint="--launch")
         words = check_command(launch) if launch else []
+        if machines is not None:
+            from emulation.mininet.cluster.machines import read_machines
+            from emulation.mininet.cluster.testbed import MachinesTestbed
+            from railyard.cli.up_machines import keep_machines
+
+            spread = read_machines(machines)
+            kind = choose(switch.value if switch else None)
+            keep_machines(MachinesTestbed(fabric, spread, switch=kind, ip=ip), make_plan(fabric), words)
+            return
         kind = choose(switch.value if switch else None)
         bed = MininetTestbed(fabric, switch=kind, ip=ip)
         if words:
@@ -131,8 +147,8 @@ def up(
         else:
             keep_mininet(bed, make_plan(fabric))
         return
-    if ip or launch:
-        raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch")
+    if ip or launch or machines is not None:
+        raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch, --machines")
     if switch is not None:
         raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
     _keep_embedded(make_plan(fabric), grpc or _GRPC, tap=tap, live=port if live else None)

@@ -13,41 +13,44 @@ from railyard.cli.display.screen import out
 
 if TYPE_CHECKING:
     from controller.plan import Plan
+    from emulation.mininet.cluster.testbed import MachinesTestbed
     from emulation.mininet.testbed import MininetTestbed
     from lab.run.boot import Booted
 
-__all__ = ["keep_mininet", "launch_on_mininet"]
+__all__ = ["keep_mininet", "launch_on_mininet", "serving"]
 
 
 def keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
     """Keep a fabric running, with Mininet's command line if standard input is a terminal."""
     from emulation.mininet.net import command_line
 
-    with suppress(KeyboardInterrupt), _served(testbed, plan) as serving:
+    with suppress(KeyboardInterrupt), _served(testbed, plan) as thread:
         for role, namespace in testbed.places().items():
             out().print(f"{role}: {namespace}", markup=False, soft_wrap=True)
         if sys.stdin.isatty():
             from lab.shell.verbs import verbs
 
             instead = _instead_of_ping(testbed.net)
-            command_line(testbed.net, instead, verbs=verbs(testbed, serving.running.client))
+            command_line(testbed.net, instead, verbs=verbs(testbed, thread.running.client))
         else:
             out().print("Ctrl-C ends it")
-            serving.wait()
+            thread.wait()
 
 
 def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> None:
     """Run a command on every host, print its output, and the frames that have crossed the fabric."""
-    from lab.run.launch import launch
+    from emulation.mininet.ip.programs import Programs, variables
 
     console = out()
 
     def say(node: str, text: str) -> None:
         console.print(f"{node}: {text}", markup=False, soft_wrap=True)
 
-    with _served(testbed, plan) as serving:
+    with _served(testbed, plan) as thread:
+        assert testbed.ip is not None
         before = testbed.carried()
-        launch(testbed, words, say, serving.check)
+        own = variables(testbed.ip.addresses)
+        Programs(words, testbed.namespaces, testbed.environment(), own).follow(say, thread.check)
         for line in _account(testbed, before):
             console.print(line, markup=False, soft_wrap=True)
 
@@ -56,7 +59,7 @@ def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> 
 class _Serving:
     """A thread in which a testbed's time passes; `check` raises its error in the caller's thread."""
 
-    def __init__(self, testbed: MininetTestbed, running: Booted) -> None:
+    def __init__(self, testbed: MininetTestbed | MachinesTestbed, running: Booted) -> None:
         self.running = running
         self._testbed = testbed
         self._stopped = threading.Event()
@@ -98,12 +101,19 @@ def _served(testbed: MininetTestbed, plan: Plan) -> Iterator[_Serving]:
         if testbed.ip is not None:
             addresses = list(testbed.ip.addresses.values())
             out().print(f"IPv4: {addresses[0]} to {addresses[-1]} on ub0, MTU {testbed.ip.mtu}")
-        serving = _Serving(testbed, running)
-        try:
-            yield serving
-        finally:
-            serving.stop()
-        serving.check()
+        with serving(testbed, running) as thread:
+            yield thread
+
+
+@contextmanager
+def serving(testbed: MininetTestbed | MachinesTestbed, running: Booted) -> Iterator[_Serving]:
+    """Let a testbed's time pass in a thread meanwhile; raise its error, if any, at the end."""
+    thread = _Serving(testbed, running)
+    try:
+        yield thread
+    finally:
+        thread.stop()
+    thread.check()
 
 
 def _account(testbed: MininetTestbed, before: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -49,10 +49,17 @@ class IpPorts:
     `namespaces` has each host's namespace by node. `mtu` is the longest UB packet of the links in bytes; that
     of the interfaces follows from it. The interfaces are up, with address and MAC address, when the
     constructor returns. The processes run in the namespace `place`.
+    `others` are the CNAs of hosts on other machines.
     """
 
     def __init__(
-        self, record: RunRecord, fabric: Fabric, namespaces: Mapping[str, str], mtu: int, place: str
+        self,
+        record: RunRecord,
+        fabric: Fabric,
+        namespaces: Mapping[str, str],
+        mtu: int,
+        place: str,
+        others: Iterable[int] = (),
     ) -> None:
         self.mtu = ip_mtu(mtu)
         self.addresses = ip_addresses(fabric, namespaces)
@@ -60,6 +67,7 @@ class IpPorts:
         self._record = record
         self._counters: dict[str, tuple[int, int]] = {}  # process and position by node
         cnas = {node: fabric.node(node).address for node in namespaces}
+        self._hosts = sorted({*cnas.values(), *others})
         nodes = list(namespaces)
         count = min(len(nodes), max(1, (os.cpu_count() or 1) // 2))
         try:
@@ -88,7 +96,7 @@ class IpPorts:
                 self._counters[node] = number, position
             name = f"ip{number}"
             job = self._record.folder / f"{name}.json"
-            job.write_text(json.dumps({"ports": ports, "hosts": sorted(cnas.values()), "mtu": self.mtu}))
+            job.write_text(json.dumps({"ports": ports, "hosts": self._hosts, "mtu": self.mtu}))
             self._tally(number).write_bytes(bytes(COUNTERS.size * len(nodes)))
             command = [
                 sys.executable,

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from ipaddress import IPv4Address
 from types import MappingProxyType
 from typing import final
 
@@ -23,6 +24,7 @@ __all__ = [
     "NETEM",
     "TBF",
     "VETH",
+    "VXLAN",
     "Feature",
     "missing",
     "need",
@@ -46,9 +48,11 @@ MIRRED = Feature("act_mirred", "CONFIG_NET_ACT_MIRRED", "redirecting frames")
 TBF = Feature("sch_tbf", "CONFIG_NET_SCH_TBF", "the rate of a link")
 HTB = Feature("sch_htb", "CONFIG_NET_SCH_HTB", "priorities on a link")
 NETEM = Feature("sch_netem", "CONFIG_NET_SCH_NETEM", "the delay of a link")
-FEATURES = (VETH, CLSACT, CLS_BPF, MIRRED, TBF, HTB, NETEM)
+VXLAN = Feature("vxlan", "CONFIG_VXLAN", "links between machines")
+FEATURES = (VETH, CLSACT, CLS_BPF, MIRRED, TBF, HTB, NETEM, VXLAN)
 
-_PATCH, _DEVICE, _MTU = 2, 3, 1500
+_PATCH, _DEVICE, _TUNNEL, _MTU = 2, 3, 4, 1500
+_LOCALHOST = (IPv4Address("127.0.0.1"), IPv4Address("127.0.0.2"))
 
 
 @cache
@@ -91,9 +95,15 @@ def _try() -> dict[Feature, str]:
         (CLSACT, lambda: requests.clsact(_PATCH, "clsact")),
         (CLS_BPF, lambda: requests.loss(_PATCH, 0.5, "a filter")),
         (MIRRED, lambda: requests.redirect(_PATCH, _DEVICE, "a redirection")),
+        (
+            VXLAN,
+            lambda: requests.vxlan(
+                requests.Side(_TUNNEL, "tunnel", _MTU), namespace, 1, _LOCALHOST, 4789, "a tunnel"
+            ),
+        ),
     )
     needed = dict.fromkeys(FEATURES[1:], (VETH,))
-    needed |= {CLS_BPF: (VETH, CLSACT), MIRRED: (VETH, CLSACT, CLS_BPF)}
+    needed |= {VXLAN: (), CLS_BPF: (VETH, CLSACT), MIRRED: (VETH, CLSACT, CLS_BPF)}
     refusals: dict[Feature, str] = {}
     try:
         for feature, trial in trials:

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -31,6 +32,7 @@ RUNS = Path("/run/railyard")
 _RECORD = "record"
 _UNFINISHED = ".new-"
 _MOMENT = 0.5
+_CLEANER_SECONDS = 120.0
 
 
 @final
@@ -46,6 +48,7 @@ class _Noted:
     boot: str
     namespaces: tuple[str, ...]
     files: tuple[Path, ...]
+    cleaners: Mapping[str, tuple[str, ...]]
 
     @property
     def living(self) -> bool:
@@ -118,6 +121,14 @@ class RunRecord:
             )
         self._note(what="file", path=str(path))
 
+    def note_cleaner(self, machine: str, command: Sequence[str]) -> None:
+        """Record the command that cleans up another machine, where a part of this run is about to begin."""
+        self._note(what="cleaner", machine=machine, command=list(command))
+
+    def note_cleaned(self, machine: str) -> None:
+        """Record that nothing of this run is left on another machine."""
+        self._note(what="cleaned", machine=machine)
+
     def close(self) -> None:
         """End the run's processes and remove everything that it made; TestbedError names what remains.
 
@@ -147,10 +158,13 @@ class RunRecord:
             os.close(handle)
 
 
-def clean(all_runs: bool = False, *, dry_run: bool = False, root: Path = RUNS) -> list[Cleaned]:
+def clean(
+    all_runs: bool = False, *, dry_run: bool = False, local: bool = False, root: Path = RUNS
+) -> list[Cleaned]:
     """Remove everything left by runs whose owner has ended; with `all_runs` end living runs too.
 
-    With `dry_run`, only return what would be removed. TestbedError without root.
+    With `dry_run`, only return what would be removed. With `local`, leave runs over several machines alone,
+    whose own machine cleans up after them and asks the others for the rest. TestbedError without root.
     """
     need_root("cleaning up after runs")
     cleaned: list[Cleaned] = []
@@ -162,7 +176,7 @@ def clean(all_runs: bool = False, *, dry_run: bool = False, root: Path = RUNS) -
                     shutil.rmtree(folder, ignore_errors=True)
                 cleaned.append(Cleaned(folder.name.split("-")[1], (f"folder {folder}",), ()))
             continue
-        if noted.living and not all_runs:
+        if (noted.living and not all_runs) or (local and noted.cleaners):
             continue
         done = _foreseen(noted, folder) if dry_run else _clean(folder, end_owner=True)
         if done:
@@ -200,6 +214,7 @@ def _clean(folder: Path, *, end_owner: bool = False) -> Cleaned | None:
         if noted is None:
             return Cleaned(folder.name, tuple(removed), ()) if removed else None
         _end_processes(noted, removed, left)
+        _clean_machines(noted, removed, left)
         _remove_namespaces(noted, removed, left)
         _remove_files(noted, removed, left)
         _remove_folder(folder, removed, left)
@@ -235,6 +250,24 @@ def _tell_processes(
 ) -> None:
     removed += [f"process {pid} ({name})" for pid, name in sorted(ended.items())]
     left += [f"process {pid} ({name}): killed, but it does not end" for pid, name in sorted(stayed.items())]
+
+
+def _clean_machines(noted: _Noted, removed: list[str], left: list[str]) -> None:
+    """Have every other machine remove what runs without an owner have left there."""
+    for machine, command in noted.cleaners.items():
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_CLEANER_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired) as ex:
+            left.append(f"machine {machine}: {ex}")
+            continue
+        lines = [line for line in done.stdout.splitlines() if ": removed " in line or ": left " in line]
+        if done.returncode == 0:
+            removed += [f"on machine {machine}: {line}" for line in lines]
+        else:
+            why = " / ".join([*lines, *done.stderr.strip().splitlines()][-3:])
+            left.append(f"machine {machine}: {why or f'code {done.returncode}'}")
 
 
 def _remove_namespaces(noted: _Noted, removed: list[str], left: list[str]) -> None:
@@ -304,6 +337,7 @@ def _foreseen(noted: _Noted, folder: Path) -> Cleaned:
             *(f"process {pid} ({processes.name_of(pid)})" for pid in sorted(pids)),
             *(f"namespace {name}" for name in noted.namespaces if netns.exists(name)),
             *(f"file {path}" for path in noted.files if path.exists()),
+            *(f"what is left on machine {machine}" for machine in noted.cleaners),
             f"folder {folder}",
         ),
         (),
@@ -352,6 +386,10 @@ def _read(folder: Path) -> _Noted | None:
     if not lines or lines[0].get("what") != "run":
         return None
     first = lines[0]
+    cleaners = {line["machine"]: tuple(line["command"]) for line in lines if line["what"] == "cleaner"}
+    for line in lines:
+        if line["what"] == "cleaned":
+            cleaners.pop(line["machine"], None)
     return _Noted(
         first["id"],
         first["token"],
@@ -361,6 +399,7 @@ def _read(folder: Path) -> _Noted | None:
         first["boot"],
         tuple(line["name"] for line in lines if line["what"] == "namespace"),
         tuple(Path(line["path"]) for line in lines if line["what"] == "file"),
+        cleaners,
     )
 
 

@@ -33,7 +33,7 @@ __all__ = [
     "add_address", "bpf_filter", "clsact", "delay", "delete_filter", "delete_filters", "delete_group",
     "delete_link", "delete_root", "link_dump", "loss", "queue_dump", "rate_limit", "redirect", "request",
     "set_mac", "set_up", "speed",
-    "stats_dump", "threshold", "veth",
+    "stats_dump", "threshold", "veth", "vxlan",
 ]  # fmt: skip
 
 GROUP = 0x5241
@@ -148,6 +148,37 @@ def veth(patch: Side, device: Side, namespace: int, what: str) -> Request:
         *_side(device),
         ("IFLA_NET_NS_FD", namespace),
         ("IFLA_LINKINFO", {"attrs": [("IFLA_INFO_KIND", "veth"), ("IFLA_INFO_DATA", data)]}),
+    ]
+    return request(message, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, what)
+
+
+def vxlan(
+    side: Side,
+    namespace: int,
+    identifier: int,
+    addresses: tuple[IPv4Address, IPv4Address],
+    udp_port: int,
+    what: str,
+) -> Request:
+    """Make a VXLAN tunnel between two addresses, its interface down in the namespace of a handle.
+
+    Its packets leave by the namespace of the socket that makes the request.
+    """
+    local, remote = map(str, addresses)
+    options = [
+        ("IFLA_VXLAN_ID", identifier),
+        ("IFLA_VXLAN_LOCAL", local),
+        ("IFLA_VXLAN_GROUP", remote),
+        ("IFLA_VXLAN_PORT", udp_port),
+        ("IFLA_VXLAN_LEARNING", 0),
+        ("IFLA_VXLAN_TTL", 64),
+    ]
+    message = ifinfmsg()
+    message["index"] = side.index
+    message["attrs"] = [
+        *_side(side),
+        ("IFLA_NET_NS_FD", namespace),
+        ("IFLA_LINKINFO", {"attrs": [("IFLA_INFO_KIND", "vxlan"), ("IFLA_INFO_DATA", {"attrs": options})]}),
     ]
     return request(message, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, what)
 

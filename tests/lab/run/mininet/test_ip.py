@@ -12,13 +12,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from controller.planner import make_plan
 from emulation.errors import EmulationError, TestbedError
+from emulation.mininet.ip.programs import Programs, check_command, variables
 from emulation.mininet.linux import netns
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
@@ -26,7 +27,6 @@ from emulation.traffic.frames.dissector import dissector as ub_dissector
 from emulation.traffic.frames.layers import NTH, SRH, TPH, Ether
 from emulation.traffic.frames.values import ETHERTYPE, Opcode
 from lab.run.boot import booted
-from lab.run.launch import check_command, launch
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import ROOT, Machine, railyard
 from topologies.families.full_mesh import full_mesh
@@ -68,6 +68,11 @@ def bed() -> Iterator[MininetTestbed]:
     testbed = MininetTestbed(fabric, switch="builtin", ip=True)
     with booted(testbed, make_plan(fabric)):
         yield testbed
+
+
+def launch(bed: MininetTestbed, words: list[str], say: Callable[[str, str], None]) -> None:
+    assert bed.ip is not None
+    Programs(words, bed.namespaces, bed.environment(), variables(bed.ip.addresses)).follow(say)
 
 
 def udp(bed: MininetTestbed, node: str) -> socket.socket:

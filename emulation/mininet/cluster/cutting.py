@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of a fabric apportioned to machines: as many on each, few links between machines (METIS)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import final
+
+import pymetis
+
+from emulation.errors import TestbedError
+from emulation.mininet.cluster.machines import Machine
+from topologies import Fabric, Link
+
+__all__ = ["Cut", "cut"]
+
+
+@final
+class Cut:
+    """A fabric and the machine of each of its nodes."""
+
+    def __init__(self, fabric: Fabric, machine_of: Mapping[str, str]) -> None:
+        self.fabric = fabric
+        self.machine_of = machine_of
+        self.crossing: Sequence[Link] = tuple(
+            link for link in fabric.links if machine_of[link.a.node] != machine_of[link.b.node]
+        )
+        """Links between machines, in the order of the fabric."""
+
+    def part(self, machine: str) -> Fabric:
+        """Return the nodes of a machine, and all links with an end there; the other may be elsewhere."""
+        nodes = tuple(node for node in self.fabric.nodes if self.machine_of[node.name] == machine)
+        links = tuple(
+            link
+            for link in self.fabric.links
+            if machine in (self.machine_of[link.a.node], self.machine_of[link.b.node])
+        )
+        return replace(self.fabric, nodes=nodes, links=links)
+
+
+def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
+    """Apportion the nodes of a fabric to machines.
+
+    Nodes that a machine names are there. If no machine names any, METIS apportions all nodes; else each other
+    node goes to the machine with room that has most of its neighbours.
+
+    Raises:
+        TestbedError: The fabric has fewer nodes than machines or has optical switches, or two machines name
+            the same node.
+    """
+    if fabric.optical:
+        raise TestbedError(
+            f"fabric {fabric.name} has optical switches, whose circuits would need tunnels that turn",
+            remedy="run it on one machine",
+        )
+    if len(fabric.nodes) < len(machines):
+        raise TestbedError(
+            f"fabric {fabric.name} has {len(fabric.nodes)} nodes for {len(machines)} machines",
+            remedy="name fewer machines",
+        )
+    named = _named(fabric, machines)
+    return Cut(fabric, _filled(fabric, machines, named) if named else _by_metis(fabric, machines))
+
+
+def _named(fabric: Fabric, machines: Sequence[Machine]) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for machine in machines:
+        for node in machine.nodes:
+            if named.setdefault(fabric.node(node).name, machine.name) != machine.name:
+                raise TestbedError(
+                    f"node {node} is on machine {named[node]} and on {machine.name}", remedy="name it once"
+                )
+    return named
+
+
+def _neighbours(fabric: Fabric) -> dict[str, Counter[str]]:
+    """Return the number of links to each neighbour, by node."""
+    links: dict[str, Counter[str]] = {node.name: Counter() for node in fabric.nodes}
+    for link in fabric.links:
+        links[link.a.node][link.b.node] += 1
+        links[link.b.node][link.a.node] += 1
+    return links
+
+
+def _by_metis(fabric: Fabric, machines: Sequence[Machine]) -> dict[str, str]:
+    links = _neighbours(fabric)
+    number = {node.name: index for index, node in enumerate(fabric.nodes)}
+    starts, others, weights = [0], [], []
+    for node in fabric.nodes:
+        others += [number[other] for other in links[node.name]]
+        weights += links[node.name].values()
+        starts.append(len(others))
+    graph = pymetis.CSRAdjacency(starts, others)
+    _, parts = pymetis.part_graph(len(machines), graph, eweights=weights)
+    machine_of = {node.name: machines[parts[index]].name for index, node in enumerate(fabric.nodes)}
+    if len(set(machine_of.values())) < len(machines):  # METIS may leave a part empty in tiny graphs
+        return _filled(fabric, machines, {})
+    return machine_of
+
+
+def _filled(fabric: Fabric, machines: Sequence[Machine], named: Mapping[str, str]) -> dict[str, str]:
+    links = _neighbours(fabric)
+    machine_of = dict(named)
+    room = {machine.name: -(-len(fabric.nodes) // len(machines)) for machine in machines}
+    for machine in named.values():
+        room[machine] -= 1
+    for node in fabric.nodes:
+        if node.name in machine_of:
+            continue
+        adjacent: Counter[str] = Counter()
+        for other, count in links[node.name].items():
+            if other in machine_of:
+                adjacent[machine_of[other]] += count
+        best = max(room, key=lambda name: (room[name] > 0, adjacent[name], room[name]))
+        machine_of[node.name] = best
+        room[best] -= 1
+    return machine_of

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P4Runtime sockets of switches on other machines, forwarded to this one by ssh."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, final
+
+from emulation.errors import MachineError
+from emulation.mininet.cluster.machines import Machine
+from emulation.mininet.linux.record import RunRecord
+
+__all__ = ["Forwards"]
+
+_READY_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 5.0
+
+
+@final
+class Forwards:
+    """Sockets of a machine, by node, as sockets in this run's folder; `addresses` are gRPC addresses."""
+
+    def __init__(self, machine: Machine, record: RunRecord, sockets: Mapping[str, str]) -> None:
+        self._machine = machine
+        self._log = record.folder / f"{machine.name}-forwards.log"
+        local: dict[str, Path] = {}
+        for number, remote in enumerate(dict.fromkeys(sockets.values())):
+            local[remote] = record.folder / f"{machine.name}-{number}.sock"
+        self.addresses = {node: f"unix:{local[remote]}" for node, remote in sockets.items()}
+        options = [part for remote, path in local.items() for part in ("-L", f"{path}:{remote}")]
+        program, *rest = machine.ssh
+        command = [program, "-N", "-o", "ExitOnForwardFailure=yes", *options, *rest]
+        with self._log.open("wb") as log:
+            self._ssh = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=record.environment(),
+                process_group=0,
+            )
+        self._waiting = set(local.values())
+
+    def await_ready(self) -> None:
+        """Wait until every socket accepts connections."""
+        deadline = time.monotonic() + _READY_SECONDS
+        while self._waiting:
+            self._waiting = {path for path in self._waiting if not _accepts(path)}
+            if self._ssh.poll() is not None or time.monotonic() > deadline:
+                words = " / ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:])
+                raise MachineError(
+                    f"machine {self._machine.name}: ssh does not forward sockets: {words or 'no output'}",
+                    remedy="its sshd needs AllowStreamLocalForwarding yes, which is the default",
+                )
+            if self._waiting:
+                time.sleep(0.01)
+
+    def close(self) -> None:
+        """End the forwarding."""
+        self._ssh.terminate()
+        try:
+            self._ssh.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._ssh.kill()
+            self._ssh.wait()
+
+
+def _accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True

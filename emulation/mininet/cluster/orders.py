@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that the controlling process and the parts exchange."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Any, Final, final
+
+from emulation.mininet.patch import Tunnel
+from emulation.mininet.switches import SwitchKind
+from topologies import End, Fabric
+
+__all__ = ["BEGIN", "Answer", "Built", "Event", "Hello", "Order", "PartPlan"]
+
+BEGIN: Final = b"railyard part\n"
+"""Line by which a part begins: whatever a login shell prints comes before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A method of the part with its arguments."""
+
+    method: str
+    arguments: tuple[Any, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Result of an order, or the words of its error."""
+
+    value: Any = None
+    error: str | None = None
+    remedy: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at a part.
+
+    Kinds: "port" (node, port, up), "failed" (message, remedy), "line" (node, text) of a program, "launched"
+    (error or None) when all programs have ended.
+    """
+
+    kind: str
+    arguments: tuple[Any, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A part's own description: version, host name, and the MTU towards each address; None: no route."""
+
+    version: str
+    hostname: str
+    mtus: Mapping[IPv4Address, tuple[str, int] | None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartPlan:
+    """A part to build: its nodes with all their links, and the tunnels in place of nodes of other parts.
+
+    `ip_others` are the CNAs of hosts of other parts; None: hosts have no IPv4.
+    """
+
+    fabric: Fabric
+    switch: SwitchKind
+    dilation: int
+    mtu: int
+    ip_others: Sequence[int] | None
+    tunnels: Mapping[End, Tunnel]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A part that runs: id of its run, sockets of its switches by node, namespaces of its hosts by node."""
+
+    run: str
+    sockets: Mapping[str, str]
+    namespaces: Mapping[str, str]
+    seconds: Mapping[str, float]

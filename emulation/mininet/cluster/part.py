@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process on a machine that carries a part of a fabric: a Mininet testbed, which takes orders by ssh.
+
+Run as a module by ssh. Orders come by standard input, answers and events leave by standard output. When the
+input ends, for any reason, the part removes all that it made.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from ipaddress import IPv4Address
+from multiprocessing.connection import Connection
+from typing import Any, final
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from emulation.errors import MachineError
+from emulation.mininet.cluster.orders import BEGIN, Answer, Built, Event, Hello, Order, PartPlan
+from emulation.mininet.counters import JackCounters
+from emulation.mininet.ip.programs import Programs
+from emulation.mininet.linux import kernel
+from emulation.mininet.linux.machine import need_machine
+from emulation.mininet.testbed import MininetTestbed
+from emulation.testbed import Impairment
+from topologies import RailyardError
+
+__all__ = ["main"]
+
+_IP_MTU_DISCOVER, _IP_PMTUDISC_DO = 10, 2
+_UDP_HEADERS = 28
+
+
+@final
+class _Part:
+    """Methods that orders name, each public."""
+
+    def __init__(self, answers: Connection) -> None:
+        self._answers = answers
+        self._lock = threading.Lock()
+        self._programs: Programs | None = None
+        self._testbed: MininetTestbed | None = None
+        self._probe: socket.socket | None = None
+        self.stopped = threading.Event()
+
+    def hello(self, others: Sequence[IPv4Address]) -> Hello:
+        """Check the machine, and describe it."""
+        need_machine()
+        kernel.need(kernel.VXLAN)
+        return Hello(version("railyard"), socket.gethostname(), {other: _mtu_to(other) for other in others})
+
+    def clocks(self) -> tuple[int, int]:
+        """Return the monotonic clock and the wall clock, in nanoseconds."""
+        return time.monotonic_ns(), time.time_ns()
+
+    def open_probe(self, address: IPv4Address) -> int:
+        """Wait for probes of other machines; return the UDP port."""
+        self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._probe.bind((str(address), 0))
+        except OSError as ex:
+            raise MachineError(
+                f"address {address} is none of this machine's: {ex.strerror}", remedy="mend it in the file"
+            ) from None
+        self._probe.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DO)
+        self._probe.setblocking(False)
+        return self._probe.getsockname()[1]
+
+    def send_probe(self, address: IPv4Address, port: int, packet_bytes: int) -> None:
+        """Send a probe that no router may fragment, an IP packet of `packet_bytes`."""
+        assert self._probe is not None
+        try:
+            self._probe.sendto(bytes(packet_bytes - _UDP_HEADERS), (str(address), port))
+        except OSError as ex:
+            raise MachineError(
+                f"a packet of {packet_bytes} bytes cannot be sent to {address}: {ex.strerror}",
+                remedy="raise the MTU of the interfaces and switches between the machines",
+            ) from None
+
+    def heard(self) -> set[str]:
+        """Return the addresses whose probes have arrived since the last call."""
+        assert self._probe is not None
+        senders: set[str] = set()
+        with suppress(BlockingIOError):
+            while True:
+                senders.add(self._probe.recvfrom(1)[1][0])
+        return senders
+
+    def build(self, plan: PartPlan) -> Built:
+        """Make the part, and let its time pass."""
+        if self._probe is not None:
+            self._probe.close()
+        testbed = self._testbed = MininetTestbed(
+            plan.fabric,
+            switch=plan.switch,
+            dilation=plan.dilation,
+            mtu=plan.mtu,
+            ip=plan.ip_others is not None,
+            ip_others=plan.ip_others or (),
+            tunnels=plan.tunnels,
+        )
+        testbed.on_port = lambda *told: self.tell(Event("port", told))
+        testbed.start()
+        sockets = {node: address.removeprefix("unix:") for node, address in testbed.addresses.items()}
+        return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
+
+    def set_link(self, name: str, up: bool) -> None:
+        """Take this machine's end of a link down or up, or both ends."""
+        self._bed.set_link(name, up)
+
+    def set_host_link(self, node: str, up: bool) -> None:
+        """Take the link of a host down or up."""
+        self._bed.set_host_link(node, up)
+
+    def impair(self, name: str, direction: int, how: Impairment) -> None:
+        """Impair a direction of a link."""
+        self._bed.impair(name, direction, how)
+
+    def counters(self) -> Mapping[str, JackCounters]:
+        """Return the counters of all jacks."""
+        return self._bed.jack_counters()
+
+    def check(self) -> None:
+        """Raise the error of a switch process that has ended."""
+        self._bed.check()
+
+    def ip_counters(self) -> Mapping[str, Any]:
+        """Return the counters of the IPv4 ports, by node."""
+        return {} if self._bed.ip is None else self._bed.ip.counters()
+
+    def launch(self, words: Sequence[str], own: Mapping[str, Mapping[str, str]]) -> None:
+        """Run a command on every host; events tell its lines, and its end with the words of an error."""
+        bed = self._bed
+        self._programs = Programs(words, bed.namespaces, bed.environment(), own)
+        threading.Thread(target=self._follow, args=(self._programs,), daemon=True).start()
+
+    def _follow(self, programs: Programs) -> None:
+        error = None
+        try:
+            programs.follow(lambda node, text: self.tell(Event("line", (node, text))))
+        except RailyardError as problem:
+            error = problem.message
+        self.tell(Event("launched", (error,)))
+
+    def end_programs(self) -> None:
+        """End the programs that still run."""
+        if self._programs is not None:
+            self._programs.end()
+
+    def tell(self, message: Answer | Event) -> None:
+        """Send an answer or an event; any thread may call it."""
+        with self._lock:
+            self._answers.send(message)
+
+    def stop(self) -> None:
+        """Remove everything."""
+        self.stopped.set()
+        self.close()
+
+    @property
+    def _bed(self) -> MininetTestbed:
+        assert self._testbed is not None
+        return self._testbed
+
+    @property
+    def testbed(self) -> MininetTestbed | None:
+        """The testbed, once it is built."""
+        return self._testbed
+
+    def close(self) -> None:
+        """Stop the testbed if it runs."""
+        testbed, self._testbed = self._testbed, None
+        if testbed is not None:
+            testbed.stop()
+
+
+def _mtu_to(address: IPv4Address) -> tuple[str, int] | None:
+    """Return the interface towards an address and its MTU, or that of the route if it has one."""
+    with IPRoute() as route:
+        try:
+            (answer,) = route.route("get", dst=str(address))
+        except NetlinkError:
+            return None
+        (link,) = route.get_links(answer.get_attr("RTA_OIF"))
+        metrics = answer.get_attr("RTA_METRICS")
+        own = metrics.get_attr("RTAX_MTU") if metrics is not None else None
+        return link.get_attr("IFLA_IFNAME"), own or link.get_attr("IFLA_MTU")
+
+
+def main() -> None:
+    """Serve the controlling process until it stops the part or its connection ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    out = os.dup(1)
+    os.dup2(2, 1)  # what anything prints goes to the log
+    os.write(out, BEGIN)
+    orders, answers = Connection(os.dup(0), writable=False), Connection(out, readable=False)
+    part = _Part(answers)
+
+    def take() -> None:
+        order: Order = orders.recv()
+        try:
+            answer = Answer(getattr(part, order.method)(*order.arguments))
+        except RailyardError as error:
+            answer = Answer(None, error.message, error.remedy)
+        part.tell(answer)
+
+    try:
+        while part.testbed is None and not part.stopped.is_set():
+            take()
+        if part.testbed is not None:
+            part.testbed.on_readable(orders.fileno(), take)
+            part.testbed.serve(part.stopped)
+    except (EOFError, OSError):
+        pass  # the controlling process has ended
+    except RailyardError as error:
+        with suppress(OSError):
+            part.tell(Event("failed", (error.message, error.remedy)))
+    finally:
+        part.close()
+
+
+if __name__ == "__main__":
+    main()

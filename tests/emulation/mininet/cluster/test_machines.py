@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of the machines, and the nodes apportioned to them."""
+
+from collections import Counter
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+
+from emulation.errors import TestbedError
+from emulation.mininet.cluster.cutting import cut
+from emulation.mininet.cluster.machines import Machine, read_machines
+from topologies import TopologyError
+from topologies.families.full_mesh import full_mesh
+from topologies.families.registry import build
+
+
+def machines(*names: str, **nodes: list[str]) -> list[Machine]:
+    return [
+        Machine(name, IPv4Address(f"10.0.0.{number + 1}"), ("ssh",), ("python",), nodes.get(name, ()))
+        for number, name in enumerate(names)
+    ]
+
+
+def test_a_machine_needs_a_name_and_an_address(tmp_path: Path) -> None:
+    file = tmp_path / "machines.yaml"
+    file.write_text(
+        "machines:\n"
+        "  - {name: a, address: 10.0.0.1}\n"
+        "  - {name: b, address: 10.0.0.2, ssh: ssh -p 2222 admin@b, python: sudo -n /opt/py, nodes: [npu0]}\n"
+        "vxlan_port: 8472\n"
+    )
+    read = read_machines(file)
+    first, second = read.machines
+    assert read.vxlan_port == 8472
+    assert (first.ssh[0], first.ssh[-1]) == ("ssh", "root@10.0.0.1")
+    assert "BatchMode=yes" in first.ssh
+    assert second.ssh[-3:] == ("-p", "2222", "admin@b")
+    assert second.command("-m", "x y")[-1] == "sudo -n /opt/py -m 'x y'"
+    assert second.nodes == ("npu0",)
+
+
+A, B = "{name: a, address: 10.0.0.1}", "{name: b, address: 10.0.0.2}"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- x", "no list `machines`"),
+        ("machines: [", "no YAML"),
+        (f"machines: [{A}]", "1 machines; name two or more"),
+        (f"machines: [{A}, {B}]\nport: 3", "unknown key port"),
+        (f"machines: [{A}, {B}]\nvxlan_port: 70000", "vxlan_port 70000"),
+        (f"machines: [{A}, 3]", "machines[1] is 3"),
+        (f"machines: [{A}, {{name: b, address: 10.0.0.2, user: x}}]", "machines[1]: unknown key user"),
+        (f"machines: [{A}, {{name: b c, address: 10.0.0.2}}]", "machines[1]: name 'b c'"),
+        (f"machines: [{A}, {{name: b, address: there}}]", "machines[1]: address 'there'"),
+        (f"machines: [{A}, {{name: b}}]", "machines[1]: address None"),
+        (f'machines: [{A}, {{name: b, address: 10.0.0.2, ssh: "ssh \'"}}]', "machines[1]: ssh"),
+        (f"machines: [{A}, {{name: b, address: 10.0.0.2, nodes: npu0}}]", "machines[1]: nodes 'npu0'"),
+        (f"machines: [{A}, {{name: a, address: 10.0.0.2}}]", "two machines have the name a"),
+        (f"machines: [{A}, {{name: b, address: 10.0.0.1}}]", "two machines have the address 10.0.0.1"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_key(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "machines.yaml"
+    file.write_text(text)
+    with pytest.raises(TestbedError) as refused:
+        read_machines(file)
+    assert says in str(refused.value)
+    assert str(file) in str(refused.value)
+
+
+def test_a_rack_is_cut_into_equal_parts_with_few_links_between() -> None:
+    rack = full_mesh([8, 8])
+    parts = cut(rack, machines("a", "b", "c", "d"))
+    assert Counter(parts.machine_of.values()) == {"a": 16, "b": 16, "c": 16, "d": 16}
+    # Two rows on each machine: no other cut into four has fewer links.
+    assert len(parts.crossing) == 8 * (28 - 4)
+    for name in "abcd":
+        part = parts.part(name)
+        assert len(part.nodes) == 16
+        assert {link.name for link in rack.links} >= {link.name for link in part.links}
+        assert all(
+            name in (parts.machine_of[link.a.node], parts.machine_of[link.b.node]) for link in part.links
+        )
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_no_machine_is_left_without_a_node(count: int) -> None:
+    for fabric in (full_mesh([count]), full_mesh([2, 2]), build("rail-only")):
+        parts = cut(fabric, machines(*"abcd"[:count]))
+        assert set(parts.machine_of.values()) == set("abcd"[:count])
+        assert set(parts.machine_of) == {node.name for node in fabric.nodes}
+
+
+def test_named_nodes_are_where_the_file_says() -> None:
+    parts = cut(full_mesh([2, 2]), machines("a", "b", a=["npu3"], b=["npu0"]))
+    assert parts.machine_of["npu3"] == "a"
+    assert parts.machine_of["npu0"] == "b"
+    assert Counter(parts.machine_of.values()) == {"a": 2, "b": 2}
+
+
+def test_what_cannot_be_cut_is_refused() -> None:
+    with pytest.raises(TestbedError, match="has 2 nodes for 3 machines"):
+        cut(full_mesh([2]), machines("a", "b", "c"))
+    with pytest.raises(TestbedError, match="optical switches"):
+        cut(build("lumos"), machines("a", "b"))
+    with pytest.raises(TestbedError, match="node npu0 is on machine a and on b"):
+        cut(full_mesh([2, 2]), machines("a", "b", a=["npu0"], b=["npu0"]))
+    with pytest.raises(TopologyError, match="npu9"):
+        cut(full_mesh([2, 2]), machines("a", "b", a=["npu9"]))
