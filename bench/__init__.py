@@ -8,5 +8,6 @@ By themselves, each printing JSON:
 
 circuits  `python -m bench.circuits`: planning circuits, how fast and how few of them move
 page      `python -m bench.page`: the live page in Chromium, frames a second and memory
+peers     `python -m bench.peers`: the engine beside htsim, a permutation over a fat tree
 pod       `python -m bench.pod`: a UB-Mesh Pod whole, its boot, its memory, its packet-hops
 """
