@@ -7,8 +7,8 @@ Its environment has the rank, the number of ranks and the address of rank 0, as 
 import sys
 import time
 
-import torch
-import torch.distributed as dist
+import torch  # pyright: ignore[reportMissingImports]
+import torch.distributed as dist  # pyright: ignore[reportMissingImports]
 
 ELEMENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 20
 

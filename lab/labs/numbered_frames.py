@@ -46,7 +46,7 @@ class Frames:
         """Let both hosts send half of so many frames at once."""
         for _ in range(count // 2):
             self._add(*pair, time_ps)
-            self._add(*pair[::-1], time_ps)
+            self._add(pair[1], pair[0], time_ps)
 
     def attach(self, bed: EmbeddedTestbed) -> dict[str, Station]:
         """Give all frames that wait to new agents of the hosts."""

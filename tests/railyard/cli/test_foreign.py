@@ -5,8 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from lab.errors import FormatError, OutputError
 from lab.formats.chakra.write import to_traces, write_traces

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from scapy.packet import Packet
 
 from controller.planner import make_plan
 from emulation.errors import EmulationError, TestbedError
@@ -104,7 +105,7 @@ def test_a_datagram_crosses_the_switches_with_a_source_route(bed: MininetTestbed
     ):
         sender.sendto(b"all over the fabric", receiver.getsockname())
         assert receiver.recvfrom(100) == (b"all over the fabric", sender.getsockname())
-        seen: list[Ether] = []
+        seen: list[Packet] = []
         while len(seen) < 3:
             frame = switches.recv(20000)
             if b"all over the fabric" in frame:
