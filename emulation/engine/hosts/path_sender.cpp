@@ -14,7 +14,9 @@ constexpr double kPeaks = 1.5;
 // Timeouts are shorter than those of a Sender, so a connection has some more of them before it is given up.
 constexpr int kMoreRetries = 4;
 // Timeouts in a row after which a sender asks for other paths, and how often they begin anew on these.
-constexpr int kAskAfter = 4, kMostAsks = 16;
+constexpr int kAskAfter = 3, kMostAsks = 16;
+// Probes between two timeouts are sent after this part of the time between them, and after so long at least.
+constexpr Time kProbes = 8, kProbe = 50'000'000;
 
 }  // namespace
 
@@ -174,7 +176,7 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
     timer = now + rto_;
 }
 
-// Sends the oldest frame by another path; nothing while a timer runs that was set before longer round trips
+// Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs that was set before longer round trips
 // were measured.
 void PathSender::on_timeout(Time now, Answer& answer) {
     const Sent& oldest = at(base_);
@@ -185,19 +187,23 @@ void PathSender::on_timeout(Time now, Answer& answer) {
             return;
         }
     }
-    if (retries_ >= parameters_.max_retries + kMoreRetries) {
+    const bool timeout = retries_ == 0 || now >= next_timeout_;
+    if (timeout && retries_ >= parameters_.max_retries + kMoreRetries) {
         failed_psn = base_;
         timer = kNever;
         return;
     }
     if (retries_ == 0) rto_ = estimate();
-    ++retries_;
     const std::uint32_t path = spray_.path_of(oldest.lb);
     if (silent_[path] < 0) silent_.of(path) = now;
     spray_.health().lost(path, now);
     again_by({base_}, now, true, answer);
-    rto_ = std::min(2 * rto_, parameters_.max_rto);
-    timer = now + rto_;
+    if (timeout) {
+        ++retries_;
+        rto_ = std::min(2 * rto_, parameters_.max_rto);
+        next_timeout_ = now + rto_;
+    }
+    timer = std::min(next_timeout_, now + std::max(rto_ / kProbes, kProbe));
 }
 
 }  // namespace railyard

@@ -52,6 +52,7 @@ class PathSender final : public Sender {
     ByPath<Time> silent_{-1};                     // time of the probe, of a path on which a frame timed out
     std::array<std::int64_t, kBuckets> moved_{};  // order of the first frame on the present route
     bool asked_ = false;                          // a probe asks which frames arrived by former routes
+    Time next_timeout_ = 0;                       // time of the next timeout; probes go before
     Time newest_ = 0;                             // time at which a frame was sent that has arrived
     Time heard_ = 0;                              // time of the last news
     std::vector<std::uint32_t> lost_;             // PSNs

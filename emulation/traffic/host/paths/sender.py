@@ -11,7 +11,10 @@ Three proofs of a loss, from the earliest to the latest:
 Lost frames go again at once. The timeout follows the round trips that the agent has measured over all
 connections, so a connection that has never heard anything has a timeout as well.
 
-After four timeouts in a row a sender asks the controller of its node for other paths in place of the silent
+The time between timeouts doubles. A frame that probes the paths in turn goes more often: at the latest after
+an eighth of that time, or 50 us if that is longer, so a path that works again is noticed soon.
+
+After three timeouts in a row a sender asks the controller of its node for other paths in place of the silent
 ones (`silent_buckets`); timeouts begin anew on them.
 """
 
@@ -38,8 +41,11 @@ _PEAKS: Final = 1.5
 # Timeouts are shorter than those of a Sender, so a connection has some more of them before it is given up.
 _MORE_RETRIES: Final = 4
 # Timeouts in a row after which a sender asks for other paths, and how often they begin anew on these.
-_ASK_AFTER: Final = 4
+_ASK_AFTER: Final = 3
 _MOST_ASKS: Final = 16
+# Probes go after this part of the time between two timeouts, and after so many ps at least.
+_PROBES: Final = 8
+_PROBE_PS: Final = 50_000_000
 
 
 @final
@@ -53,6 +59,7 @@ class PathSender(Sender):
         "_heard",
         "_moved",
         "_newest",
+        "_next_timeout",
         "_order",
         "_orders",
         "_resent",
@@ -78,6 +85,7 @@ class PathSender(Sender):
         self._moved: dict[int, int] = {}  # by bucket, the order of the first frame on its present route
         self._asked = False  # a probe asks which frames arrived by former routes
         self._asks = 0  # times that timeouts have begun anew since the last news
+        self._next_timeout = 0  # time of the next timeout; probes go before
         self._newest = 0  # time at which a frame was sent that has arrived
         self._heard = 0  # time of the last news
         self.lost: list[int] = []
@@ -250,9 +258,10 @@ class PathSender(Sender):
         return self.spray.other_lb(lb, self._silent)
 
     def on_timeout(self, now: int) -> list[bytes]:
-        """Return the oldest frame, to be sent again by another path; none if the connection is given up.
+        """Return the oldest frame, to be sent again by another path: after a timeout, or as a probe before.
 
-        None either while a timer runs that was set before longer round trips were measured.
+        None if the connection is given up; none either while a timer runs that was set before longer round
+        trips were measured.
         """
         slot = self._base & SLOT
         if not self.retries:
@@ -261,17 +270,20 @@ class PathSender(Sender):
                 self.timer = due
                 return []
         limits = self._parameters
-        if self.retries >= limits.max_retries + _MORE_RETRIES:
+        timeout = not self.retries or now >= self._next_timeout
+        if timeout and self.retries >= limits.max_retries + _MORE_RETRIES:
             self.failed_psn = self._base
             self.timer = NEVER
             return []
         if not self.retries:
             self._rto = self._estimate()
-        self.retries += 1
         path = self.spray.path_of(self._lbs[slot])
         self._silent.setdefault(path, now)
         self.spray.health.lost(path, now)
         frames = self._again_by([slot], now)
-        self._rto = min(2 * self._rto, limits.max_rto_ps)
-        self.timer = now + self._rto
+        if timeout:
+            self.retries += 1
+            self._rto = min(2 * self._rto, limits.max_rto_ps)
+            self._next_timeout = now + self._rto
+        self.timer = min(self._next_timeout, now + max(self._rto // _PROBES, _PROBE_PS))
         return frames

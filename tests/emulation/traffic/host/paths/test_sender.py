@@ -2,13 +2,14 @@
 """Loss recovery by path: what is sent again, when, and by which path."""
 
 from collections import Counter
+from itertools import pairwise
 
 from emulation.traffic.frames.values import Flags
 from emulation.traffic.frames.wire import AckWriter, DataFields, DataWriter, parse
 from emulation.traffic.host.paths.choice import PathShares
 from emulation.traffic.host.paths.sender import PathSender
 from emulation.traffic.host.paths.spray import PathHealth, RoundTrips, Spray
-from emulation.traffic.host.transport import Receiver, TransportParameters
+from emulation.traffic.host.transport import NEVER, Receiver, TransportParameters
 
 US = 10**6
 ENDS = {"scna": 1, "dcna": 2, "src_q": 3, "dst_q": 4}
@@ -103,6 +104,30 @@ def test_the_timeout_follows_the_round_trips_of_the_agent_and_backs_off() -> Non
     quiet._trips.add(2 * US)
     quiet.rearm(US)
     assert quiet.timer == US + 3 * US
+
+
+def test_paths_are_probed_more_often_than_timeouts_come() -> None:
+    """A source that hears nothing for long notices a path that works again a fraction of that later."""
+    parameters = TransportParameters()
+    end = sender(TWO)
+    send(end, 1)
+    times: list[int] = []
+    timeouts: list[int] = []
+    now = 0
+    while end.timer != NEVER:
+        now, before = end.timer, end.retries
+        frames = end.on_timeout(now)
+        assert len(frames) == (end.failed_psn is None)
+        if frames:
+            times.append(now)
+        if end.retries > before:
+            timeouts.append(now)
+    assert len(timeouts) == parameters.max_retries + 4
+    # The time until the connection is given up is that of timeouts that double up to their maximum.
+    assert now >= timeouts[-1] + parameters.max_rto_ps
+    for before, after in pairwise(times):
+        assert after - before <= max(before / 4, 50 * US)
+    assert len(times) < 150
 
 
 def test_an_avoided_path_is_tried_again_and_comes_back() -> None:
