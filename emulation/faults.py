@@ -179,11 +179,19 @@ class Faults:
         self._links: dict[str, set[str]] = {}  # by link, the targets that hold it down
         self._hosts: dict[str, set[str]] = {}
         self._effects: dict[LinkDirection, dict[str, _Effect]] = {}  # by direction and target
+        self._rates: dict[str, int] = {}  # by link, the rate in bit/s that replaces its own
 
     @property
     def down(self) -> frozenset[str]:
         """Links that at least one target holds down."""
         return frozenset(link for link, holders in self._links.items() if holders)
+
+    def set_rates(self, rates: Mapping[str, int]) -> None:
+        """Give links other rates in bit/s from now on; faults slow them down from these."""
+        for link, rate in rates.items():
+            self._rates[link] = rate
+            for direction in (0, 1):
+                self._testbed.impair(link, direction, self._combined((link, direction)))
 
     def schedule(self, faults: Iterable[Fault]) -> None:
         """Apply each fault at its time."""
@@ -234,14 +242,16 @@ class Faults:
     def _combined(self, direction: LinkDirection) -> Impairment:
         """Return the joint effect of all targets on a direction."""
         blocked, loss, rate, delay_ps = False, 0.0, 1.0, 0
-        for effect in self._effects[direction].values():
+        for effect in self._effects.get(direction, {}).values():
             blocked |= effect.blocked
             loss += effect.loss - loss * effect.loss
             rate = min(rate, effect.rate)
             delay_ps += effect.delay_ps
-        rate_bps = (
-            None if rate == 1.0 else max(1, round(rate * _rate_bps(self._testbed.fabric, direction[0])))
-        )
+        link = direction[0]
+        rate_bps = self._rates.get(link)
+        if rate < 1.0:
+            own = _rate_bps(self._testbed.fabric, link) if rate_bps is None else rate_bps
+            rate_bps = max(1, round(rate * own))
         return Impairment(blocked, loss, rate_bps, delay_ps)
 
 

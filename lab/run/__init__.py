@@ -7,6 +7,7 @@ Its modules:
     collectives/ a scenario's collective: members, grid, schedule, connections, lower bounds
     jobs/        jobs of a run: plans, agents on a running testbed, graphs, priorities, ends
     own_program  a P4 program of the user's own
+    lanes        lanes of jobs, dealt among dimensions and moved when a job starts
     testbeds     choice of the testbed
     boot         a testbed with its tables filled
     runner       the run of every variant

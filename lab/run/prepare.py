@@ -19,9 +19,9 @@ from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import SlicedTraffic
 from lab.errors import ScenarioError
 from lab.run.collectives.connections import connections_of
-from lab.run.collectives.grids import members_of
 from lab.run.jobs.plan import JobPlan, demand_of
-from lab.run.jobs.planner import line_of, plan_jobs, read_graph
+from lab.run.jobs.planner import plan_jobs
+from lab.run.lanes import LaneMove, deal_lanes
 from lab.run.own_program import BUILT_IN, OwnPrograms, own_programs
 from lab.run.pool import PoolPlan, plan_pool
 from lab.scenario.document import Document, Location
@@ -33,7 +33,6 @@ from lab.scenario.schema import (
 )
 from topologies import Fabric
 from topologies.families.lumos.core import core_of
-from topologies.transform.lanes import with_lanes
 
 __all__ = ["Kept", "Prepared", "prepare"]
 
@@ -50,7 +49,7 @@ class Prepared:
 
     A variant with a `pool` has no jobs. `faults` have their targets resolved in the fabric and are ordered by
     time. `own` are programs of the user's own in place of built-in programs. `updates` has the serialised
-    entries of the plan.
+    entries of the plan. `lane_moves` change rates of links when jobs start.
     """
 
     variant: Variant
@@ -62,6 +61,7 @@ class Prepared:
     own: OwnPrograms = BUILT_IN
     updates: KeptUpdates | None = None
     pool: PoolPlan | None = None
+    lane_moves: tuple[LaneMove, ...] = ()
 
     @property
     def sliced(self) -> SlicedTraffic:
@@ -128,13 +128,14 @@ def prepare(
     prepared = []
     for index, variant in enumerate(scenario.variants):
         at = ("variants", index)
-        fabric = with_line((*at, "lanes"), partial(_dealt, with_line, at, whole, variant))
+        lanes = deal_lanes(with_line, at, whole, variant)
+        fabric = lanes.fabric
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
         if variant.control.circuits == "per-job":
             with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
         sent = (variant.every_job, variant.routing.strategy, variant.control.scheduler)
         if sent not in kept.jobs:
-            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant)
+            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job)
         jobs = kept.jobs[sent]
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
@@ -162,21 +163,10 @@ def prepare(
         if variant.pool is not None:
             pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
         updates = None if shared is None else shared.setdefault(same, KeptUpdates())
-        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool))
+        prepared.append(
+            Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool, lanes.moves)
+        )
     return tuple(prepared)
-
-
-def _dealt(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> Fabric:
-    """Return the fabric with the lanes of the links among the members of each job as the job has them."""
-    for index, job in enumerate(variant.every_job):
-        if job.lanes is None:
-            continue
-        graph = None if job.graph is None else read_graph(with_line, line_of(at, variant, index), fabric, job)
-        wanted = job.collective.members if graph is None else graph.members
-        members = with_line(line_of(at, variant, index), partial(members_of, fabric, wanted))
-        line = (*at, "jobs", index, "lanes") if variant.jobs else (*at, "lanes")
-        fabric = with_line(line, partial(with_lanes, fabric, job.lanes, members))
-    return fabric
 
 
 def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:

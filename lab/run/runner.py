@@ -28,6 +28,7 @@ from lab.run.collect import collect, dropped, link_of
 from lab.run.jobs.running import Before, Jobs
 from lab.run.jobs.scheduling import Scheduling
 from lab.run.kept import KeptVariants
+from lab.run.lanes import highest_rates, schedule_moves
 from lab.run.observation import Deadlock, Observation
 from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
@@ -136,6 +137,7 @@ def run(
         if by_hand:
             struck[name] = by_hand
         rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}
+        rates = highest_rates(rates, ready.lane_moves)
         schedules = [job.sliced.schedule for job in ready.jobs]
         sent = traffic_matrix(schedules, ready.fabric, ready.members) if schedules else None
         until_ps = round((ready.variant.work_until_us or 0) * 10**6)
@@ -180,6 +182,7 @@ def _observe(
         jobs.begin()
         faults = Faults(testbed)
         faults.schedule(ready.faults)
+        schedule_moves(testbed, faults, ready.lane_moves)
         for link, folder in captures.items():
             testbed.record(link, folder / f"{variant.name}-{link}.pcap")
         expected = _expected_bytes(ready)

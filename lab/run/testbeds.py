@@ -139,6 +139,12 @@ class RealTime:
                 "lost, so no frames wait for each other",
                 remedy="leave out `expect: deadlock`, or take --testbed embedded",
             )
+        moving = next((ready.variant for ready in prepared if ready.lane_moves), None)
+        if moving is not None:
+            raise TestbedError(
+                f"variant {moving.name}: lanes that move at a job's start are a model in virtual time",
+                remedy="start the job with `lanes:` at 0 us, or take --testbed embedded",
+            )
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures, lanes=any(map(_has_priorities, prepared)))
 

@@ -62,6 +62,8 @@ class Control(Model):
         lacp_us: Time between two LACPDUs of a NIC port; None sends none.
         lacp_multiplier: LACPDUs in a row that must be missing for a port to leave its bundle.
         lacp_tors: Identities that the two ToRs of a set announce in their LACPDUs.
+        lanes_us: Time for which a lane that moves to another dimension at a job's start carries nothing;
+            None takes 1 us.
         migrate_us: Time that a spare needs to take the place of a failed node.
         circuits: Static circuits, or circuits allocated for the running jobs.
         scheduler: Priorities as given, or chosen by a scheduler that measures each job.
@@ -76,6 +78,8 @@ class Control(Model):
     lacp_us: Positive | None = None
     lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     lacp_tors: tuple[LacpTor, LacpTor] | None = None
+    # Left out of the input's hash unless given, so that the hash of older scenarios stays.
+    lanes_us: Annotated[float | None, Field(ge=0, le=10_000, exclude_if=lambda value: value is None)] = None
     migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     circuits: Literal["static", "per-job"] = "static"
     scheduler: Annotated[str, AfterValidator(_known_scheduler)] = "none"

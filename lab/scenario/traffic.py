@@ -189,7 +189,7 @@ def alone(collective: Collective) -> None:
 class JobSettings(Model):
     """A job that begins at `at_us`: a collective, or a `graph` of sends and computations.
 
-    `lanes` deals the lanes of the links among its members, by dimension, for the whole run. A graph takes
+    `lanes` deals the lanes of the links among its members, by dimension, from its start on. A graph takes
     `payload_bytes` and `dtype` of its collective, and no other key. An iteration is `compute_us` of
     computation followed by the collective, which runs beside the share `overlap` of the computation. Links
     serve data of `priority` 0 first and of LAST_PRIORITY last.

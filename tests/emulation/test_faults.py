@@ -173,6 +173,29 @@ def test_loss_rate_and_delay_come_together_and_clear_ends_them(testbed: FakeTest
     ]
 
 
+def test_a_fault_slows_a_link_down_from_the_rate_that_its_lanes_give(testbed: FakeTestbed) -> None:
+    faults = Faults(testbed)
+    own = testbed.fabric.link("npu0-npu1").rate_bps
+    testbed.at(1, lambda: faults.set_rates({"npu0-npu1": 2 * own}))
+    testbed.at(5, lambda: faults.set_rates({"npu0-npu1": 3 * own}))
+    faults.schedule(
+        [
+            fault(testbed, "rate", 3, "direction", "npu0->npu1", rate=0.25),
+            fault(testbed, "clear", 7, "direction", "npu0->npu1"),
+        ]
+    )
+    assert testbed.run()
+    rates = [(when, direction, how.rate_bps) for when, _, _, direction, how in testbed.done]
+    assert rates == [
+        (1, 0, 2 * own),
+        (1, 1, 2 * own),
+        (3, 0, own // 2),
+        (5, 0, own * 3 // 4),
+        (5, 1, 3 * own),
+        (7, 0, 3 * own),
+    ]
+
+
 def test_what_several_targets_do_to_a_direction_adds_up(testbed: FakeTestbed) -> None:
     strike(
         testbed,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from emulation.traffic.graph.operations import Graph
@@ -23,8 +24,12 @@ from topologies.transform.spares import has_spares
 __all__ = ["line_of", "plan_jobs", "read_graph"]
 
 
-def plan_jobs(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[JobPlan, ...]:
+def plan_jobs(
+    with_line: Lines, at: Location, fabric: Fabric, variant: Variant, by_job: Sequence[Fabric]
+) -> tuple[JobPlan, ...]:
     """Return the plans of a variant's jobs, in which jobs that share members are one plan.
+
+    `by_job` has the fabric of each job, with the lanes that the job finds.
 
     Raises:
         ScenarioError: A job is impossible on the fabric or beside the others; the message names its line.
@@ -37,7 +42,7 @@ def plan_jobs(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) 
         line = line_of(at, variant, index)
         if job.graph is not None:
             graph = read_graph(with_line, line, fabric, job)
-            graphs[index] = with_line(line, partial(graph_job, fabric, job, graph, strategy))
+            graphs[index] = with_line(line, partial(graph_job, by_job[index], job, graph, strategy))
             members.append(graphs[index].members)
         else:
             members.append(with_line(line, partial(members_of, fabric, job.collective.members)))
@@ -45,12 +50,14 @@ def plan_jobs(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) 
     for group in _sharing(with_line, at, variant, members):
         line = line_of(at, variant, group[0])
         if len(group) == 1 and group[0] not in graphs:
-            plans.append(with_line(line, partial(_job, fabric, jobs[group[0]], strategy)))
+            plans.append(with_line(line, partial(_job, by_job[group[0]], jobs[group[0]], strategy)))
             continue
         for index in group:
             if index not in graphs:
                 line = line_of(at, variant, index)
-                graphs[index] = with_line(line, partial(graph_job, fabric, jobs[index], None, strategy))
+                graphs[index] = with_line(
+                    line, partial(graph_job, by_job[index], jobs[index], None, strategy)
+                )
         plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
     if variant.control.scheduler != "none":
         with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
