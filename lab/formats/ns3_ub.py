@@ -5,10 +5,11 @@
     topology.csv    nodeId1, portId1, nodeId2, portId2, bandwidth, delay
     traffic.csv     taskId, source, destination, bytes, opType, priority, delay, phaseId, dependOnPhases
     fault.csv       taskId, faultType and what the types need; optional
-    network_attribute.txt   of its attributes UseShortestPaths and EnableRetrans alone; optional
+    network_attribute.txt   of its attributes those of paths and of retransmission alone; optional
+    transport_channel.csv   whether channels of a pair use several ports; optional
 
 A task begins `delay` after the last task of the phases on which it depends. Paths are planned here:
-routing_table.csv and transport_channel.csv are not read.
+routing_table.csv is not read.
 """
 
 import csv
@@ -37,9 +38,7 @@ _REQUEST_BYTES = 4
 _MAX_NODES = 1 << 16
 _SLOWER = (2, 4)
 _FAULTS = ("loss", "delay", "congestion", "flap", "lower rate", "corruption")
-_NOT_READ = (
-    "routing_table.csv and transport_channel.csv are not read: paths, queues and transport are Railyard's."
-)
+_NOT_READ = "routing_table.csv is not read: paths, queues and transport are Railyard's."
 _ATTRIBUTE = re.compile(r'default ns3::UbTransportChannel::(\w+) "(\w+)"')
 _NO_TIMEOUT_US = 10_000
 
@@ -64,22 +63,39 @@ def read_case(paths: Sequence[Path]) -> Imported:
         traffic,
         fabric,
         faults=tuple(faults),
-        settings=_settings(folder / "network_attribute.txt"),
+        settings=_settings(folder),
         notes=(_NOT_READ, *notes, *further),
     )
 
 
-def _settings(path: Path) -> dict[str, Any]:
-    """Return the routing and the transport that the attributes ask for; nothing without the file."""
+def _settings(folder: Path) -> dict[str, Any]:
+    """Return the routing and the transport that the attributes ask for; nothing without their file.
+
+    A pair keeps to one of its shortest paths, unless packets are sprayed or channels use several ports.
+    """
+    path = folder / "network_attribute.txt"
     if not path.exists():
         return {}
     values = {match[1]: match[2] for _, text in lines_of(path) if (match := _ATTRIBUTE.search(text))}
     settings: dict[str, Any] = {}
     if values.get("UseShortestPaths") == "true":
-        settings["routing"] = {"strategy": "shortest"}
+        settings["routing"] = {"strategy": "equal-cost"}
+        if values.get("UsePacketSpray") != "true" and not _several_ports(folder / "transport_channel.csv"):
+            settings["transport"] = {"connections": {"paths": "random", "count": 1}}
     if values.get("EnableRetrans") == "false":
-        settings["transport"] = {"initial_rto_us": _NO_TIMEOUT_US, "min_rto_us": _NO_TIMEOUT_US}
+        settings.setdefault("transport", {}).update(initial_rto_us=_NO_TIMEOUT_US, min_rto_us=_NO_TIMEOUT_US)
     return settings
+
+
+def _several_ports(path: Path) -> bool:
+    """Return whether the transport channels of a pair of nodes use several pairs of ports."""
+    if not path.exists():
+        return False
+    ports: dict[tuple[str, str], tuple[str, str]] = {}
+    return any(
+        ports.setdefault((cells[0], cells[3]), (cells[1], cells[4])) != (cells[1], cells[4])
+        for _, cells in _rows(path, 6)
+    )
 
 
 def _rows(path: Path, columns: int) -> Iterator[tuple[Place, list[str]]]:

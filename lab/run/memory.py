@@ -43,8 +43,9 @@ _NODE, _LINK, _ENTRY = 100 << 10, 4 << 10, 160
 # Copies of every array of a collective: input, agent, result, the arithmetic truth and its proof. Inputs of a
 # graph are made anew when they are needed; its truth is not kept if it is made of inputs.
 _ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 5, 2, 1
-# Bytes an operation of a graph: with its tasks, plans, connection and reports; room of a frame by payload.
-_OPERATION, _FRAME_ROOM = 16 << 10, 1.2
+# Bytes an operation of a graph: with its tasks, plans, connection and reports; and a frame under way, whose
+# payload stays in the sender's array.
+_OPERATION, _FRAME = 16 << 10, 640
 
 
 def whole_bytes(prepared: Sequence[Prepared]) -> int:
@@ -76,9 +77,9 @@ def _job_bytes(job: JobPlan, window: int) -> int:
     operations = [operation for lowered in job.graph.jobs for operation in lowered.job.graph.operations]
     copies = _MOVED_ARRAYS if moves_inputs_only(job.graph) else _GRAPH_ARRAYS
     # Sends that wait for nothing may all be under way at once, each with a window of frames.
-    most = window * job.collective.payload_bytes
-    under_way = sum(min(o.size, most) for o in operations if o.kind == "send" and not o.after)
-    return copies * arrays + _OPERATION * len(operations) + round(_FRAME_ROOM * under_way)
+    payload = job.collective.payload_bytes
+    frames = sum(min(-(-o.size // payload), window) for o in operations if o.kind == "send" and not o.after)
+    return copies * arrays + _OPERATION * len(operations) + _FRAME * frames
 
 
 def _entries(ready: Prepared) -> int:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A schedule cut into slices, each the content of a frame, and each rank's plan for every slice."""
 
+from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, Protocol, final, overload
@@ -108,25 +110,27 @@ class Arrival:
 
 @final
 class SliceTable:
-    """Offsets and sizes of all slices in bytes, shared by the agents of all ranks.
+    """Offsets and sizes of all slices in bytes, in arrays shared by the agents of all ranks.
 
     `order` is the initial order of slices: in turn over the cells, so that later steps fill all links evenly.
     `count[c]` is the number of slices of cell c.
     """
 
-    __slots__ = ("at", "cell", "count", "offset", "order", "size")
-
     def __init__(self, slices: Sequence[tuple[int, int, int]], cells: int, item_bytes: int) -> None:
-        self.offset = [offset * item_bytes for offset, _, _ in slices]
-        self.size = [length * item_bytes for _, length, _ in slices]
-        self.cell = [cell for _, _, cell in slices]
-        self.at = {offset: index for index, offset in enumerate(self.offset)}
+        self.offset = array("q", (offset * item_bytes for offset, _, _ in slices))
+        self.size = array("q", (length * item_bytes for _, length, _ in slices))
+        self.cell = array("q", (cell for _, _, cell in slices))
         self.count = [0] * cells
         places = []
         for cell in self.cell:
             places.append(self.count[cell])
             self.count[cell] += 1
-        self.order = sorted(range(len(places)), key=lambda index: (places[index], index))
+        self.order = array("q", sorted(range(len(places)), key=lambda index: (places[index], index)))
+
+    @cached_property
+    def at(self) -> Mapping[int, int]:
+        """Slice by its offset, for agents in Python."""
+        return {offset: index for index, offset in enumerate(self.offset)}
 
 
 @final

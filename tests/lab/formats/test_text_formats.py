@@ -12,6 +12,10 @@ from lab.formats.registry import read_files
 from tests.lab.formats.samples import FAULTS, GOAL, LINKS, MATRIX, NODES, TASKS, case
 from tests.topologies.sources.test_htsim import TWO_TIERS
 
+SHORTEST = {"routing": {"strategy": "equal-cost"}}
+KEEPS = {"connections": {"paths": "random", "count": 1}}
+UNTIMED = {"initial_rto_us": 10_000, "min_rto_us": 10_000}
+
 
 def _read(name: str, folder: Path, text: str) -> Imported:
     path = folder / "sample"
@@ -101,17 +105,27 @@ def test_a_matrix_on_a_topology(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shortest", "again", "settings"),
+    ("shortest", "spray", "again", "ports", "settings"),
     [
-        ("true", "true", {"routing": {"strategy": "shortest"}}),
-        ("false", "false", {"transport": {"initial_rto_us": 10_000, "min_rto_us": 10_000}}),
-        ("false", "true", {}),
+        ("true", "false", "true", "", {**SHORTEST, "transport": KEEPS}),
+        ("true", "false", "false", "1, 1", {**SHORTEST, "transport": KEEPS | UNTIMED}),
+        ("true", "false", "true", "0, 1", SHORTEST),
+        ("true", "true", "true", "", SHORTEST),
+        ("false", "false", "false", "", {"transport": UNTIMED}),
+        ("false", "true", "true", "0, 1", {}),
     ],
 )
-def test_attributes_of_ns3_ub(tmp_path: Path, shortest: str, again: str, settings: dict[str, object]) -> None:
-    lines = [f'UseShortestPaths "{shortest}"', f'EnableRetrans "{again}"']
+def test_attributes_of_ns3_ub(
+    tmp_path: Path, shortest: str, spray: str, again: str, ports: str, settings: dict[str, object]
+) -> None:
+    lines = [f'UseShortestPaths "{shortest}"', f'UsePacketSpray "{spray}"', f'EnableRetrans "{again}"']
     text = "".join(f"default ns3::UbTransportChannel::{line}\n" for line in lines)
     (case(tmp_path) / "network_attribute.txt").write_text(text)
+    if ports:
+        first, second = ports.split(", ")
+        channels = f"0, {first}, 0, 1, 0, 0, 7, 2\n0, {second}, 1, 1, 0, 1, 7, 2"
+        head = "nodeId1, portId1, tpn1, nodeId2, portId2, tpn2, priority, metric"
+        (tmp_path / "transport_channel.csv").write_text(f"{head}\n{channels}")
     assert read_files("ns-3-ub", [tmp_path]).settings == settings
 
 

@@ -37,6 +37,26 @@ def test_check_names_the_memory_which_grows_with_the_arrays(railyard: Railyard, 
     assert large - small == pytest.approx(4 * 5 * 67, rel=0.05)
 
 
+GRAPH = """\
+name: graph
+topology: {name: full-mesh, dims: [2, 2]}
+graph:
+  operations:
+    - {id: first, send: BYTES, from: npu0, to: npu1}
+"""
+PASSED_ON = "    - {id: second, send: BYTES, from: npu1, to: npu3, read: first, after: [first]}\n"
+
+
+def test_flows_are_held_once_and_what_is_passed_on_twice(railyard: Railyard, write: Write):
+    def grown(text: str) -> float:
+        sizes = (str(1 << 10), str(1 << 26))
+        small, large = (figure(railyard("check", write(text.replace("BYTES", size)))[1]) for size in sizes)
+        return large - small
+
+    assert grown(GRAPH) == pytest.approx(2 * 67, rel=0.05)  # at its source and at its target
+    assert grown(GRAPH + PASSED_ON) == pytest.approx(2 * 3 * 67, rel=0.05)  # with the truth beside it
+
+
 def test_check_says_what_this_machine_lacks_and_run_refuses(
     railyard: Railyard, write: Write, having: Callable[[int], None]
 ):

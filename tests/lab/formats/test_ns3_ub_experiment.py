@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of experiment 32 on a small case of our own: traces read, completion compared, skips."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.lab.formats.samples import LINKS, NODES
+
+CHECK = Path(__file__).resolve().parents[3] / "experiments" / "32_ns3_ub" / "check.py"
+TASKS = "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay\n0,0,1,8192,URMA_WRITE,7,10ns\n"
+TRACE = "[0.010000us] WQE Starts, jettyNum: 0 taskId: 0\n[0.420000us] WQE Completes, jettyNum: 0 taskId: 0\n"
+
+
+@pytest.fixture
+def check() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check_32", CHECK)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_case_and_its_trace(
+    check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = tmp_path / "small"
+    (case / "runlog").mkdir(parents=True)
+    for name, text in (("node", NODES), ("topology", LINKS), ("traffic", TASKS)):
+        (case / f"{name}.csv").write_text(text)
+    (case / "runlog" / "TaskTrace_node_0.tr").write_text(TRACE)
+    picture = tmp_path / "completion.svg"
+    monkeypatch.setattr("sys.argv", ["check.py", "--cases", str(tmp_path), "--picture", str(picture)])
+    assert check.main() == 0
+    out = capsys.readouterr().out
+    (row,) = (line for line in out.splitlines() if line.startswith("| small"))
+    last_here, last_there = (float(cell) for cell in row.split("|")[4:6])
+    assert last_there == 0.42
+    assert 0.3 < last_here < 0.6  # two frames over two links of 400 Gbit/s
+    assert "every task ends here, its data are right: yes" in out
+    assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize("given", [[], ["--cases", "nowhere"]])
+def test_without_cases_the_check_is_skipped(
+    check: ModuleType, given: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["check.py", *given])
+    assert check.main() == 0
+    assert capsys.readouterr().out.startswith("skipped: ")
