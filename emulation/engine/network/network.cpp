@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ctime>
 #include <stdexcept>
 #include <utility>
 
@@ -381,46 +380,6 @@ void Network::resume_ageing() {
         watch_ageing(index);
         return true;
     });
-}
-
-std::vector<std::pair<std::uint32_t, std::string>> Network::process(Index<Switch> switch_index,
-                                                                    std::uint32_t port,
-                                                                    std::string_view bytes) {
-    Switch& sw = switch_at(switch_index);
-    Outputs out;
-    sw.process(pool_.acquire(bytes.data(), bytes.size()), port, now_, out);
-    std::vector<std::pair<std::uint32_t, std::string>> result;
-    for (const Output& o : out) result.emplace_back(o.port, std::string(o.frame->view()));
-    return result;
-}
-
-std::vector<std::pair<std::uint32_t, std::string>> Network::trace(Index<Switch> switch_index,
-                                                                  std::uint32_t port, std::string_view bytes,
-                                                                  std::vector<TraceStep>& steps) {
-    Outputs out;
-    switch_at(switch_index).trace(pool_.acquire(bytes.data(), bytes.size()), port, now_, out, steps);
-    std::vector<std::pair<std::uint32_t, std::string>> result;
-    for (const Output& o : out) result.emplace_back(o.port, std::string(o.frame->view()));
-    return result;
-}
-
-// Processor seconds of `count` passes of a frame; copy_only: without the pipeline, as a baseline.
-double Network::bench(Index<Switch> switch_index, std::uint32_t port, std::string_view bytes,
-                      std::uint64_t count, bool copy_only) {
-    Switch& sw = switch_at(switch_index);
-    const auto seconds = [] {
-        timespec t{};
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-        return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-    };
-    const double start = seconds();
-    for (std::uint64_t i = 0; i < count; ++i) {
-        FrameHandle frame = pool_.acquire(bytes.data(), bytes.size());
-        if (copy_only) out_.push_back({0, std::move(frame)});
-        else sw.process(std::move(frame), port, now_, out_);
-        out_.clear();
-    }
-    return seconds() - start;
 }
 
 }  // namespace railyard
