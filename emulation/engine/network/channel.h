@@ -143,7 +143,7 @@ class Channel {
     std::uint64_t chance_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recorders_;
     std::shared_ptr<RecentFrames> recent_;
-    int direction_ = 0;  // for `recent_`
+    int direction_ = 0;     // for `recent_`
     std::size_t turn_ = 0;  // the VL whose turn it is
     bool started_ = false;  // the quantum of this turn has been added
 };

@@ -139,8 +139,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
              [](Network& n, Index<Link> link) {
                  nb::list out;
                  for (const RecentFrames::Item& item : n.recent(link))
-                     out.append(
-                         nb::make_tuple(item.number, item.time, item.direction, to_bytes(item.bytes)));
+                     out.append(nb::make_tuple(item.number, item.time, item.direction, to_bytes(item.bytes)));
                  return out;
              })
         .def(

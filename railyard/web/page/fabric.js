@@ -2,7 +2,7 @@
 /**
  * The view of a fabric: a canvas with zoom, pan, choice by pointer and by keyboard.
  *
- * @import { Selection } from "./types"
+ * @import { RunEvent, Selection } from "./types"
  * @import { Store } from "./store.js"
  * @import { View } from "./paint.js"
  */
@@ -121,7 +121,7 @@ export class FabricView {
       jobs: track?.jobs ?? [],
       selection: this.store.selection,
       hover: this.hover,
-      faulty: new Set(),
+      ...failed(track?.events ?? [], this.store.time),
     });
     this.times.push(performance.now() - began);
     if (this.times.length > 120) this.times.shift();
@@ -241,4 +241,21 @@ export class FabricView {
     const name = this.nameOf(store.selection);
     if (name) this.announce(`${store.selection?.kind} ${name}`);
   }
+}
+
+/** Links that a fault holds down at a time, and those of a deadlock up to then.
+ * @param {RunEvent[]} events in order of time @param {number} time @returns {{faulty: Set<string>, stuck: string[]}} */
+function failed(events, time) {
+  /** @type {Set<string>} */ const faulty = new Set();
+  /** @type {string[]} */ let stuck = [];
+  for (const { t, kind, event, links } of events) {
+    if (t > time) break;
+    if (kind === "deadlock") stuck = links ?? [];
+    if (kind !== "fault") continue;
+    for (const link of links ?? []) {
+      if (event === "down" || event === "flap") faulty.add(link);
+      else if (event === "up") faulty.delete(link);
+    }
+  }
+  return { faulty, stuck };
 }

@@ -93,7 +93,7 @@ function LinkPart({ page, scene, at }) {
   const ports = scene.ports[at];
   if (name === undefined) return null;
   return html`<div>
-    <h2>${name} <${State} state=${state} circuit=${ports === null} /></h2>
+    <h2>${name} <${State} state=${state} circuit=${!!scene.circuit[at]} /></h2>
     <p class="dim">${scene.gbps[at].toLocaleString("en")} Gbit/s each way
       ${ports && `, port ${ports[0]} of ${ends[0]} and ${ports[1]} of ${ends[1]}`}</p>
     ${[0, 1].map((way) => html`<${Way} from=${ends[way]} to=${ends[1 - way]}

@@ -69,7 +69,8 @@ export class Painter {
   /** Paint everything once.
    * @param {Scene} scene @param {View} view @param {Tick | null} tick
    * @param {{colours: Colours, background: string, theme: string, by: "load" | "queue", jobs: Job[],
-   *   selection: Selection, hover: Selection, faulty: Set<string>}} how */
+   *   selection: Selection, hover: Selection, faulty: Set<string>, stuck: string[]}} how links that a fault
+   *   holds down, and those of a deadlock */
   paint(scene, view, tick, how) {
     const ratio = devicePixelRatio;
     const { context: c, canvas } = this;
@@ -180,7 +181,7 @@ export class Painter {
       const state = tick.state[at];
       if (!(state & UP)) {
         // A circuit that is not set up is no failure.
-        if (scene.ports[at] === null && !how.faulty.has(scene.names[at])) continue;
+        if (scene.circuit[at] && !how.faulty.has(scene.names[at])) continue;
         down.moveTo(x1, y1);
         down.quadraticCurveTo(cx, cy, x2, y2);
         crosses.moveTo(mx - cross, my - cross);
@@ -232,6 +233,23 @@ export class Painter {
     c.setLineDash([]);
     c.lineWidth = 2.6 / view.scale;
     c.stroke(crosses);
+    this.#stuck(scene, view, how);
+  }
+
+  /** Draw the links of a deadlock, whose frames wait for each other.
+   * @param {Scene} scene @param {View} view @param {any} how */
+  #stuck(scene, view, how) {
+    const c = this.context;
+    const path = new Path2D();
+    for (const name of how.stuck) {
+      const at = scene.linkAt.get(name);
+      if (at === undefined) continue;
+      path.moveTo(scene.x[scene.a[at]], scene.y[scene.a[at]]);
+      path.quadraticCurveTo(scene.cx[at], scene.cy[at], scene.x[scene.b[at]], scene.y[scene.b[at]]);
+    }
+    c.lineWidth = 3.5 / view.scale;
+    c.strokeStyle = how.colours.down;
+    c.stroke(path);
   }
 
   /** Draw nodes from a picture that lasts until the view, the theme or the jobs change.

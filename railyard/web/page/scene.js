@@ -23,6 +23,8 @@ export class Scene {
     this.a = new Int32Array(count);
     this.b = new Int32Array(count);
     this.gbps = new Float64Array(count);
+    /** 1 for a circuit of an optical switch, which is set up or not. */
+    this.circuit = new Uint8Array(count);
     this.ports = names.map(() => /** @type {[number, number] | null} */ (null));
     /** Control points of the quadratic curves, and their middles. */
     this.cx = new Float64Array(count);
@@ -74,6 +76,7 @@ export class Scene {
     const [dx, dy] = [Math.abs(x2 - x1), Math.abs(y2 - y1)];
     // Longer links bulge further, so that none runs through the nodes between its ends.
     const bulge = 2 * (0.065 + 0.074 * (Math.max(dx, dy) - 1));
+    this.circuit[at] = optical === null ? 0 : 1;
     if (optical !== null) {
       // The curve of a circuit goes through its optical switch.
       cx = 2 * this.x[optical] - (x1 + x2) / 2;

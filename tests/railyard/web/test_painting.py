@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from emulation.testbed import LinkSample
 from lab.recording.picture import fabric_picture
-from lab.recording.records import FORMAT, VERSION, Kind, Tick, json_record
+from lab.recording.records import FORMAT, VERSION, Kind, Tick, event, json_record
 from railyard.web.server import serving
 from railyard.web.session import Session
 from tests.browser import needs_packages, until, visit
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_packages()
 
-LOADED, DOWN = "npu3-npu40", "npu10-npu60"
+LOADED, DOWN, STUCK = "npu3-npu40", "npu10-npu60", "npu20-npu44"
 
 
 def replayed(fabric: Fabric) -> Session:
@@ -35,6 +35,7 @@ def replayed(fabric: Fabric) -> Session:
     load[2 * names.index(LOADED)], state[names.index(DOWN)] = 255, 0
     for time_ps in range(5000, 10_000, 1000):
         session.history(Tick(time_ps, (), LinkSample(bytes(load), bytes(load), bytes(state))).record())
+    session.history(event(9000, "deadlock", "deadlock", links=[STUCK]))
     session.end("")
     return session
 
@@ -67,6 +68,9 @@ def test_a_loaded_half_and_a_link_that_is_down_have_their_colours(browser: Brows
         page.evaluate("page.store.seek(10000)")
         until(page, near(LOADED, 0.2, "--load-7"))
         until(page, near(DOWN, 0.5, "--down"))
+        until(page, near(STUCK, 0.5, "--down"))
+        page.evaluate("page.store.seek(8000)")
+        until(page, f"!{near(STUCK, 0.5, '--down')}")
         until(page, f"!{near(LOADED, 0.8, '--load-7')}")
         # Zoomed in, the same place of the link has moved, and its colour with it.
         page.evaluate("page.camera.zoom(3, page.views[0].placeOf({kind: 'node', at: 3}).x, 300)")
