@@ -29,7 +29,7 @@ if typing.TYPE_CHECKING:
     from railyard.api.fabrics import fabric, fabrics, links, load_fabric, nodes, save_fabric
     from railyard.api.graphs import TrafficGraph
     from railyard.api.plans import entries, paths, plan, trace
-    from railyard.api.programs import ProgramTestbed, exchange, program_testbed
+    from railyard.api.programs import ProgramTestbed, exchange, exercise_testbed, program_testbed
     from railyard.api.records import Record
     from railyard.api.results import Result
     from railyard.api.scenarios import run
@@ -57,6 +57,7 @@ __all__ = [
     "ProgramTestbed",
     "Testbed",
     "exchange",
+    "exercise_testbed",
     "program_testbed",
     "testbed",
     # scenarios and results
@@ -84,6 +85,7 @@ _MODULES = {
     "draw": "railyard.api.drawings",
     "entries": "railyard.api.plans",
     "exchange": "railyard.api.programs",
+    "exercise_testbed": "railyard.api.programs",
     "fabric": "railyard.api.fabrics",
     "fabrics": "railyard.api.fabrics",
     "links": "railyard.api.fabrics",

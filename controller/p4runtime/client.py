@@ -138,6 +138,10 @@ class P4RuntimeClient:
         """Carry out updates in order; a refused update does not stop the rest."""
         run(self._device(node).write(updates))
 
+    def replicate(self, node: str, entries: Sequence[p4r.PacketReplicationEngineEntry]) -> None:
+        """Insert multicast groups and clone sessions."""
+        run(self._device(node).replicate(entries))
+
     def read(self, node: str, table: str | None = None) -> list[Entry]:
         """Return the entries of a table, or of all tables, without default entries."""
         return run(self._device(node).read(table))

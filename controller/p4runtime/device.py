@@ -240,6 +240,17 @@ class Device:
         except grpc.RpcError as error:
             raise self._refusal(updates(), error) from error
 
+    async def replicate(self, entries: Sequence[p4r.PacketReplicationEngineEntry]) -> None:
+        """Insert multicast groups and clone sessions."""
+        request = p4r.WriteRequest(device_id=self._id, election_id=self._election_id)
+        for entry in entries:
+            update = request.updates.add(type=p4r.Update.INSERT)
+            update.entity.packet_replication_engine_entry.CopyFrom(entry)
+        try:
+            await self._stub.Write(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            raise self._failure("multicast groups and clone sessions", error) from error
+
     async def read(self, table: str | None) -> list[Entry]:
         """Return the entries of a table, or of all tables."""
         info = await self._p4info()

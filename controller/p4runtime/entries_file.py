@@ -28,7 +28,7 @@ from controller.errors import InstallError
 from controller.p4runtime.p4info import P4Info
 from controller.plan import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 
-__all__ = ["read_entries"]
+__all__ = ["node_entries", "read_entries"]
 
 _SHAPE = "write {NODE: [{table, match, action, params, priority}]}; docs/use/bring-your-own.md"
 _KEYS = frozenset(
@@ -94,11 +94,11 @@ def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list
     for name, path in present.items():
         document = _document(path, _text(path))
         rows = document.get("table_entries") if isinstance(document, dict) else document
-        entries[name] = _entries(path, name, rows, info)
+        entries[name] = node_entries(path, name, rows, info)
     return entries
 
 
-def _entries(path: Path, node: str, rows: Any, info: P4Info) -> list[Entry]:
+def node_entries(path: Path, node: str, rows: Any, info: P4Info) -> list[Entry]:
     """Return the entries of a node; each is encoded, so that a wrong entry is refused before any start."""
     if not isinstance(rows, list):
         raise InstallError(f"{path}: {node}: no list of entries", remedy=_SHAPE)
@@ -122,7 +122,7 @@ def _from_json(path: Path, text: str, info: P4Info, names: list[str]) -> dict[st
             raise InstallError(
                 f"{path}: no node named {node!r}", remedy=f"nodes are {', '.join(names[:4])} ..."
             )
-        own = _entries(path, node, rows, info)
+        own = node_entries(path, node, rows, info)
         for name in names if node == "*" else [node]:
             entries[name] += own
     return entries

@@ -15,4 +15,5 @@ goal          GOAL of LogGOPSim and ATLAHS
 htsim         connection matrices of htsim
 ns3_ub        case folders of ns-3-UB
 simai         workloads of SimAI
+tutorial      exercises of the P4 language project's tutorials
 """

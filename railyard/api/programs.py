@@ -10,6 +10,7 @@ from typing import Any, final
 
 from controller.errors import PlanError
 from emulation.embedded.testbed import EmbeddedTestbed
+from lab.formats.tutorial import read_exercise
 from lab.frames.exchange import Departure, vl_of
 from lab.frames.exchange import exchange as exchange_frames
 from lab.run.boot import Booted, filled
@@ -18,7 +19,7 @@ from railyard.api.records import Record, entry_record
 from railyard.api.testbeds import Station
 from topologies import Fabric
 
-__all__ = ["ProgramTestbed", "exchange", "program_testbed"]
+__all__ = ["ProgramTestbed", "exchange", "exercise_testbed", "program_testbed"]
 
 
 @final
@@ -94,6 +95,29 @@ def program_testbed(
     bed = EmbeddedTestbed(fabric, grpc_address=address)
     with filled(bed, {node.name: files for node in fabric.nodes}, rows) as booted:
         yield ProgramTestbed(fabric, bed, booted)
+
+
+@contextmanager
+def exercise_testbed(
+    folder: str | Path, program: str | Path | None = None, *, address: str = "127.0.0.1:0"
+) -> Iterator[ProgramTestbed]:
+    """Start an exercise of the P4 language project's tutorials in virtual time, from the files of its folder.
+
+    Args:
+        folder: folder of the exercise, such as exercises/basic.
+        program: FILE.p4 that all switches run, such as the exercise's solution, in place of the folder's.
+        address: HOST:PORT of the P4Runtime server; port 0 takes a free port.
+
+    Raises:
+        RailyardError: a file is at fault, or leads out of the folder.
+    """
+    content = read_exercise(Path(folder), None if program is None else Path(program))
+    bed = EmbeddedTestbed(content.fabric, grpc_address=address)
+    with filled(bed, content.programs, content.entries) as booted:
+        for node, entries in content.replication.items():
+            if entries:
+                booted.client.replicate(node, entries)
+        yield ProgramTestbed(content.fabric, bed, booted)
 
 
 def exchange(

@@ -28,6 +28,7 @@ EXAMPLES = """
 railyard up ub-rack
 railyard up full-mesh --dims 2x4 --grpc 127.0.0.1:9559
 railyard up full-mesh --dims 2x4 --live
+railyard up exercises/basic --p4 exercises/basic/solution/basic.p4
 railyard up torus --dims 3x3 --p4 mine.json --p4info mine.p4info.txtpb --entries rows.json
 sudo railyard up full-mesh --dims 2x4 --testbed mininet
 A program of your own on every host, over IPv4 that crosses the switches as UB frames:
@@ -108,6 +109,11 @@ def up(
     from controller.planner import make_plan
     from railyard.cli.options import fabric_of
 
+    if Path(topology).is_dir():
+        if testbed is Bed.mininet or entries is not None or p4info is not None:
+            raise typer.BadParameter("of an exercise takes --p4 alone, on embedded", param_hint="TOPOLOGY")
+        _keep_exercise(Path(topology), p4, grpc or _GRPC, tap=tap, live=port if live else None)
+        return
     fabric = fabric_of(topology, dims, param or ())
     if p4 is not None or p4info is not None or entries is not None or not controller:
         if testbed is Bed.mininet or switch is not None:
@@ -186,6 +192,24 @@ def _keep_own(
     testbed = EmbeddedTestbed(fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), filled(testbed, programs, rows) as running:
         _serve(fabric, testbed, running, tap=tap, live=live)
+
+
+def _keep_exercise(folder: Path, p4: Path | None, grpc: str, *, tap: bool, live: int | None) -> None:
+    """Keep an exercise of the P4 tutorials; commands of its hosts are printed only."""
+    from emulation.embedded.testbed import EmbeddedTestbed
+    from lab.formats.tutorial import read_exercise
+    from lab.run.boot import filled
+
+    exercise = read_exercise(folder, p4)
+    for host, commands in exercise.commands.items():
+        for command in commands:
+            out().print(f"not run on {host}: {command}", markup=False, soft_wrap=True)
+    testbed = EmbeddedTestbed(exercise.fabric, grpc_address=grpc)
+    with suppress(KeyboardInterrupt), filled(testbed, exercise.programs, exercise.entries) as running:
+        for node, entries in exercise.replication.items():
+            if entries:
+                running.client.replicate(node, entries)
+        _serve(exercise.fabric, testbed, running, tap=tap, live=live)
 
 
 def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bool, live: int | None) -> None:

@@ -90,3 +90,22 @@ def test_load_balance_spreads_flows_and_keeps_each_on_its_path() -> None:
         assert set(flows["h2"]).isdisjoint(flows["h3"])
         assert min(map(len, flows.values())) > 32
         assert {Ether(frame)[IP].dst for frame in bed.received("h2")} == {"10.0.2.2"}
+
+
+def test_basic_from_its_own_folder() -> None:
+    """The Makefile names the topology, the topology the entries, the entries the program and its p4info."""
+    folder = EXERCISES / "basic"
+    with railyard.exercise_testbed(folder, folder / "solution" / "basic.p4") as bed:
+        bed.send("h1", bytes(Ether(dst="ff:ff:ff:ff:ff:ff") / ip("10.0.3.3")))
+        bed.run()
+        (arrived,) = map(Ether, bed.received("h3"))
+        assert (arrived[IP].ttl, arrived.dst) == (TTL - 3, "08:00:00:00:03:33")
+
+
+def test_multicast_from_its_own_folder() -> None:
+    folder = EXERCISES / "multicast"
+    with railyard.exercise_testbed(folder, folder / "solution" / "multicast.p4") as bed:
+        bed.send("h1", bytes(Ether(dst="ff:ff:ff:ff:ff:ff") / ip("10.0.0.255")))
+        bed.run()
+        arrived = {host: len(bed.received(host)) for host in ("h1", "h2", "h3", "h4")}
+        assert arrived == {"h1": 0, "h2": 1, "h3": 1, "h4": 0}, "the group of its entries has ports 1 to 3"

@@ -61,6 +61,8 @@ def _from_json(path: Path, text: str) -> Fabric:
         document = json.loads(text)
     except json.JSONDecodeError as ex:
         raise TopologyError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the line") from None
+    except (RecursionError, ValueError) as ex:
+        raise TopologyError(f"{path}: no JSON of a fabric: {ex}", remedy="correct the file") from None
     if is_tutorial(document):
         return fabric_of_graph(tutorial_graph(path, document), path.stem)
     is_graph = isinstance(document, dict) and "nodes" in document and "format" not in document

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["is_tutorial", "tutorial_graph"]
 
 _UNITS = {"": 10**6, "ms": 10**6, "us": 10**3, "ns": 1}
+_MAX = 10**9
 _SHAPE = 'write ["h1", "s1-p1"], or ["s1-p2", "s2-p2", latency in ms, Mb/s]'
 
 
@@ -33,6 +34,9 @@ def tutorial_graph(path: Path, document: Mapping[str, Any]) -> "nx.Graph":
     """Return the graph of a file; TopologyError names the link that does not fit."""
     import networkx as nx
 
+    for key, kind in (("hosts", dict), ("switches", dict), ("links", list)):
+        if not isinstance(document[key], kind):
+            raise TopologyError(f"{path}: {key} is no {'list' if kind is list else 'block'}", remedy=_SHAPE)
     graph: Any = nx.MultiGraph()
     graph.add_nodes_from(document["switches"], kind="switch")
     graph.add_nodes_from(document["hosts"], kind="host")
@@ -69,6 +73,9 @@ def _delay_ns(what: str, text: object) -> float:
 
 def _number(what: str, value: object) -> float:
     try:
-        return float(str(value))
+        number = float(str(value))
     except ValueError:
-        raise TopologyError(f"{what}: {value!r} is no number", remedy=_SHAPE) from None
+        number = -1
+    if not 0 <= number <= _MAX:
+        raise TopologyError(f"{what}: {value!r} is no number from 0 to {_MAX:,}", remedy=_SHAPE)
+    return number
