@@ -4,23 +4,17 @@
 from collections.abc import Mapping, Sequence
 
 from controller.plan import Entry, Exact
-from topologies import HOST_PORT, Fabric, Node, NodeKind
+from topologies import HOST_PORT, Fabric, Node
 
-__all__ = ["class_of", "guid_of", "scan_entries"]
+__all__ = ["guid_of", "scan_entries"]
 
 _VENDOR = int.from_bytes(b"RAILYARD", "big")
-_KINDS = tuple(NodeKind)
 _TOPOLOGY_QUERY = 0
 
 
 def guid_of(node: Node) -> int:
     """Return the GUID that is burnt into a node, 128 bits: this testbed's name and a serial number."""
     return _VENDOR << 64 | node.device_id
-
-
-def class_of(kind: NodeKind) -> int:
-    """Return the class code of a kind of node: its place in NodeKind."""
-    return _KINDS.index(kind)
 
 
 def scan_entries(fabric: Fabric) -> Mapping[str, Sequence[Entry]]:
@@ -38,7 +32,7 @@ def _entries(node: Node) -> Sequence[Entry]:
         (
             ("guid_high", guid >> 64),
             ("guid_low", guid & (1 << 64) - 1),
-            ("class_code", class_of(node.kind)),
+            ("class_code", node.kind.code),
             ("ports", max(numbers, default=0)),
         ),
     )

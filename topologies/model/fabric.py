@@ -57,6 +57,11 @@ class NodeKind(StrEnum):
         kind.member, kind.spare = facts.member, facts.spare
         return kind
 
+    @property
+    def code(self) -> int:
+        """Number of the kind, from 0: its place among all kinds."""
+        return list(NodeKind).index(self)
+
     NPU = "npu", _Facts(member=True)
     SPARE = "spare", _Facts(spare=True, symbol="S")
     CPU = "cpu", _Facts(symbol="C")
