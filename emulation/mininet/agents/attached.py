@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from emulation.errors import TestbedError
-from emulation.mininet.agents.messages import HostAgent, Idle, Make, Place, Report, itself
+from emulation.mininet.agents.messages import Idle, Make, Place, Prototype, Report, itself, native
 from emulation.mininet.agents.population import Population
 from emulation.testbed import SilenceHandler
 from emulation.traffic.host.iterations import Iterated, IterationReport
@@ -36,7 +36,7 @@ class _Seat:
     `agent` is the agent in its initial state, whose callbacks are called as messages of its process arrive.
     """
 
-    agent: HostAgent | None = None
+    agent: Prototype | None = None
     number: int = 0
     ended: bool = False
     finished_ps: int | None = None
@@ -179,13 +179,13 @@ def _failure(failed: Failure | LostMemory | None) -> Failure | None:
     return failed
 
 
-def _maker(agent: HostAgent | None) -> Make:
+def _maker(agent: Prototype | None) -> Make:
     if agent is None:
         return Idle
-    return partial(itself, agent) if isinstance(agent, MemoryAgent) else agent.again
+    return partial(itself, agent) if isinstance(agent, MemoryAgent) else partial(native, agent.again)
 
 
-def _in_python(host: object) -> HostAgent:
-    if not isinstance(host, HostAgent):
+def _in_python(host: object) -> Prototype:
+    if not isinstance(host, Prototype):
         raise TestbedError("agents of real time are in Python", remedy="make them with hosts='python'")
     return host

@@ -25,16 +25,13 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, final
 
-import numpy as np
-
 from emulation.mininet.agents.driver import Clock, HostDriver, open_socket
 from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Place, Report
 from emulation.mininet.agents.tallies import Tallies
 
 # `messages` loads the modules of all hosts once, before the fork.
 from emulation.mininet.linux import netns
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.make import Participant, RepeatingParticipant
 from emulation.traffic.host.stats import NOTHING
 from emulation.traffic.memory.agent import MemoryAgent
 
@@ -198,11 +195,11 @@ class _Seat:
     def _report(self, cpu_seconds: float) -> Report:
         host = self._host
         rest: dict[str, Any] = {}
-        if isinstance(host, Agent | Iterated):
-            array = np.ascontiguousarray(host.result)
-            os.pwrite(self._job.memory, array.data.cast("B"), self._job.array_at(self._index))
+        if isinstance(host, Participant):
+            array = host.result
+            os.pwrite(self._job.memory, array.tobytes(), self._job.array_at(self._index))
             rest = {"times": host.times, "dtype": array.dtype.str, "nbytes": array.nbytes}
-        if isinstance(host, Iterated):
+        if isinstance(host, RepeatingParticipant):
             rest["log"] = host.log
         elif isinstance(host, MemoryAgent):
             rest["agent"] = host
@@ -225,11 +222,11 @@ class _Seat:
 
     def _make_host(self, make: Make) -> HostAgent | Idle:
         host = make()
-        if isinstance(host, Agent | Iterated):
+        if isinstance(host, Participant):
             host.on_silence = lambda cna, buckets: self.parent.send(("silent", (cna, buckets)))
-        if isinstance(host, Iterated):
-            number, log = self._number, host.log
-            host.on_iteration = lambda _: self.parent.send(("iteration", (number, log[-1])))
+        if isinstance(host, RepeatingParticipant):
+            number = self._number
+            host.on_iteration = lambda _: self.parent.send(("iteration", (number, host.log[-1])))
         return host
 
     def _obey(self) -> None:
@@ -240,9 +237,9 @@ class _Seat:
                 self._before += self._host.stats
                 self._host = self._make_host(make)
                 self._driver.replace(self._host, start_ns)
-            case ("reroute", routes) if isinstance(self._host, Agent | Iterated):
+            case ("reroute", routes) if isinstance(self._host, Participant):
                 self._driver.tell(self._host.on_reroute, routes)
-            case ("level", level) if isinstance(self._host, Iterated):
+            case ("level", level) if isinstance(self._host, RepeatingParticipant):
                 self._host.set_level(level)
 
 

@@ -3,18 +3,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from emulation.mininet.agents.driver import Pace
 from emulation.traffic.host.agent import Agent, Output
 from emulation.traffic.host.iterations import Iterated, IterationReport
+from emulation.traffic.host.make import Participant
+from emulation.traffic.host.native import Ranks
 from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 
-__all__ = ["HostAgent", "Idle", "Job", "Make", "Place", "Report", "itself"]
+__all__ = ["HostAgent", "Idle", "Job", "Make", "Place", "Prototype", "Report", "itself", "native"]
 
-HostAgent = Agent | Iterated | MemoryAgent
-"""An agent that a host process can run."""
+Prototype = Agent | Iterated | MemoryAgent
+"""An agent in its initial state; a host process runs an agent like it."""
+
+HostAgent = Participant | MemoryAgent
+"""An agent that a host process runs."""
 
 
 @final
@@ -41,6 +47,13 @@ class Idle:
 
 Make = Callable[[], HostAgent | Idle]
 """Creates an agent in the process that runs it."""
+
+
+def native(again: partial[Agent] | partial[Iterated]) -> Participant:
+    """Return the agent in C++ that sends the frames of an agent in Python, from what makes the latter."""
+    rank, sliced, data, addresses, *rhythm = again.args
+    ranks = Ranks(sliced, addresses, again.keywords["parameters"], again.keywords["reduction"])
+    return ranks.iterated(rank, data, *rhythm) if rhythm else ranks.agent(rank, data, again.keywords["job"])
 
 
 def itself(agent: MemoryAgent) -> MemoryAgent:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Making of the agents of a collective: in C++ or in Python, which send the same frames at the same times.
 
-    native      C++, for the embedded testbed; covers all that agents in Python do
-    python      the specification; Mininet's agents are processes that run these
+    native      C++; covers all that agents in Python do
+    python      the specification; Mininet's processes run agents in C++ that are made like these
 
 Saturating hosts (`saturate`) are of either kind as well; stations of `railyard.api` are in Python.
 """

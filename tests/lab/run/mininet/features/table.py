@@ -77,7 +77,7 @@ def _words(feature: Feature, counts: Mapping[str, int] | None) -> str:
         same.insert(0, f"{counts['frames']:,} data frames")
     if feature.same == "links":
         same.insert(1, f"frames of {counts['links']} links")
-    if counts["events"]:
+    if counts["events"] > 1:
         same.append(f"order of {counts['events']} events")
     return ", ".join(same)
 
