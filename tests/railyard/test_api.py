@@ -109,7 +109,9 @@ def test_paths_follow_links_and_share_all_frames(mesh: Fabric, plan: Plan):
         assert (nodes[0], nodes[-1]) == ("npu0", "npu3")
         assert all(mesh.link_between(*hop) for hop in pairwise(nodes))
     failed = railyard.plan(mesh, failed=["npu0-npu1"])
-    assert [path["path"] for path in railyard.paths(failed, "npu0", "npu3")] == [("npu0", "npu2", "npu3")]
+    around = [path["path"] for path in railyard.paths(failed, "npu0", "npu3")]
+    assert ("npu0", "npu2", "npu3") in around
+    assert not any({"npu0", "npu1"} == set(hop) for path in around for hop in pairwise(path))
 
 
 def test_a_frame_takes_the_planned_path_of_its_bucket(plan: Plan):
