@@ -178,7 +178,7 @@ class Recorder:
         self._rewirings = len(run.control.rewirings)
         links = run.testbed.sample()
         # A run whose jobs are done waits for timers: nothing changes, and nothing is put.
-        if run.busy or any(links.load) or links != self._before:
+        if any(links.load) or links != self._before or run.busy:
             self.put(Tick(run.testbed.now_ps, self._totals(run), links).record())
         self._before = links
 
@@ -189,10 +189,9 @@ class Recorder:
         if name not in self._begun:
             self._begun.add(name)
             self.put(event(job.begun_ps, "job-begin", f"{_called(name)} begins", job=name))
-        ends = [end.finished_ps for end in job.ends]
-        if all(time is not None for time in ends):
+        last = job.ended_ps
+        if last is not None:
             self._ended.add(name)
-            last = max(time for time in ends if time is not None)
             self.put(event(last, "job-end", f"{_called(name)} ends", job=name))
 
     def _totals(self, run: WatchedRun) -> tuple[float, ...]:

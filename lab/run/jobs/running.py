@@ -115,6 +115,7 @@ class Job:
         self._paths = None if plan.connections is not None else path_shares(ready.plan, plan.members)
         self.due = False
         self.begun_ps: int | None = None
+        self._unfinished = 0  # a rank without a result, as far as is known
         self.level = plan.level
         self.on_iteration: Callable[[str, int], None] | None = None
         self._busy: set[str] = set()  # nodes whose agents are at work; empty unless `begin` has a callback
@@ -169,6 +170,21 @@ class Job:
         if self.begun_ps is None:
             return [Ended(data, NOTHING, None, None) for data in self.inputs]
         return [self._outcome(name) for name in self.holders]
+
+    @property
+    def ended_ps(self) -> int | None:
+        """Time at which the last rank had its result; None before."""
+        # A watched run asks at every tick: the rank that had no result last time is asked first.
+        if self.begun_ps is None or self._outcome(self.holders[self._unfinished]).finished_ps is None:
+            return None
+        last = 0
+        for rank, name in enumerate(self.holders):
+            finished_ps = self._outcome(name).finished_ps
+            if finished_ps is None:
+                self._unfinished = rank
+                return None
+            last = max(last, finished_ps)
+        return last
 
     def _outcome(self, name: str) -> Outcome:
         outcome = self._testbed.outcome(name)
