@@ -310,16 +310,6 @@ class MininetTestbed(LinkOperations):
         for key, _ in self._selector.select(seconds):
             key.data()
 
-    def places(self) -> Mapping[str, str]:
-        """Return namespaces and P4Runtime addresses by description, for display."""
-        node = self.cabling.hosts[0]
-        return {
-            "switches are in the namespace": self.shared_namespaces["fabric"],
-            "the other sides of their interfaces in": self.shared_namespaces["patch"],
-            f"host of {node} in": self.namespaces[node],
-            f"P4Runtime of {node}, device {self.device_ids[node]}": self.addresses[node],
-        }
-
     def _carriers(self) -> None:
         for interface, up in self._watch.take():
             node, port = self._ports.get(interface, ("", 0))

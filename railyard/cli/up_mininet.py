@@ -25,8 +25,8 @@ def keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
     from emulation.mininet.net import command_line
 
     with suppress(KeyboardInterrupt), _served(testbed, plan) as thread:
-        for role, namespace in testbed.places().items():
-            out().print(f"{role}: {namespace}", markup=False, soft_wrap=True)
+        for line in _places(testbed):
+            out().print(line, markup=False, soft_wrap=True)
         if sys.stdin.isatty():
             from lab.shell.verbs import verbs
 
@@ -114,6 +114,15 @@ def serving(testbed: MininetTestbed | MachinesTestbed, running: Booted) -> Itera
     finally:
         thread.stop()
     thread.check()
+
+
+def _places(testbed: MininetTestbed) -> Iterator[str]:
+    """Yield lines with the namespaces and the P4Runtime address of a node."""
+    node = testbed.cabling.hosts[0]
+    yield f"switches are in the namespace: {testbed.shared_namespaces['fabric']}"
+    yield f"the other sides of their interfaces in: {testbed.shared_namespaces['patch']}"
+    yield f"host of {node} in: {testbed.namespaces[node]}"
+    yield f"P4Runtime of {node}, device {testbed.device_ids[node]}: {testbed.addresses[node]}"
 
 
 def _account(testbed: MininetTestbed, before: Any) -> Iterator[str]:
