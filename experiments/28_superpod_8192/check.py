@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenario of this folder, a whole SuperPod, or the variants named; says what is true, and its cost.
+
+Exit code 1 when a statement does not hold.
+"""
+
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import railyard
+from papers.claims.command import say
+
+HERE = Path(__file__).parent
+
+# Largest processor time of a variant in seconds, and peak of memory in GB.
+MOST_SECONDS, MOST_GB = 300, 16
+
+SHOWN = (
+    "correct_npus",
+    "completion_us",
+    "sent_frames",
+    "retransmitted_frames",
+    "lost_frames",
+    "nodes_notified",
+    "notices",
+    "entries_rewritten",
+    "table_entries",
+)
+
+
+def loads(result: railyard.Result, variant: str) -> dict[str, int]:
+    """Return the frames that each HRS received."""
+    hrs = [node.name for node in result.fabric.nodes if node.level == 2]
+    frames = Counter[str]()
+    for link in result.links(variant):
+        frames[str(link["destination"])] += int(link["frames"] or 0)
+    return {name: frames[name] for name in hrs}
+
+
+def facts(result: railyard.Result) -> Iterator[tuple[str, bool]]:
+    yield "all assertions hold", result.passed
+    for variant in result.variants:
+        by_hrs = loads(result, variant)
+        busy = [frames for frames in by_hrs.values() if frames]
+        mean = sum(busy) / len(busy)
+        print(
+            f"{variant}: {len(by_hrs) - len(busy)} HRS receive nothing, the others {mean:,.0f} frames, "
+            f"{min(busy) / mean:.3f} to {max(busy) / mean:.3f} of that"
+        )
+        if variant == "healthy":
+            yield (
+                "half of the HRS carry all frames between Pods, evenly",
+                (2 * len(busy) == len(by_hrs) and min(busy) == max(busy)),
+            )
+
+
+def main() -> int:
+    began = time.process_time()
+    result = railyard.run(HERE / "scenario.yaml", variant=sys.argv[1:] or None)
+    seconds = time.process_time() - began
+    peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 10**9
+    for name in SHOWN:
+        print(name, *(f"{result.metric(variant, name):,}" for variant in result.variants), sep=" | ")
+    said = dict(facts(result))
+    print(f"{seconds:.0f} s of processor time, {peak_gb:.1f} GB of memory at most")
+    said[f"at most {MOST_SECONDS} s a variant"] = seconds <= MOST_SECONDS * len(result.variants)
+    said[f"at most {MOST_GB} GB"] = peak_gb <= MOST_GB
+    return say(said)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
