@@ -34,7 +34,7 @@ struct TableLayout {
         std::uint64_t mask;
     };
 
-    TableLayout(const Program& of, const TableSpec& spec);
+    TableLayout(const Program& of, const TableSpec& given);
     Continuation continuation(Index<Action> action, bool hit) const;
 
     const Program& program;
