@@ -200,10 +200,14 @@ def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[Group, .
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
     """Return the sum of the rates of all links that lead out of a group, in bits per second each way.
 
-    A node with all neighbours in the group, such as the switch of a domain, counts as part of the group.
+    A switch with all neighbours in the group, such as that of a domain, counts as part of the group.
     """
     outside = {neighbour for name in group for neighbour in fabric.neighbours(name)} - group
-    closed = group | {name for name in outside if group.issuperset(fabric.neighbours(name))}
+    closed = group | {
+        name
+        for name in outside
+        if not fabric.node(name).kind.member and group.issuperset(fabric.neighbours(name))
+    }
     return sum(
         link.rate_bps
         for name in closed

@@ -81,6 +81,14 @@ def test_what_leads_out_of_a_domain_are_its_nics():
         assert len(ranks) == 8
 
 
+def test_a_neighbour_with_a_single_link_is_outside_of_a_group():
+    """Only switches join the group that surrounds them; each of two NPUs leaves by the link between them."""
+    fabric = full_mesh((2,))
+    ((first, second),) = groups_of(fabric, members_of(fabric, None))
+    (link,) = fabric.links
+    assert [out_bps(fabric, group.members) for group in (first, second)] == [link.rate_bps] * 2
+
+
 def test_the_least_cut_of_a_job_is_what_its_hosts_can_send():
     """Eight GPUs, one a segment: each has NVLink, and its host two NICs of 400 Gbit/s."""
     fabric = hpn(segments=8, hosts=4, rails=2, aggs=2)
