@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of experiment 32 on a small case of our own: traces read, completion compared, skips."""
+"""The check of experiment 31 on a small case of our own: traces read, completion compared, skips."""
 
 import importlib.util
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.formats.samples import LINKS, NODES
 
-CHECK = Path(__file__).resolve().parents[3] / "experiments" / "32_ns3_ub" / "check.py"
+CHECK = Path(__file__).resolve().parents[3] / "experiments" / "31_ns3_ub" / "check.py"
 TASKS = "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay\n0,0,1,8192,URMA_WRITE,7,10ns\n"
 TRACE = "[0.010000us] WQE Starts, jettyNum: 0 taskId: 0\n[0.420000us] WQE Completes, jettyNum: 0 taskId: 0\n"
 

@@ -218,7 +218,7 @@ def test_an_allreduce_of_gloo_crosses_the_switches(tmp_path: Path, kind: SwitchK
         assert testbed.ip is not None
         for link, capture in captures.items():
             testbed.record(link, capture)
-        script = ROOT / "experiments" / "28_gloo" / "allreduce.py"
+        script = ROOT / "experiments" / "30_gloo" / "allreduce.py"
         launch(testbed, ["/usr/bin/python3", str(script), "100000"], lambda _, text: said.append(text))
         packets = sum(counted.sent for counted in testbed.ip.counters().values())
     assert sum("100000 elements in" in line and " 0 wrong" in line for line in said) == 8

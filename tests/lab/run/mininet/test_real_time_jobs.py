@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment 34 in virtual time: circuits that follow jobs, the important job, a cable and a ToR."""
+"""Experiment 32 in virtual time: circuits that follow jobs, the important job, a cable and a ToR."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import railyard
 from tests.emulation.mininet.commands import ROOT
 
-FOLDER = ROOT / "experiments" / "34_real_time_jobs"
+FOLDER = ROOT / "experiments" / "32_real_time_jobs"
 
 
 @pytest.mark.long
