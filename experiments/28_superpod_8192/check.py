@@ -17,7 +17,7 @@ from papers.claims.command import say
 HERE = Path(__file__).parent
 
 # Largest processor time of a variant in seconds, and peak of memory in GB.
-MOST_SECONDS, MOST_GB = 300, 16
+MOST_SECONDS, MOST_GB = 400, 16
 
 SHOWN = (
     "correct_npus",
