@@ -109,6 +109,11 @@ def up(
     from controller.planner import make_plan
     from railyard.cli.options import fabric_of
 
+    if testbed is not Bed.mininet:
+        if ip or launch or machines is not None:
+            raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch, --machines")
+        if switch is not None:
+            raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
     if Path(topology).is_dir():
         if testbed is Bed.mininet or entries is not None or p4info is not None:
             raise typer.BadParameter("of an exercise takes --p4 alone, on embedded", param_hint="TOPOLOGY")
@@ -116,7 +121,7 @@ def up(
         return
     fabric = fabric_of(topology, dims, param or ())
     if p4 is not None or p4info is not None or entries is not None or not controller:
-        if testbed is Bed.mininet or switch is not None:
+        if testbed is Bed.mininet:
             raise typer.BadParameter("is for --testbed embedded", param_hint="--p4, --no-controller")
         if p4 is None and controller:
             raise typer.BadParameter("belongs to a program: give --p4", param_hint="--p4info, --entries")
@@ -153,10 +158,6 @@ def up(
         else:
             keep_mininet(bed, make_plan(fabric))
         return
-    if ip or launch or machines is not None:
-        raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch, --machines")
-    if switch is not None:
-        raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
     _keep_embedded(make_plan(fabric), grpc or _GRPC, tap=tap, live=port if live else None)
 
 
