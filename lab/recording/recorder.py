@@ -32,7 +32,7 @@ of its connections: `rtt_ps` is the longest of all NPUs, `rtt_p90_ps` the one th
 """
 
 # Ticks of a run that reaches its bound, and ticks of one width: then the width doubles.
-_TICKS = 160
+_TICKS = 128
 _TICKS_OF_WIDTH = 2400
 
 
@@ -195,18 +195,19 @@ class Recorder:
             self.put(event(last, "job-end", f"{_called(name)} ends", job=name))
 
     def _totals(self, run: WatchedRun) -> tuple[float, ...]:
-        of_jobs = [job.stats for job in run.jobs.all]
-        every = [stats for stats_of_job in of_jobs for stats in stats_of_job]
+        of_jobs = [job.progress for job in run.jobs.all]
+        every = [node for job in of_jobs for node in job]
+        sent, retransmitted, received, round_trips = zip(*every, strict=True) if every else ((),) * 4
         report = run.control.report
         return (
             float(run.testbed.delivered_bytes),
-            float(sum(stats.sent for stats in every)),
-            float(sum(stats.retransmitted for stats in every)),
-            float(sum(stats.received for stats in every)),
+            float(sum(sent)),
+            float(sum(retransmitted)),
+            float(sum(received)),
             float(report.notices_sent),
             float(report.entries_rewritten),
-            *_round_trips([stats.rtt_ps for stats in every]),
-            *(float(sum(stats.received for stats in stats_of_job)) for stats_of_job in of_jobs),
+            *_round_trips(round_trips),
+            *(float(sum(received for _, _, received, _ in job)) for job in of_jobs),
         )
 
     def _on_fault(self, fault: Fault) -> None:

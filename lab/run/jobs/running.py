@@ -12,6 +12,7 @@ from emulation.testbed import Testbed
 from emulation.traffic.graph.truth import GraphInputs
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
+from emulation.traffic.host.native import NativeAgent, NativeIterated
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import Array, make_inputs
@@ -26,6 +27,9 @@ __all__ = ["Before", "Job", "Jobs"]
 # an acknowledgement of the old job must not match a frame of the new job.
 _PSN_STRIDE = 1 << 20
 
+
+Progress = tuple[int, int, int, int]
+"""Frames that a node has sent, sent again and received, and its longest smoothed round trip in ps or 0."""
 
 Before = Callable[[str, Callable[[], None]], None]
 """Called when a job is due, with its name and a function that begins it."""
@@ -209,6 +213,13 @@ class Job:
             return []
         return [self._outcome(name).stats for name in sorted(self._were)]
 
+    @property
+    def progress(self) -> list[Progress]:
+        """Progress of all nodes that have had an agent; `stats` without what a recording leaves out."""
+        if self.begun_ps is None:
+            return []
+        return [_progress(self._outcome(name)) for name in sorted(self._were)]
+
     def _agents(self) -> Mapping[str, Participant]:
         parameters = replace(
             self._ready.transport,
@@ -232,3 +243,12 @@ class Job:
             if self.on_iteration is not None and isinstance(agent, RepeatingParticipant):
                 agent.on_iteration = partial(self.on_iteration, name)
         return dict(zip(self.holders, agents, strict=True))
+
+
+def _progress(outcome: Outcome) -> Progress:
+    # A recording asks every node at every tick, and making an AgentStats takes longer than counting.
+    if isinstance(outcome, NativeAgent | NativeIterated):
+        sent, retransmitted, received, _, _, _, rtt_ps, _ = outcome.counts()
+        return sent, retransmitted, received, rtt_ps
+    stats = outcome.stats
+    return stats.sent, stats.retransmitted, stats.received, stats.rtt_ps
