@@ -120,9 +120,10 @@ def htsim_seconds(program: Path, folder: Path, destinations: list[int], flow_byt
         "-end": until_us,
         "-o": folder / "htsim.log",
     }
-    command = [str(program), *(str(word) for pair in options.items() for word in pair)]
+    command = [str(program.resolve()), *(str(word) for pair in options.items() for word in pair)]
     before = _children_seconds()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # The program writes a file idmap.txt where it runs.
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     seconds = _children_seconds() - before
     ended = done.stdout.count(" finished at ")
     if done.returncode != 0 or ended != len(destinations):
