@@ -16,7 +16,7 @@ from emulation.errors import MachineError, TestbedError
 from emulation.mininet.linux.record import RunRecord
 from topologies import Fabric, Node
 
-__all__ = ["SwitchKind", "SwitchProcesses", "choose", "spawn"]
+__all__ = ["SwitchKind", "SwitchProcesses", "choose", "listens", "spawn"]
 
 SwitchKind = Literal["bmv2", "builtin"]
 
@@ -136,7 +136,7 @@ class SwitchProcesses:
         deadline = time.monotonic() + _READY_SECONDS
         while waiting:
             for name, process in list(waiting.items()):
-                if _listens(self._socket(name)):
+                if listens(self._socket(name)):
                     del waiting[name]
                     progress(len(self.processes) - len(waiting), len(self.processes))
                 elif process.poll() is not None:
@@ -189,7 +189,8 @@ def _bmv2_options() -> frozenset[str]:
     return frozenset(word for word in (answer.stdout + answer.stderr).split() if word.startswith("--"))
 
 
-def _listens(path: Path) -> bool:
+def listens(path: Path) -> bool:
+    """Return whether a process takes connections at a Unix socket."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))

@@ -4,14 +4,12 @@
 Exit code 1 when a statement does not hold.
 """
 
-import resource
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import railyard
-from papers.claims.command import say
+from papers.claims.command import cost_of, say
 from topologies import NodeKind
 
 HERE = Path(__file__).parent
@@ -30,10 +28,7 @@ SHOWN = (
 
 
 def main() -> int:
-    began = time.process_time()
-    result = railyard.run(HERE / "scenario.yaml")
-    seconds = time.process_time() - began
-    peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 10**9
+    result, seconds, peak_gb = cost_of(lambda: railyard.run(HERE / "scenario.yaml"))
     for name in SHOWN:
         print(name, f"{result.metric('run', name):,}", sep=" | ")
     frames = Counter[str]()
@@ -47,7 +42,6 @@ def main() -> int:
         mean = sum(counts) / len(counts)
         shares = f"{min(counts) / mean:.3f} to {max(counts) / mean:.3f} of the mean"
         print(f"{kind}: {len(counts)}, {mean:,.0f} frames each, {shares}")
-    print(f"{seconds:.0f} s of processor time, {peak_gb:.1f} GB of memory at most")
     spines = by_kind[NodeKind.SPINE]
     busy = [count for count in spines if count]
     return say(

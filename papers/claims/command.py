@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["railyard", "result_of", "say"]
+__all__ = ["cost_of", "railyard", "result_of", "say"]
+
+T = TypeVar("T")
 
 
 def railyard(*arguments: str | Path) -> int:
@@ -37,6 +41,16 @@ def result_of(scenario: Path, *options: str, folder: Path | None = None) -> tupl
     code = railyard("run", scenario, "--out", folder, *options)
     result = folder / "result.json"
     return code, json.loads(result.read_text()) if result.exists() else {}
+
+
+def cost_of(call: Callable[[], T]) -> tuple[T, float, float]:
+    """Return what a call returns, its processor time in seconds, and the peak of memory in GB; print both."""
+    began = time.process_time()
+    value = call()
+    seconds = time.process_time() - began
+    peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 10**9
+    print(f"{seconds:.0f} s of processor time, {peak_gb:.1f} GB of memory at most")
+    return value, seconds, peak_gb
 
 
 def say(checks: Mapping[str, bool]) -> int:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4Runtime sockets of switches on other machines, forwarded to this one by ssh."""
 
-import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Final, final
 from emulation.errors import MachineError
 from emulation.mininet.cluster.machines import Machine
 from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.switches import listens
 
 __all__ = ["Forwards"]
 
@@ -47,7 +47,7 @@ class Forwards:
         """Wait until every socket accepts connections."""
         deadline = time.monotonic() + _READY_SECONDS
         while self._waiting:
-            self._waiting = {path for path in self._waiting if not _accepts(path)}
+            self._waiting = {path for path in self._waiting if not listens(path)}
             if self._ssh.poll() is not None or time.monotonic() > deadline:
                 words = " / ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:])
                 raise MachineError(
@@ -65,12 +65,3 @@ class Forwards:
         except subprocess.TimeoutExpired:
             self._ssh.kill()
             self._ssh.wait()
-
-
-def _accepts(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
