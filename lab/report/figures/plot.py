@@ -27,10 +27,10 @@ __all__ = [
     "svg_of",
 ]
 
-# Okabe and Ito's palette, without the colours that vanish on white or on black. Each has a dash and a mark.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)))
-MARKS = ("o", "s", "^", "D", "v", "P")
+# Okabe and Ito's palette, grey for what vanishes on white or black there. Each colour has a dash and a mark.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#808080")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (1, 3)))
+MARKS = ("o", "s", "^", "D", "v", "P", "X")
 INK = "#010203"  # replaced by currentColor when the SVG is written
 
 

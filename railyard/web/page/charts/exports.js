@@ -12,7 +12,7 @@ const LEFT = 62;
 const TOP = 26;
 const BOTTOM = 22;
 /** Okabe and Ito's palette, as in the report. */
-export const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
+export const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#808080"];
 
 /** @param {string} text */
 const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
