@@ -48,7 +48,7 @@ Figures = dict[str, Any]
 
 
 def missing() -> str:
-    """Why the lab cannot be measured here; empty when it can."""
+    """Return the reason why the lab cannot be measured here; empty when it can."""
     try:
         need_machine()
     except TestbedError as ex:

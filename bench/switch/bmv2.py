@@ -23,7 +23,7 @@ SILENCE_SECONDS = 2.0
 
 
 def missing() -> str:
-    """Why BMv2 cannot be measured here; empty when it can."""
+    """Return the reason why BMv2 cannot be measured here; empty when it can."""
     for tool in ("simple_switch_grpc", "simple_switch_CLI", "ip", "setpriv"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed"

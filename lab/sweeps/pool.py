@@ -26,7 +26,7 @@ from topologies.errors import RailyardError
 __all__ = ["Done", "Executor", "InProcess", "LocalPool", "Stop"]
 
 TRIES = 2
-"""How often a run is tried whose process dies."""
+"""Number of times that a run is tried if its process dies."""
 
 _SECONDS = 0.5
 

@@ -15,7 +15,7 @@ const bit<4> HOP_16_BITS = 2;
 const bit<8> OPCODE_RESPONSE = 0;
 const bit<8> OPCODE_REQUEST = 1;
 
-// What is behind the network header: the partition, then the state of the scan.
+// Header behind the network header: the partition, then the state of the scan.
 header scan_t {
     bit<16> upi;
     bit<16> rsv0;

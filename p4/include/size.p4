@@ -11,10 +11,10 @@
 #define PORT_VL_COUNTERS 2048
 #define DROP_COUNTERS 16
 
-// Of a GPU: a port for each rank of its domain, towards the domains beyond it.
+// Entries of a GPU: a port for each rank of its domain, towards the domains beyond it.
 #define PXN_SEGMENT_SIZE 64
 #define PXN_SIZE 1024
-// Of a rail switch: as many members as there can be domains and ranks, 13 bits, and groups of ports.
+// Entries of a rail switch: as many members as there can be domains and ranks, 13 bits, and groups of ports.
 #define RAIL_SIZE 64
 #define RAIL_SEGMENT_SIZE 1024
 #define RAIL_LINEAR_SIZE 8192

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Runs", "observed", "right"]
 
 Runs: TypeAlias = "Mapping[str, tuple[Prepared, Observation]]"
-"""By variant, what was run and what was seen of it."""
+"""Each variant's prepared run and its observation, by the variant's name."""
 
 
 def observed(

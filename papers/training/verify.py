@@ -15,7 +15,7 @@ from papers.claims.command import railyard, say
 __all__ = ["percent", "verify"]
 
 Result = Mapping[str, Any]
-"""What `result.json` of a study holds."""
+"""Content of `result.json` of a study."""
 
 
 def percent(result: Result, reading: str, variant: str, lengths: tuple[str, ...] = ()) -> float:

@@ -79,7 +79,7 @@ class Session:
     """A live run begins paused if this is True."""
     context: Context = field(default_factory=Context)
     real: bool = False
-    """Whether the run is in real time, which does not wait once it has begun."""
+    """True for a run in real time, which cannot be paused."""
     source: tuple[Path, Scenario, int] | None = None
     """Scenario file, scenario and seed of a live run."""
     changed: Callable[[], None] = lambda: None

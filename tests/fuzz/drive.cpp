@@ -190,7 +190,7 @@ std::optional<MeterConfig> Drive::meter() {
     return config;
 }
 
-// What is kept in arrays and beside entries.
+// Read and write the state in arrays and beside entries.
 void Drive::state() {
     const Program& p = program();
     const int kind = in_.ConsumeIntegralInRange(0, 4);
@@ -272,7 +272,7 @@ void Drive::look() {
 }
 
 void Drive::frame(bool whole) {
-    // The same once more, now that there may be entries for it; a new one; or noise.
+    // Send the last frame again, now that there may be entries for it, or a new frame, or noise.
     const auto kind = in_.ConsumeIntegralInRange(0, 9);
     if (kind < 5 && !last_.bytes.empty()) {
         if (in_.ConsumeBool()) last_.bytes[below(last_.bytes.size())] ^= in_.ConsumeIntegral<std::uint8_t>();

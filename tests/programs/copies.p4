@@ -88,7 +88,7 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 }
 
-// What egress saw goes into the frame; only a frame that came from outside or went round is copied again.
+// Egress writes what it saw into the frame; only a frame that came from outside or went round is copied again.
 control TestEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     apply {
         if (hdr.order.isValid()) {

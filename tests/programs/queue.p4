@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same, of a program that does.
+// Departures of a program that reads the queue's fields.
 #define READS_QUEUE
 #include "include/departures.p4"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the p4info has and the compiled program has not: the selector of a table that no frame reaches, and a controller
+// Parts that the p4info has and the compiled program has not: the selector of a table that no frame reaches, and a controller
 // header that is never emitted. And the other way round: the table of a `switch` over a value, which the compiler adds.
 #include <core.p4>
 #include <v1model.p4>

@@ -37,7 +37,7 @@ class Iterated final : public Participant {
     void on_reroute(const Routes& routes, Time now, Answer& answer) override;
     void leave() override;
 
-    // Of the last iteration begun.
+    // Return the array of the last iteration begun.
     std::shared_ptr<Bytes> result() const override;
     AgentStats stats() const override;
     std::optional<Time> finished() const override { return finished_; }

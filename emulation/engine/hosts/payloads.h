@@ -22,7 +22,7 @@ struct Sent {
     std::uint32_t slice = 0, start = 0;  // of the payload in the array
     std::uint8_t lb = 0;
     Time sent_at = 0;
-    // Of a sender that knows its paths: place in the order of transmissions, and how often it was sent again.
+    // Place in the order of transmissions, and number of repetitions, if the sender knows its paths.
     std::int64_t order = 0;
     std::uint32_t resent = 0;
     Payload* payload = nullptr;  // null once the frame is acknowledged
@@ -49,7 +49,7 @@ class Payloads {
     void keep(std::uint32_t slice) {
         while (first_[slice] != nullptr) first_[slice]->keep();
     }
-    // The same for all slices: frames of a station that is gone may still be under way.
+    // Copy the payloads of all slices: frames of a station that is gone may still be under way.
     void keep_all() {
         for (std::uint32_t slice = 0; slice < first_.size(); ++slice) keep(slice);
     }

@@ -23,7 +23,7 @@ class Receiver {
     Accepted accept(std::uint32_t psn, std::uint8_t flags, Time now);
     // Buckets whose paths have lost acknowledgements, once other paths are called for.
     BucketSet silent_buckets();
-    // Whether the last acknowledgement took one of these buckets or is missing by all paths; false without
+    // True if the last acknowledgement took one of these buckets or is missing by all paths; false without
     // known paths.
     bool last_by(BucketSet buckets) const {
         if (!paths_ || wants_path_) return wants_path_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduces on an NPU: its cores, or the collective co-processor (CCU) beside the link.
+// The reducer of an NPU: its cores, or the collective co-processor (CCU) beside the link.
 // emulation/traffic/host/reduction.py and reducer.py are the specification.
 #pragma once
 
@@ -81,7 +81,7 @@ class Reducer {
 
     // Time at which the first task ends; kNever without tasks.
     Time due() const { return tasks_.empty() ? kNever : tasks_.front().end; }
-    // Whether sends that a phase has released wait for a copy into the communication buffer.
+    // True if sends that a phase has released wait for a copy into the communication buffer.
     bool stages(std::uint32_t index, std::uint32_t applied);
     void begin(Time now);
     void sent(std::uint32_t index) { unit_->memory(size_of(index), 0); }

@@ -60,7 +60,7 @@ class PathHealth {
     bool works(std::uint32_t path) const { return until_[path] < 0; }
     // Buckets whose paths have lost several frames in a row, avoided or not.
     BucketSet suspects() const;
-    // Whether a frame may take a path now: it is in use, or its next trial is due and begins.
+    // True if a frame may take a path now: it is in use, or its next trial is due and begins.
     bool may_try(std::uint32_t path, Time now);
     // Give each of these buckets, whose routes have changed, a path of its own.
     void split(BucketSet buckets);

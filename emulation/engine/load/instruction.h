@@ -78,7 +78,7 @@ enum class Op : std::uint8_t {
 #undef RAILYARD_NAME
 };
 
-// Whether an operation has no effect but v[dst] = result & mask: the compiler may tighten the mask, choose
+// True if an operation has no effect but v[dst] = result & mask: the compiler may tighten the mask, choose
 // another target or take the instruction out.
 constexpr bool of_one_limb(Op op) { return op <= Op::LogicalNot; }
 constexpr bool jumps(Op op) { return op >= Op::Jump && op <= Op::JumpBack; }

@@ -39,7 +39,7 @@ bool reads_b(Op op) {
 }
 bool falls_through(Op op) { return op != Op::Jump && op != Op::JumpBack && op != Op::Exit; }
 
-// What the slots hold, as numbers of values, from one instruction to the next.
+// Values of the slots, by their numbers, from one instruction to the next.
 class Values {
    public:
     // Forget everything, before code that other code jumps to or after an instruction with other effects.

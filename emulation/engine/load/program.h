@@ -68,7 +68,7 @@ struct Header {
     Slot base() const { return static_cast<Slot>(valid + 1); }
 };
 
-// Whether values of one type can be assigned to the other.
+// True if values of either type can be assigned to the other.
 inline bool same_type(const Header& a, const Header& b) {
     return a.metadata == b.metadata && a.max_bytes == b.max_bytes &&
            std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), b.fields.end(),

@@ -56,7 +56,7 @@ class Switch;
 struct Host;
 struct Link;
 
-// What every frame needs stands together; that order leaves gaps.
+// Members that every frame needs stand together; that order leaves gaps.
 class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
     Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
@@ -107,7 +107,7 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
         bool operator<(const Returning& o) const { return time > o.time; }
     };
 
-    // What every frame needs comes first, in few lines of the cache.
+    // Members that every frame needs come first, in few lines of the cache.
     Time busy_until = 0, wake_at = -1;
     std::int64_t rate_bps;  // present rate
     std::size_t waiting = 0;

@@ -91,7 +91,7 @@ class Network : public SwitchSet {
 
     // Idle: no event is left, or only ageing and no bound on time. Paused: `events` events have run.
     RunEnd run(Time until, std::uint64_t events = ~0ULL);
-    // What a frame does whose program stops it, as by a failed assert or a round without end: throw out of
+    // Behaviour of a frame that its program stops, as by a failed assert or a round without end: throw out of
     // run() and packet_out(), or be dropped and reported to the control plane as a log line.
     void set_tolerant(bool tolerant) { tolerant_ = tolerant; }
     Time now() const override { return now_; }

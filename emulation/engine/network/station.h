@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs on a host of the network, sans-IO: frames and the time go in, frames and the next deadline come
+// A program on a host of the network, sans-IO: frames and the time go in, frames and the next deadline come
 // out.
 #pragma once
 

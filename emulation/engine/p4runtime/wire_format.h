@@ -29,7 +29,7 @@ class WireReader {
         field.number = static_cast<std::uint32_t>(tag >> 3);
         return regular_;
     }
-    // Whether all bytes read so far are such fields.
+    // True if all bytes read so far are such fields.
     bool regular() const { return regular_; }
 
    private:

@@ -164,7 +164,7 @@ nb::object reduction_of(const Participant& agent) {
     return nb::make_tuple(s->read, s->written, s->busy, s->core, s->sram_peak, s->spilled);
 }
 
-// By the CCU, rate in bit/s, SRAM in bytes, percent of the cores.
+// True for the CCU, rate in bit/s, SRAM in bytes, percent of the cores.
 using ReductionTuple =
     std::tuple<bool, std::optional<std::uint64_t>, std::optional<std::uint64_t>, std::uint32_t>;
 

@@ -28,7 +28,7 @@ void sign_extend(std::uint64_t* limb, unsigned bits) {
 
 }  // namespace
 
-// Whether fewer than `bytes` bytes follow those that have been parsed.
+// True if fewer than `bytes` bytes follow those that have been parsed.
 inline bool Traversal::lacks(Frame& frame, std::uint64_t bytes) const {
     if (frame.stored - parsed_ >= bytes) [[likely]]
         return false;

@@ -76,7 +76,7 @@ class Switch {
     // Earliest time at which an entry ages; -1: none. table_due: whether an entry of a table has aged.
     Time next_ageing() const;
     bool table_due(std::size_t table, Time now) const { return tables_.at(table).due(now); }
-    // Whether a frame hit an aged entry since the last call; next_ageing() has changed then.
+    // True if a frame hit an aged entry since the last call; next_ageing() has changed then.
     bool take_revived() { return std::exchange(revived_, false); }
 
     struct Count {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a frame executes in a traced program, step by step.
+// Steps that a frame executes in a traced program.
 #include "switch/switch.h"
 
 namespace railyard {

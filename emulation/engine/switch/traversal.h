@@ -178,7 +178,7 @@ class Traversal {
     std::vector<std::uint8_t> scratch_, emitted_;
 };
 
-// What switches of the same program share.
+// Parts of a program that all its switches share.
 struct ProgramShare {
     std::vector<TableLayout> layouts;  // by table
     std::vector<std::unique_ptr<Traversal>> idle;

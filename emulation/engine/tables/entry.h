@@ -23,7 +23,7 @@ struct MatchValue {
 // Position of an entry in its table.
 using EntryIndex = Index<struct EntrySpec>;
 
-// What an entry leads to: an action of the table, or a member or group of its action profile.
+// Target of an entry: an action of the table, or a member or group of its action profile.
 enum class Target : std::uint8_t { Action, Member, Group };
 
 struct EntrySpec {

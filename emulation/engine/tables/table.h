@@ -17,7 +17,7 @@ using Time = std::int64_t;  // picoseconds
 
 struct LookupResult;
 
-// What follows a lookup: the parameters of an action go to their targets, then its code runs (kNowhere: it
+// Continuation of a lookup: the parameters of an action go to their targets, then its code runs (kNowhere: it
 // has none), then the instruction after the table.
 struct Continuation {
     Place action = kNowhere, next = 0;
@@ -25,7 +25,7 @@ struct Continuation {
     unsigned limbs = 0;  // of the parameters
 };
 
-// What the tables of a specification have in common on all switches.
+// Properties that the tables of a specification have in common on all switches.
 struct TableLayout {
     // A limb of the key: a slot, and the bits of it that are matched.
     struct KeyLimb {
@@ -76,11 +76,11 @@ class Table {
     EntrySpec default_entry() const;
     std::size_t size() const { return live_; }
     const TableSpec& spec() const { return spec_; }
-    // Whether entries may not change. The p4info decides where the program has initial entries.
+    // True if entries may not change. The p4info decides where the program has initial entries.
     bool constant() const { return constant_; }
     void set_constant(bool constant) { constant_ = constant; }
 
-    // Whether a hit changes state (counter, meter, age) or goes through a profile.
+    // True if a hit changes state (counter, meter, age) or goes through a profile.
     bool instrumented() const { return instrumented_; }
     // Count a hit; true if the entry had aged, and may age again.
     bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
@@ -144,7 +144,7 @@ class Table {
     };
 
     const TableLayout& layout_;
-    // What a lookup needs comes first, in few lines of the cache.
+    // Members that a lookup needs come first, in few lines of the cache.
     Shape shape_ = Shape::Keyless;
     bool instrumented_ = false;
     std::uint32_t stride_ = 0, parameters_at_ = 0;  // words of a row; those before its parameters

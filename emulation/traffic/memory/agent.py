@@ -24,7 +24,7 @@ __all__ = ["LostMemory", "MemoryAgent", "Program", "make_memory_agents"]
 @final
 @dataclass(frozen=True, slots=True)
 class LostMemory:
-    """Why a borrower cannot go on: `node` is its CNA."""
+    """A borrower that cannot go on: `node` is its CNA."""
 
     node: int
     why: str

@@ -141,7 +141,7 @@ export class FabricView {
     this.camera.moved();
   }
 
-  /** What is at a place of the canvas. @param {number} x @param {number} y @returns {Selection} */
+  /** The node or link at a place of the canvas. @param {number} x @param {number} y @returns {Selection} */
   at(x, y) {
     const { view } = this.camera;
     return this.scene?.hit(view.x + x / view.scale, view.y + y / view.scale, 7 / view.scale) ?? null;

@@ -15,7 +15,7 @@ import { Timeline } from "./timeline.js";
 import { html, useStore } from "./ui.js";
 import { count, us } from "./words.js";
 
-/** What panels may use. */
+/** The parts of the page that panels may use. */
 export class Page {
   store = new Store();
   connection = new Connection(this.store);

@@ -396,7 +396,7 @@ export class Painter {
 /** Width of an idle link's line in pixels. @param {View} view */
 const thickness = ({ scale }) => (scale > 30 ? 1 : scale > 9 ? 0.7 : 0.45);
 
-/** Whether links are drawn as straight lines. @param {View} view */
+/** True if links are drawn as straight lines. @param {View} view */
 const straightIn = ({ scale }) => scale < 14;
 
 /** Position of each node's job, -1 for none. @param {Scene} scene @param {Job[]} jobs */

@@ -165,7 +165,7 @@ export class Raster {
   }
 }
 
-/** By cover, in 256ths: the share of the pixel that is kept, and what the colour adds to red and blue, and to green.
+/** Blending for each cover in 256ths: the share of the pixel that stays, and the colour's part of red and blue, and of green.
  * @param {string} colour @param {number} strength @returns {[Int32Array, Int32Array, Int32Array]} */
 function blends(colour, strength) {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));

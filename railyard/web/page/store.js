@@ -53,10 +53,11 @@ export class Store {
   beside = "";
   /** Time that is shown, in picoseconds. */
   time = 0;
-  /** Whether the time follows the newest tick. */
+  /** True while the time follows the newest tick. */
   follow = true;
-  /** Whether the page plays by itself, in virtual picoseconds for each second. */
+  /** True while the page plays by itself. */
   playing = false;
+  /** Virtual picoseconds that the page plays in a second. */
   rate = 0;
   /** @type {SessionState} */
   session = {
@@ -64,7 +65,7 @@ export class Store {
     by_hand: {},
   };
   /** @type {"connecting" | "open" | "closed"} */ connection = "connecting";
-  /** Why the connection ended. */
+  /** Reason for which the connection ended. */
   farewell = "";
   /** @type {Selection} */ selection = null;
   /** @type {{text: string, bad: boolean} | null} */ notice = null;

@@ -96,14 +96,14 @@ export interface SessionState {
   ended: boolean;
   words: string;
   read_only: boolean;
-  /** Whether there is a scenario to which faults by hand can be added. */
+  /** True if there is a scenario to which faults by hand can be added. */
   saves: boolean;
-  /** Whether the run is in real time, which does not wait once it has begun. */
+  /** True for a run in real time, which cannot be paused. */
   real: boolean;
   by_hand: Record<string, Record<string, unknown>[]>;
 }
 
-/** What is chosen in the picture: a node, a link (both by position), or nothing. */
+/** The choice in the picture: a node, a link (both by position), or nothing. */
 export type Selection = { kind: "node" | "link"; at: number } | null;
 
 /** Keys of a fault as a scenario file has them, without its time. */

@@ -58,5 +58,5 @@ _REASONS = (
 
 
 def explanation(kind: str) -> str:
-    """Why a kind of difference is to be expected, or nothing."""
+    """Return the reason why a kind of difference is to be expected; empty without a reason."""
     return next((reason for pattern, reason in _REASONS if re.search(pattern, kind)), "")

@@ -55,7 +55,7 @@ class Summary:
     refused: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     explained: Counter[str] = field(default_factory=Counter)
-    """By the reason."""
+    """Number of cases by reason."""
     examples: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, difference: Difference) -> None:

@@ -34,7 +34,7 @@ class Case:
 
 
 def differences(case: Case, switch: str) -> list[str]:
-    """Why the test fails on a switch of SWITCHES; empty when it passes."""
+    """Return the reasons why the test fails on a switch of SWITCHES; none when it passes."""
     try:
         statements = parse(case.stf.read_text())
         program = case.program.read_bytes() if case.program.suffix == ".json" else compiled(case.program)

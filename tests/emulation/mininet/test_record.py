@@ -26,7 +26,7 @@ reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
 KILLS = int(os.environ.get("RAILYARD_KILLS", "8"))
-"""How often the builder is killed; the more, the more moments."""
+"""Number of times that the builder is killed, each at another moment."""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.emulation.p4runtime import every_entity
 from tests.emulation.p4runtime.messages import CONFIG
 
 CONTROL = 2
-"""What Network.run() answers when there is something to take."""
+"""Answer of Network.run() when there is something to take."""
 
 
 @dataclass

@@ -28,7 +28,7 @@ _PACKET_AUXDATA, _SOL_PACKET = 8, 263
 
 
 def missing_rights() -> str:
-    """Why no namespace can be made; empty when one can."""
+    """Return the reason why no namespace can be made; empty when a namespace can."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         try:
             thread.submit(enter_new_namespace).result()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of this folder share: a frame is a probe and a payload, and leaves by port 1 with the probe changed.
+// Parts that the programs of this folder share: a frame is a probe and a payload, and leaves by port 1 with the probe changed.
 // A program that has a parser, an egress or checksums of its own defines HAS_PARSER, HAS_EGRESS or HAS_CHECKSUMS.
 #include <core.p4>
 #include <v1model.p4>

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
 FIRST = ROOT / "experiments" / "01_first_train" / "scenario.yaml"
 WHOLE = "RAILYARD_WHOLE_DEMO" in os.environ
-"""Whether to run the first experiment as it is, some minutes for both fabrics."""
+"""True to run the first experiment as it is, some minutes for both fabrics."""
 
 
 def first_experiment(folder: Path) -> Path:
