@@ -15,6 +15,7 @@ p4runtime/   one gRPC server in front of the switches
 switchd/     the engine as a process on Linux interfaces, in real time
 traffic/     what runs on the NPUs: frames, schedules, collectives, agents
 namespace    unnamed network namespaces
+lifetime     things that start and stop, as context managers
 errors       errors of this floor
 engine/      v1model switches, links and Linux interfaces in C++; `_engine` is its Python module
 """

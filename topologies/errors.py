@@ -9,9 +9,11 @@ RailyardError
                                     FormatError
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import ClassVar
 
-__all__ = ["RailyardError", "TopologyError"]
+__all__ = ["RailyardError", "TopologyError", "suggestion"]
 
 
 class RailyardError(Exception):
@@ -33,3 +35,18 @@ class RailyardError(Exception):
 
 class TopologyError(RailyardError):
     """A fabric that cannot be built, found or read."""
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the remedy for an unknown name.
+
+    Args:
+        name: the name as it was given.
+        known: names that exist.
+        otherwise: remedy if no name is close; without it all known names in alphabetical order.
+    """
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return otherwise or f"known are {', '.join(sorted(names))}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, final
 
 from emulation._engine import Network, Station
 from emulation.circuits import circuit_switches, set_circuit_up
@@ -20,6 +20,7 @@ from emulation.embedded.links import Links, usage_of
 from emulation.embedded.virtual_time import ControlEvent, VirtualTime
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
+from emulation.lifetime import Lifetime
 from emulation.p4runtime import P4RuntimeServer, Requests
 from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
 from emulation.testbed import (
@@ -47,7 +48,7 @@ _LANE_BIT = 8 * 15 + 2
 
 
 @final
-class EmbeddedTestbed:
+class EmbeddedTestbed(Lifetime):
     """A fabric in virtual time.
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
@@ -103,13 +104,6 @@ class EmbeddedTestbed:
         if bin_ps > 0:
             self.network.set_bin(bin_ps, SERVED_VLS.index(VL_RESPONSE))
         self._server: P4RuntimeServer | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Make switches and links, and serve P4Runtime; EmulationError if the address is taken."""

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NoReturn, Self, final
+from typing import Any, NoReturn, final
 
 from emulation.circuits import circuit_switches
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
+from emulation.lifetime import Lifetime
 from emulation.mininet.agents.attached import LEAD_NS, Agents
 from emulation.mininet.agents.measure import Between, CpuMeter, Ending
 from emulation.mininet.agents.population import Population
@@ -55,7 +56,7 @@ _LOOK_SECONDS = 0.02
 
 
 @final
-class MininetTestbed(LinkOperations):
+class MininetTestbed(LinkOperations, Lifetime):
     """A fabric in real time; a second of the scenario takes `dilation` real seconds.
 
     `switch` is the kind of switch, by default BMv2 if it is installed. `mtu` is the longest UB packet in
@@ -107,13 +108,6 @@ class MininetTestbed(LinkOperations):
         self.circuits = circuit_switches(fabric, self)
         self.frames_without_link = 0  # set by measured()
         self._teardown = Teardown()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     # -- coming up and going down
 

@@ -16,10 +16,11 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self, final
+from typing import final
 
 from emulation import _engine
 from emulation.errors import EmulationError, ProgramError
+from emulation.lifetime import Lifetime
 from emulation.p4runtime import P4RuntimeServer
 from emulation.switchd.options import Options, SwitchOptions, parse
 from topologies.errors import RailyardError
@@ -43,7 +44,7 @@ _NO_CPU_PORT = 0xFFFFFFFF
 
 
 @final
-class Switchd:
+class Switchd(Lifetime):
     """Switches on interfaces, and the P4Runtime server in front of them."""
 
     def __init__(self, options: Options) -> None:
@@ -58,13 +59,6 @@ class Switchd:
         self._devices: list[int] = []  # device ids by the engine's number
         self._server: P4RuntimeServer | None = None
         self.address = ""
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Load the program, attach every port and serve; EmulationError if a step fails."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import Annotated, Literal, final
 
 from pydantic import AfterValidator, Field
@@ -12,6 +11,7 @@ from pydantic import AfterValidator, Field
 from controller.jobs import schedulers
 from controller.recovery.lacp import SYSTEM, TOR_IDENTITIES, TorIdentity
 from lab.scenario.topology import Model, NotNegative, Positive
+from topologies.errors import suggestion
 from topologies.sources.python_file import is_reference
 
 __all__ = ["Control", "LacpTor"]
@@ -45,9 +45,7 @@ def _known_scheduler(name: str) -> str:
     known = ("none", "crux", "shortest-first", *schedulers.names()[len(schedulers.SCHEDULERS) :])
     if name in known or is_reference(name):
         return name
-    close = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
-    raise ValueError(f"{name!r} is not known; {remedy}")
+    raise ValueError(f"{name!r} is not known; {suggestion(name, known)}")
 
 
 @final

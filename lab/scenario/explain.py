@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -10,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from lab.scenario.document import Document, Location, dotted
 from lab.scenario.schema import BRANCHES, SETTINGS, Scenario
+from topologies.errors import suggestion
 
 __all__ = ["explain", "in_file"]
 
@@ -65,12 +65,12 @@ def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> 
         case "extra_forbidden":
             keys = _keys(error["loc"][:-1], root)
             word = str(location[-1])
-            return f"unknown key {word!r}{_place(location[:-1])}; {_nearest(word, keys)}"
+            return f"unknown key {word!r}{_place(location[:-1])}; {suggestion(word, keys)}"
         case "missing":
             return f"{key} is missing; add `{location[-1]}:`"
         case "literal_error":
             allowed = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
-            return f"{key}: {value!r} is not known; {_nearest(str(value), allowed)}"
+            return f"{key}: {value!r} is not known; {suggestion(str(value), allowed)}"
         case "greater_than":
             return f"{key}: {value!r} must be greater than {context['gt']:g}"
         case "greater_than_equal":
@@ -111,11 +111,6 @@ def _dotted(location: Location) -> str:
 
 def _place(location: Location) -> str:
     return f" in {_dotted(location)}" if location else ""
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    matches = get_close_matches(word, known, n=1)
-    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(sorted(known))}"
 
 
 def _keys(location: Location, root: type[BaseModel]) -> list[str]:

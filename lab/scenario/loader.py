@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -17,7 +16,7 @@ from lab.scenario.explain import explain, in_file
 from lab.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
 from lab.scenario.traffic import GRAPH_KEYS
 from lab.scenario.workload import jobs_of
-from topologies.errors import RailyardError
+from topologies.errors import RailyardError, suggestion
 
 __all__ = ["Lines", "load", "read", "relocated"]
 
@@ -198,7 +197,6 @@ def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
             named[assertion.relation, "metric"] = assertion.limit.metric
         for key, metric in named.items():
             if metric not in known:
-                matches = get_close_matches(metric, known, n=1)
-                remedy = f"did you mean {matches[0]!r}?" if matches else "see `railyard list --metrics`"
+                remedy = suggestion(metric, known, "see `railyard list --metrics`")
                 faults.append(document.at(("assertions", index, *key), f"no metric {metric!r}; {remedy}"))
     return faults

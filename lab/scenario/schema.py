@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self, final
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
@@ -29,6 +28,7 @@ from lab.scenario.traffic import (
     Part,
     alone,
 )
+from topologies.errors import suggestion
 from topologies.sources.python_file import is_reference
 
 __all__ = [
@@ -77,9 +77,7 @@ def _known_strategy(name: str) -> str:
     known = dict.fromkeys([*STRATEGIES, *path_sets.names()])
     if name in known or is_reference(name):
         return name
-    close = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
-    raise ValueError(f"{name!r} is not known; {remedy}")
+    raise ValueError(f"{name!r} is not known; {suggestion(name, known)}")
 
 
 @final

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import IPv4Address
-from typing import Final, Self, TypeVar, final
+from typing import Final, TypeVar, final
 
 from emulation.circuits import CircuitSwitch
 from emulation.errors import EmulationError, MachineError, TestbedError
+from emulation.lifetime import Lifetime
 from emulation.mininet.alarms import Alarms
 from emulation.mininet.cabling import jack_at
 from emulation.mininet.cluster.cutting import Cut, cut
@@ -50,7 +51,7 @@ T = TypeVar("T")
 
 
 @final
-class MachinesTestbed:
+class MachinesTestbed(Lifetime):
     """A fabric in real time over several machines, without dilation and without agents.
 
     `switch` is the kind of switch on every machine. `mtu` is the longest UB packet in bytes that links carry;
@@ -90,13 +91,6 @@ class MachinesTestbed:
         self._record: RunRecord | None = None
         self._teardown = Teardown()
         self._failure: BaseException | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     # -- coming up and going down
 

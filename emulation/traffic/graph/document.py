@@ -8,7 +8,6 @@ docs/use/graphs.md describes all keys, graph.schema.json is their schema.
 
 import json
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 from emulation.errors import GraphError
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.operations import Graph, Kind, Operation
+from topologies.errors import suggestion
 
 __all__ = ["FORMAT", "VERSION", "graph_schema", "line_of", "read_graph", "to_document", "write_graph"]
 
@@ -40,7 +40,7 @@ def read_graph(document: Any, name: str = "graph") -> Graph:
     for key in document:
         if key not in ("format", "version", "name", "signals", "operations"):
             raise GraphError(
-                f"unknown key {key!r} in a graph", key=str(key), remedy=_nearest(key, ["operations"])
+                f"unknown key {key!r} in a graph", key=str(key), remedy=suggestion(key, ["operations"])
             )
     if document.get("format", FORMAT) != FORMAT or document.get("version", VERSION) != VERSION:
         raise GraphError(
@@ -103,7 +103,8 @@ def _operation(number: int, row: Any) -> Operation:
     for key in row:
         if key not in (*_COMMON, *_KEYS[kind]):
             known = [*_COMMON, *_KEYS[kind]]
-            values.refuse(str(key), f"unknown key {key!r} of a {kind}", _nearest(str(key), known))
+            remedy = suggestion(str(key), known, f"known are {', '.join(known)}")
+            values.refuse(str(key), f"unknown key {key!r} of a {kind}", remedy)
     combine = row.get("combine", "copy")
     if combine not in _COMBINE:
         values.refuse("combine", f"{combine!r} is not known", "give copy or reduce")
@@ -207,8 +208,3 @@ def _row(operation: Operation) -> dict[str, Any]:
         "unit": operation.unit or None,
     }
     return row | {key: value for key, value in optional.items() if value is not None}
-
-
-def _nearest(word: str, known: Sequence[str]) -> str:
-    matches = get_close_matches(word, known, n=1)
-    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(known)}"

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import final
 
 from emulation.errors import GraphError
@@ -22,6 +21,7 @@ from lab.scenario.document import Document, Location
 from lab.scenario.graph import GraphSettings, refused
 from lab.scenario.schema import ELEMENT_BYTES, JobSettings
 from topologies import Fabric
+from topologies.errors import suggestion
 
 __all__ = ["GraphJob", "chain_of", "graph_job", "join", "joinable", "read"]
 
@@ -125,13 +125,8 @@ def _check_members(graph: Graph, fabric: Fabric) -> None:
                     f"{fabric.name} has no member {name!r}",
                     operation=number,
                     key=key,
-                    remedy=_near(name, able),
+                    remedy=suggestion(name, able, f"name a node such as {min(able, default='npu0')}"),
                 )
-
-
-def _near(name: str, able: Iterable[str]) -> str:
-    close = get_close_matches(name, able, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"name a node such as {min(able, default='npu0')}"
 
 
 def _rates(fabric: Fabric, members: Sequence[str]) -> dict[str, float]:
