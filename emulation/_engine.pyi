@@ -200,6 +200,8 @@ class Network(SwitchSet):
         Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte), and
         vls[2 * priority + lane] is the VL. Without this call a priority has one lane and is its VL.
         """
+    def set_cna24(self) -> None:
+        """Give frames of hosts the CNA24 header and the reliable transport header on their links."""
     def set_handler(self, host: int, handler: Any) -> None:
         """Put a host in place of another: a Station, or any object with its methods; None for none."""
     def start(self, host: int, /) -> None:
@@ -415,6 +417,14 @@ class Saturator(Station):
     def __init__(
         self, frames: Sequence[bytes], at_first: int, state: Sequence[int], budget: Budget
     ) -> None: ...
+
+def to_cna24(frame: bytes, /) -> bytes:
+    """Return a frame with CNA24 and reliable transport headers in place of its CNA16 and transport headers.
+
+    A frame of other headers is returned as it is; so does `from_cna24`, the way back.
+    """
+
+def from_cna24(frame: bytes, /) -> bytes: ...
 
 class Wire(SwitchSet):
     """Switches on Linux interfaces, in real time: one thread carries their frames."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, final
 
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
+from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric
@@ -170,6 +171,8 @@ class ControlledTestbed(Protocol):
 
     __test__ = False
 
+    network_header: NetworkHeader
+    """Network header of frames on links."""
     virtual: bool
     """True if time passes in run() only, from event to event."""
     dilation: int

@@ -48,6 +48,7 @@ def _why_no_cli() -> str:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bmv2", action="store_true", help="run the tests that need BMv2, too: make bmv2")
     parser.addoption("--ub-driver", metavar="FOLDER", help="drivers/ub/ubus of openEuler's kernel")
+    parser.addoption("--openurma", metavar="FOLDER", help="checkout of bojieli/OpenURMA")
     parser.addoption("--chakra", metavar="FOLDER", help="checkout of mlcommons/chakra")
     parser.addoption("--samples", metavar="FOLDER", help="public files of other tools, to be imported")
     parser.addoption("--long", action="store_true", help="run the long tests, too: make test-all")

@@ -35,6 +35,9 @@ _REMEDY = "plan entries for the program whose p4info was pushed"
 _TYPES = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
 _LARGEST_PRIORITY = (1 << 31) - 1
 
+# Key by which tables look up destinations, and the bits of addresses in plans.
+_ADDRESS_KEY, _ADDRESS_BITS = "dcna", 16
+
 
 def describe(entry: Entry) -> str:
     """Describe an entry: `dcna=0x0009 bucket=3 -> push_route(bitmap=0x800, instr=0x0a0000000000)`."""
@@ -123,6 +126,8 @@ class Field:
     """A match field or a parameter; `kind` is None for a parameter, and for a kind of match not supported.
 
     `heads`, by the number of bytes of its value: all that comes before the value in the serialised field.
+    `wider`: bits of the key beyond those of an address, of a program whose network header is CNA24. They are
+    0 in every address, and prefixes of a plan do not count them.
     """
 
     id: int
@@ -130,6 +135,7 @@ class Field:
     bits: int
     kind: type[Match] | None
     heads: tuple[bytes, ...]
+    wider: int = 0
 
     def encode(self, value: int) -> bytes:
         """Return the serialised field with a single value."""
@@ -159,7 +165,8 @@ def match_field(id: int, name: str, bits: int, kind: type[Match] | None) -> Fiel
             _match_head(id, chosen, len(value) + len(_varint(size)) + size) + value + _varint(size)
             for size in _value_sizes(bits)
         )
-    return Field(id, name, bits, kind, tuple(heads))
+    wider = max(0, bits - _ADDRESS_BITS) if name == _ADDRESS_KEY else 0
+    return Field(id, name, bits, kind, tuple(heads), wider)
 
 
 _OPTIONAL = ("optional", p4r.FieldMatch.Optional)
@@ -177,8 +184,9 @@ def _match_head(id: int, chosen: str, size: int) -> bytes:
 def _encode_lpm(key: Field, match: Lpm) -> bytes:
     value = bytestring(match.value, key.bits, key.name)
     content = _tag(p4r.FieldMatch.LPM, "value") + _size(value) + value
-    if match.prefix:
-        content += _PREFIX_LENGTH + _varint(match.prefix & ((1 << 64) - 1))
+    prefix = match.prefix + key.wider
+    if prefix:
+        content += _PREFIX_LENGTH + _varint(prefix & ((1 << 64) - 1))
     return _match_head(key.id, "lpm", len(content)) + content
 
 

@@ -16,6 +16,7 @@ from google.protobuf import text_format
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import (
     ActionEncoder,
+    Field,
     Kind,
     TableEncoder,
     bytestring,
@@ -146,7 +147,7 @@ class P4Info:
                 remedy="push the pipeline again: the switch runs another program",
             )
         sent = {field.field_id: field for field in message.match}
-        decoded = ((key, _decode(sent[key.id])) for key in table.keys if key.id in sent)
+        decoded = ((key, _decode(key, sent[key.id])) for key in table.keys if key.id in sent)
         match = tuple((key.name, match) for key, match in decoded if not _matches_all(match, key.bits))
         members = tuple(_decode_params(action, call) for call in calls)
         params = () if members else _decode_params(action, message.action.action)
@@ -196,13 +197,13 @@ def _decode_params(action: ActionEncoder, call: p4r.Action) -> Params:
     return tuple((param.name, values[param.id]) for param in action.params)
 
 
-def _decode(field: p4r.FieldMatch) -> Match:
+def _decode(key: Field, field: p4r.FieldMatch) -> Match:
     number = int.from_bytes
     match field.WhichOneof("field_match_type"):
         case "exact":
             return Exact(number(field.exact.value))
         case "lpm":
-            return Lpm(number(field.lpm.value), field.lpm.prefix_len)
+            return Lpm(number(field.lpm.value), field.lpm.prefix_len - key.wider)
         case "ternary":
             return Ternary(number(field.ternary.value), number(field.ternary.mask))
         case "range":

@@ -20,7 +20,7 @@ from emulation.control.bonding import Bonding, LacpTimes
 from emulation.control.frames import is_slow, read_management
 from emulation.control.hellos import Hellos, HelloTimes
 from emulation.control.messenger import Messenger
-from emulation.control.packet_outs import send_packet_outs
+from emulation.control.packet_outs import received_frame, send_packet_outs
 from emulation.control.rewiring import RewiringController, RewiringPolicy
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import SparePolicy, TakeoverController, TakeoverRecord
@@ -253,12 +253,13 @@ class ControlLoop:
 
     def _on_packet_in(self, node: str) -> None:
         packet = self._client.packet_in(node)
+        frame = received_frame(self._testbed, packet.payload)
         port = packet.metadata["ingress_port"]
-        if is_slow(packet.payload):
+        if is_slow(frame):
             if self.bonding is not None:
-                self.bonding.on_frame(node, port, packet.payload)
+                self.bonding.on_frame(node, port, frame)
             return
-        message = read_management(packet.payload)
+        message = read_management(frame)
         if isinstance(message, Hello):
             if self._hellos is not None:
                 self._hellos.on_hello(node, port, message)
@@ -267,7 +268,7 @@ class ControlLoop:
             self._messenger.on_acknowledgement(node, message)
             return
         if isinstance(message, Notice | Subscription):
-            self._messenger.acknowledge(node, port, packet.payload, message)
+            self._messenger.acknowledge(node, port, frame, message)
         if isinstance(message, Subscription):
             self._later(node, self._controllers[node].on_subscription(message))
         if not isinstance(message, Notice):

@@ -35,7 +35,7 @@ from emulation.testbed import (
     SwitchReport,
     Watch,
 )
-from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
+from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE, NetworkHeader
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric, Node
@@ -56,7 +56,8 @@ class EmbeddedTestbed(Lifetime):
     `scheduler` chooses the VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the
     bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses. `hosts`
     chooses the agents that a job attaches: in C++, or in Python. `traced` switches can be asked what a frame
-    executes (network.trace); their frames take longer.
+    executes (network.trace); their frames take longer. With `network_header` cna24 links carry CNA24 and
+    reliable transport headers, which the engine converts at host ports.
     """
 
     name = "embedded"
@@ -74,8 +75,10 @@ class EmbeddedTestbed(Lifetime):
         seed: int = 0,
         hosts: Hosts = "native",
         traced: bool = False,
+        network_header: NetworkHeader = "cna16",
     ) -> None:
         self.fabric = fabric
+        self.network_header: NetworkHeader = network_header
         self.hosts: Hosts = hosts
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
@@ -100,6 +103,8 @@ class EmbeddedTestbed(Lifetime):
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.circuits = circuit_switches(fabric, self)
         self.network.set_seed(seed)
+        if network_header == "cna24":
+            self.network.set_cna24()
         self.network.set_lanes(_LANE_BIT, SERVED_VLS)
         if bin_ps > 0:
             self.network.set_bin(bin_ps, SERVED_VLS.index(VL_RESPONSE))

@@ -41,6 +41,7 @@ from emulation.testbed import (
     SwitchReport,
     Watch,
 )
+from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Ended
 from emulation.traffic.memory.agent import MemoryAgent
@@ -66,6 +67,7 @@ class MininetTestbed(LinkOperations, Lifetime):
     """
 
     name = "mininet"
+    network_header: NetworkHeader = "cna16"
     virtual = False
     hosts: Hosts = "python"
 

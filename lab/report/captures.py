@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
+from emulation._engine import from_cna24
 from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, ETHERTYPE, Opcode
 from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES
 from lab.errors import OutputError
@@ -62,6 +63,7 @@ def read_capture(path: Path) -> Capture:
 
 def _kind_of(frame: bytes) -> tuple[str, bytes]:
     """Return the kind of a frame, and the identity of a data frame."""
+    frame = from_cna24(frame)
     network = ETHERNET_BYTES + _LPH_BYTES
     if int.from_bytes(frame[12:ETHERNET_BYTES]) != ETHERTYPE or len(frame) < network:
         return "other", b""

@@ -13,11 +13,22 @@ from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan import Entry, Plan
 from emulation.errors import ProgramError
 from emulation.testbed import ControlledTestbed
+from emulation.traffic.frames.values import NetworkHeader
 from lab.files import PROGRAMS
+from lab.run.network_header import program_name
 from lab.run.own_program import BUILT_IN, OwnPrograms
 from topologies import Fabric, RailyardError
 
-__all__ = ["Booted", "InstallProgress", "booted", "filled", "programs_of", "read_program", "running"]
+__all__ = [
+    "Booted",
+    "InstallProgress",
+    "booted",
+    "filled",
+    "program_name",
+    "programs_of",
+    "read_program",
+    "running",
+]
 
 
 T = TypeVar("T", bound=ControlledTestbed)
@@ -40,13 +51,16 @@ class Booted(Generic[T]):
     seconds: float
 
 
-def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
-    """Return the compiled program of every node.
+def programs_of(fabric: Fabric, header: NetworkHeader = "cna16") -> Mapping[str, ProgramFiles]:
+    """Return the compiled program of every node, for links with that network header.
 
     Raises:
-        ProgramError: A file is missing; the message names it.
+        ProgramError: A file is missing, or a program has no form for the header; the message names it.
     """
-    files = {program: read_program(program) for program in sorted({node.program for node in fabric.nodes})}
+    files = {
+        program: read_program(program_name(program, header))
+        for program in sorted({node.program for node in fabric.nodes})
+    }
     return {node.name: files[node.program] for node in fabric.nodes}
 
 
@@ -63,7 +77,7 @@ def booted(
     Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
     earlier runs with this plan.
     """
-    programs = {**programs_of(plan.fabric), **own.files}
+    programs = {**programs_of(plan.fabric, testbed.network_header), **own.files}
     entries = {
         node: [*planned, *own.entries[node]] if node in own.entries else planned
         for node, planned in plan.entries.items()

@@ -22,6 +22,7 @@ from lab.run.collectives.connections import connections_of
 from lab.run.jobs.plan import JobPlan, demand_of
 from lab.run.jobs.planner import plan_jobs
 from lab.run.lanes import LaneMove, deal_lanes
+from lab.run.network_header import check_network_header
 from lab.run.own_program import BUILT_IN, OwnPrograms, own_programs
 from lab.run.pool import PoolPlan, plan_pool
 from lab.scenario.document import Document, Location
@@ -149,6 +150,9 @@ def prepare(
                 (*at, "routing"),
                 partial(_plan, fabric, variant, jobs),
             )
+        payloads = [job.collective.payload_bytes for job in jobs]
+        header = variant.link.network_header
+        with_line((*at, "link"), partial(check_network_header, fabric, header, payloads))
         if variant.transport.connections is not None:
             jobs = with_line(
                 (*at, "transport", "connections"),

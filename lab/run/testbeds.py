@@ -106,6 +106,7 @@ class Embedded:
             bin_ps=bin_ps,
             seed=seed,
             hosts=self.hosts if ready.pool is None else "python",
+            network_header=link.network_header,
         )
 
 
@@ -144,6 +145,14 @@ class RealTime:
             raise TestbedError(
                 f"variant {moving.name}: lanes that move at a job's start are a model in virtual time",
                 remedy="start the job with `lanes:` at 0 us, or take --testbed embedded",
+            )
+        wide = next(
+            (ready.variant for ready in prepared if ready.variant.link.network_header != "cna16"), None
+        )
+        if wide is not None:
+            raise TestbedError(
+                f"variant {wide.name}: agents in real time know the CNA16 network header only",
+                remedy="leave out `network_header:`, or take --testbed embedded",
             )
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures, lanes=any(map(_has_priorities, prepared)))

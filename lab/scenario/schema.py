@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from controller.routing.all_path import STRATEGIES
 from controller.routing.general import path_sets
+from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.paths.choice import Choose
 from emulation.traffic.host.reduction import Reduction
 from lab.scenario.control import Control
@@ -101,11 +102,12 @@ class Routing(Model):
 
 @final
 class LinkSettings(Model):
-    """Buffers, scheduling and failure detection of links; `credit_bytes` is of a port and lane."""
+    """Buffers, scheduling, failure detection and headers of links; `credit_bytes` is of a port and lane."""
 
     credit_bytes: Annotated[int, Field(ge=1)] = 65536
     scheduler: Literal["strict", "round-robin"] = "strict"
     detect_us: NotNegative = 10.0
+    network_header: Annotated[NetworkHeader, Field(exclude_if=lambda value: value == "cna16")] = "cna16"
 
 
 # Connections of a pair without `count:`.

@@ -26,7 +26,7 @@ control Deliver(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         if (meta.out_group == GROUP_LOCAL) {
             if (hdr.srh.isValid()) {
                 hdr.srh.setInvalid();
-                hdr.lph.cfg = CFG_CNA16;
+                hdr.lph.cfg = CFG_NETWORK;
                 shrink.apply(hdr.lph, std);
             }
             if (hdr.nth.mgmt == 1) {

@@ -48,8 +48,12 @@ header srh_t {
     bit<48> instr;
 }
 
-// CNA16 network header.
+// Network header: CNA16 of 8 bytes, or CNA24 of 12 in programs that define CNA24.
 header nth_t {
+#ifdef CNA24
+    bit<2> rt;
+    bit<6> rsv0;
+#endif
     cna_t scna;
     cna_t dcna;
     bit<16> cc;
@@ -57,6 +61,9 @@ header nth_t {
     bit<4> sl;
     bit<1> mgmt;
     bit<3> nlp;
+#ifdef CNA24
+    bit<8> rsv1;
+#endif
 }
 
 struct headers_t {

@@ -24,7 +24,7 @@ parser UbParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
     state parse_lph {
         packet.extract(hdr.lph);
         transition select(hdr.lph.cfg) {
-            CFG_CNA16: parse_nth;
+            CFG_NETWORK: parse_nth;
             CFG_SOURCE_ROUTE: parse_srh;
             default: accept;
         }

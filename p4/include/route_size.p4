@@ -3,7 +3,12 @@
 #ifndef ROUTE_SIZE_P4
 #define ROUTE_SIZE_P4
 
-const bit<4> CFG_SOURCE_ROUTE = 0xC; // LPH.cfg, this testbed's: source-route header, then network header
+// LPH.cfg, this testbed's codes: source-route header, then network header.
+#ifdef CNA24
+const bit<4> CFG_SOURCE_ROUTE = 0xE;
+#else
+const bit<4> CFG_SOURCE_ROUTE = 0xC;
+#endif
 
 // UB-Mesh, All-Path-Routing: an 8-byte header with a 12-bit bitmap and six instructions.
 const bit<4> MAX_HOPS = 12;

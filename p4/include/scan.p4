@@ -117,7 +117,7 @@ parser ScanParser(packet_in packet, out scan_headers_t hdr, inout scan_metadata_
     state parse_lph {
         packet.extract(hdr.lph);
         transition select(hdr.lph.cfg) {
-            CFG_CNA16: parse_nth;
+            CFG_NETWORK: parse_nth;
             default: accept;
         }
     }

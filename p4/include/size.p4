@@ -26,8 +26,12 @@
 // Ethernet carries a UB link across a Linux interface: IEEE local experimental type.
 const bit<16> ETHERTYPE_UB = 0x88B5;
 
-// LPH.cfg: what follows the link packet header.
-const bit<4> CFG_CNA16 = 0x6;        // UnifiedBus code: CNA16 network header
+// LPH.cfg: the network header follows the link packet header.
+#ifdef CNA24
+const bit<4> CFG_NETWORK = 0xD;      // this testbed's code: CNA24
+#else
+const bit<4> CFG_NETWORK = 0x6;      // UnifiedBus code: CNA16
+#endif
 
 // A flit is 20 bytes, a block 32 flits, a packet 16 blocks (UnifiedBus, as ns-3-UB models it).
 const bit<5> FLIT_BYTES = 20;

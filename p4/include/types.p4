@@ -3,7 +3,11 @@
 #define TYPES_P4
 
 typedef bit<9> port_t;
+#ifdef CNA24
+typedef bit<24> cna_t;
+#else
 typedef bit<16> cna_t;
+#endif
 typedef bit<4> vl_t;
 typedef bit<3> group_t;
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, final
 
+from emulation._engine import from_cna24
 from emulation.testbed import RecentFrame, WatchableTestbed
 from emulation.traffic.frames.layers import NTH, TPH, Ether
 from lab.errors import ScenarioError
@@ -97,7 +98,7 @@ def receiving_end(fabric: Fabric, name: str, direction: int) -> End:
 
 def _words(fabric: Fabric, frame: bytes) -> str:
     """Return source, destination, operation and PSN of a frame, as far as it has them."""
-    packet = Ether(frame)
+    packet = Ether(from_cna24(frame))
     network, transport = packet.getlayer(NTH), packet.getlayer(TPH)
     if network is None:
         return packet.summary()

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "frames/cna24.h"
+
 namespace railyard {
 
 Network::~Network() {
@@ -108,6 +110,7 @@ void Network::deliver(FrameHandle frame, Index<Host> host) {
         if (bins_.size() <= bin) bins_.resize(bin + 1, 0);
         bins_[bin] += frame->length;
     }
+    if (hosts_cna24_) from_cna24(*frame);
     consult(host,
             [&](Station& station, Answer& answer) { station.on_frame(std::move(frame), now_, answer); });
 }
@@ -234,6 +237,7 @@ void Network::send(Index<Host> host, FrameHandle frame, int vl) {
     if (lane == vls_.end())
         throw std::invalid_argument("host " + std::to_string(host.at()) + ": VL " + std::to_string(vl) +
                                     " is not between 0 and " + std::to_string(vls_.size() - 1));
+    if (hosts_cna24_) to_cna24(*frame);
     frame->vl = static_cast<std::uint8_t>(lane - vls_.begin());
     enqueue(h.out, std::move(frame), true);
 }

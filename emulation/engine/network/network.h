@@ -63,6 +63,10 @@ class Network : public SwitchSet {
     // number.
     void set_lanes(std::uint32_t bit, const std::vector<int>& vls);
 
+    // Convert the frames that hosts send to the CNA24 network header, and back where they arrive: agents know
+    // the CNA16 header only.
+    void set_cna24() { hosts_cna24_ = true; }
+
     // links.cpp. An unplugged link is down and no port leads to it, until `plug`.
     Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
                         const LinkConfig& config, bool plugged = true);
@@ -192,6 +196,7 @@ class Network : public SwitchSet {
     std::size_t ageing_events_ = 0;
     std::size_t waiting_frames_ = 0;
 
+    bool hosts_cna24_ = false;
     std::optional<std::uint32_t> lane_bit_;  // none: a priority has one lane
     std::vector<int> vls_{0, 1, 2, 3, 4, 5, 6, 7};
     List<Channel> channels_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "frames/cna24.h"
 #include "network/network.h"
 #include "python/bind.h"
 
@@ -29,6 +30,14 @@ class PythonStation : public Station {
    private:
     nb::object handler_;
 };
+
+// A conversion of a frame's headers, for the control plane.
+nb::bytes converted(const nb::bytes& bytes, void (*convert)(Frame&)) {
+    FramePool pool;
+    const FrameHandle frame = pool.acquire(bytes.c_str(), bytes.size());
+    convert(*frame);
+    return to_bytes(frame->view());
+}
 
 std::shared_ptr<Station> station_of(const nb::object& handler) {
     if (handler.is_none()) return nullptr;
@@ -98,6 +107,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "set_lanes",
             [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.set_lanes(bit, vls); },
             nb::arg("bit"), nb::arg("vls"))
+        .def("set_cna24", [](Network& n) { n.set_cna24(); })
         .def(
             "set_handler",
             [](Network& n, Index<Host> host, const nb::object& handler) {
@@ -218,6 +228,8 @@ void bind_network(nb::module_& m) {
     nb::class_<Network, SwitchSet> network(m, "Network", "Switches, hosts and links. One thread at a time.");
     network.def(nb::init<>());
     bind_time(network);
+    m.def("to_cna24", [](const nb::bytes& frame) { return converted(frame, to_cna24); });
+    m.def("from_cna24", [](const nb::bytes& frame) { return converted(frame, from_cna24); });
 }
 
 }  // namespace railyard

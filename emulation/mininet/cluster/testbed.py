@@ -36,6 +36,7 @@ from emulation.mininet.teardown import Teardown
 from emulation.mininet.testbed import DEFAULT_MTU
 from emulation.testbed import PacketInHandler, PortHandler, SilenceHandler
 from emulation.traffic.frames.ip import address_of
+from emulation.traffic.frames.values import NetworkHeader
 from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["VXLAN_BYTES", "MachinesTestbed"]
@@ -59,6 +60,7 @@ class MachinesTestbed(Lifetime):
     """
 
     name = "mininet"
+    network_header: NetworkHeader = "cna16"
     virtual = False
     dilation = 1
 

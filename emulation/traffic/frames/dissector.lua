@@ -191,6 +191,23 @@ function notes.TPH(frame, values)
   for _, flag in ipairs(values.flags_set) do frame.words[#frame.words + 1] = flag:gsub("_", " ") end
 end
 
+notes.SRH24 = notes.SRH
+
+function notes.NTH24(frame, values, range, tree)
+  tree:add(fields["ub.nth.bucket"], range(9, 1))
+  for _, cna in ipairs({ values.scna, values.dcna }) do
+    if NODES[cna] then tree:add(fields["ub.node"], range(1, 6), NODES[cna]):set_hidden(true) end
+  end
+  frame.ends = node(values.scna) .. " → " .. node(values.dcna)
+end
+
+function notes.RTPH(frame, values)
+  local number = values.opcode == SELECTIVE_ACK and "of all before psn " .. values.psn or "psn " .. values.psn
+  frame.words[#frame.words + 1] = (values.opcode_text or "opcode " .. values.opcode) .. " " .. number
+  frame.words[#frame.words + 1] = string.format("channel %d to %d", values.src_tpn, values.dst_tpn)
+  frame.carries_ip = values.nlp == NEXT_IPV4
+end
+
 function notes.SACK(frame, values, range)
   local later, high, low = 0, range(0, 4):uint(), range(4, 4):uint()
   for _, half in ipairs({ high, low }) do

@@ -26,7 +26,15 @@ from controller.deadlock.turn_rules import CLASS_VLS
 from controller.routing.source_route import MAX_HOPS, MAX_INSTRUCTIONS
 from emulation.errors import FrameError
 from emulation.traffic.frames.layers import LPH
-from emulation.traffic.frames.values import BLOCK_FLITS, ETHERTYPE, FLIT_BYTES, VL_RESPONSE, Opcode
+from emulation.traffic.frames.values import (
+    BLOCK_FLITS,
+    ETHERTYPE,
+    FLIT_BYTES,
+    VL_RESPONSE,
+    NextHeader,
+    Opcode,
+    ReliableOpcode,
+)
 
 __all__ = ["Field", "Header", "dissector", "headers"]
 
@@ -83,6 +91,8 @@ def dissector(nodes: Mapping[int, str] | None = None) -> str:
         "MAX_INSTRUCTIONS": MAX_INSTRUCTIONS,
         "ACK": Opcode.ACK.value,
         "IPV4": Opcode.IPV4.value,
+        "SELECTIVE_ACK": ReliableOpcode.SELECTIVE_ACK.value,
+        "NEXT_IPV4": NextHeader.IPV4.value,
         "VL_RESPONSE": VL_RESPONSE,
         "CLASS_VLS": CLASS_VLS,
     }

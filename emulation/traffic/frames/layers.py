@@ -30,18 +30,42 @@ from scapy.packet import Packet, bind_layers
 from emulation.errors import FrameError
 from emulation.traffic.frames.values import (
     CFG_CNA16,
+    CFG_CNA24,
     CFG_SOURCE_ROUTE,
+    CFG_SOURCE_ROUTE_CNA24,
     ETHERTYPE,
     Combine,
     ElementType,
+    NextHeader,
     Opcode,
     Operation,
+    ReliableOpcode,
     Status,
     decode_length,
     encode_length,
 )
 
-__all__ = ["CLH", "LPH", "MOH", "NTH", "SACK", "SRH", "TPH", "Ether", "LinkNotice"]
+__all__ = [
+    "CLH",
+    "LPH",
+    "MOH",
+    "NTH",
+    "NTH24",
+    "RTPH",
+    "SACK",
+    "SRH",
+    "SRH24",
+    "TPH",
+    "Ether",
+    "LinkNotice",
+]
+
+_CFG: Final = {
+    CFG_CNA16: "CNA16",
+    CFG_CNA24: "CNA24",
+    CFG_SOURCE_ROUTE: "source-route",
+    CFG_SOURCE_ROUTE_CNA24: "source-route, CNA24",
+}
 
 
 class LPH(Packet):
@@ -50,9 +74,10 @@ class LPH(Packet):
     Kernel driver, struct ub_link_header: every field, its width and place, and cfg 6 (a CNA16 header
     follows). ns-3-UB: the meaning of lb_mode (0 per flow, 1 per packet) and rt (0 all paths, 1 shortest), and
     the parts of the length: blocks - 1 (4 bits), flits of 20 bytes in the last block - 1 (5 bits), bytes in
-    the last flit - 1 (5 bits). This testbed: cfg 12 (a source-route header, then a CNA16 header), and a
-    length that counts the packet as it crosses the carrier, without the check codes of a real link. The
-    length is filled in when the packet is built.
+    the last flit - 1 (5 bits). This testbed: cfg 12 (a source-route header, then a CNA16 header), 13 (a CNA24
+    header), 14 (a source-route header, then a CNA24 header), and a length that counts the packet as it
+    crosses the carrier, without the check codes of a real link. The length is filled in when the packet is
+    built.
     """
 
     name = "LPH"
@@ -63,7 +88,7 @@ class LPH(Packet):
         BitField("rsv0", 0, 1),
         BitField("vl", 0, 4),
         BitField("rsv1", 0, 1),
-        BitEnumField("cfg", CFG_CNA16, 4, {CFG_CNA16: "CNA16", CFG_SOURCE_ROUTE: "source-route"}),
+        BitEnumField("cfg", CFG_CNA16, 4, _CFG),
         BitField("lb_mode", 0, 1),
         BitField("rt", 0, 1),
         BitField("length", None, 14),
@@ -84,14 +109,9 @@ class LPH(Packet):
         return s[: size - 4], s[size - 4 :]
 
 
-class SRH(Packet):
-    """Source-route header, 8 bytes.
+class _SourceRoute(Packet):
+    """Source route of 8 bytes; `SRH` and `SRH24` differ in the header that follows."""
 
-    UB-Mesh: ptr of 4 bits, bitmap of 12, six instructions. This testbed, since the paper does not publish it:
-    the order of the fields, bit 0 of the bitmap leftmost, and an 8-bit egress port as the instruction.
-    """
-
-    name = "SRH"
     fields_desc: ClassVar[list[AnyField]] = [
         BitField("ptr", 0, 4),
         XBitField("bitmap", 0, 12),
@@ -103,6 +123,22 @@ class SRH(Packet):
         if len(pkt) > 8:
             raise FrameError(f"source route of {len(self.instr)} instructions: the header holds six")
         return pkt.ljust(8, b"\0") + pay
+
+
+class SRH(_SourceRoute):
+    """Source-route header, 8 bytes.
+
+    UB-Mesh: ptr of 4 bits, bitmap of 12, six instructions. This testbed, since the paper does not publish it:
+    the order of the fields, bit 0 of the bitmap leftmost, and an 8-bit egress port as the instruction.
+    """
+
+    name = "SRH"
+
+
+class SRH24(_SourceRoute):
+    """Source-route header, 8 bytes, before a CNA24 header."""
+
+    name = "SRH24"
 
 
 class NTH(Packet):
@@ -122,6 +158,58 @@ class NTH(Packet):
         BitField("sl", 0, 4),
         BitField("mgmt", 0, 1),
         BitField("nlp", 0, 3),
+    ]
+
+
+class NTH24(Packet):
+    """CNA24 network header, 12 bytes.
+
+    OpenURMA, docs/wire_format.md: every field; the kernel driver and OpenURMA's code have the bit of mgmt
+    between sl and nlp. nlp 2 means that an RTPH follows. This testbed: the use of lb, sl and mgmt, as in NTH.
+    """
+
+    name = "NTH24"
+    fields_desc: ClassVar[list[AnyField]] = [
+        BitField("rt", 0, 2),
+        BitField("rsv0", 0, 6),
+        XBitField("scna", 0, 24),
+        XBitField("dcna", 0, 24),
+        XShortField("cc", 0),
+        ByteField("lb", 0),
+        BitField("sl", 0, 4),
+        BitField("mgmt", 0, 1),
+        BitField("nlp", 2, 3),
+        ByteField("rsv1", 0),
+    ]
+
+
+class RTPH(Packet):
+    """Reliable transport header, 16 bytes.
+
+    OpenURMA, docs/wire_format.md: every field. last marks the last packet of a transaction, a asks for an
+    acknowledgement, f marks a fake packet. This testbed: the codes of nlp, the lowest bit of rsv0 for a
+    packet sent again, and tpmsn, which has what a TPH has in ack_psn. In a selective acknowledgement psn is
+    the first PSN not received yet.
+    """
+
+    name = "RTPH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        BitField("last", 1, 1),
+        BitEnumField(
+            "opcode", ReliableOpcode.RELIABLE, 7, {item: item.name.lower() for item in ReliableOpcode}
+        ),
+        BitField("ver", 0, 2),
+        BitField("pad", 0, 2),
+        BitEnumField("nlp", NextHeader.CLH, 4, {item: item.name for item in NextHeader}),
+        BitField("src_tpn", 0, 24),
+        BitField("dst_tpn", 0, 24),
+        BitField("a", 0, 1),
+        BitField("f", 0, 1),
+        BitField("rsv0", 0, 6),
+        BitField("psn", 0, 24),
+        BitField("rspst", 0, 3),
+        BitField("rspinfo", 0, 5),
+        BitField("tpmsn", 0, 24),
     ]
 
 
@@ -231,3 +319,12 @@ bind_layers(TPH, CLH, opcode=Opcode.DATA)
 bind_layers(TPH, SACK, opcode=Opcode.ACK)
 bind_layers(TPH, MOH, opcode=Opcode.REQUEST)
 bind_layers(TPH, MOH, opcode=Opcode.RESPONSE)
+bind_layers(LPH, NTH24, cfg=CFG_CNA24)
+bind_layers(LPH, SRH24, cfg=CFG_SOURCE_ROUTE_CNA24)
+bind_layers(SRH24, NTH24)
+bind_layers(NTH24, RTPH, mgmt=0, nlp=2)
+bind_layers(NTH24, LinkNotice, mgmt=1, nlp=0)
+bind_layers(RTPH, CLH, nlp=NextHeader.CLH)
+bind_layers(RTPH, SACK, nlp=NextHeader.SACK)
+bind_layers(RTPH, MOH, nlp=NextHeader.REQUEST)
+bind_layers(RTPH, MOH, nlp=NextHeader.RESPONSE)

@@ -5,14 +5,16 @@ They stand apart from the layers, because importing Scapy takes longer than a sm
 """
 
 from enum import IntEnum, IntFlag
-from typing import Final
+from typing import Final, Literal
 
 from emulation.errors import FrameError
 
 __all__ = [
     "BLOCK_FLITS",
     "CFG_CNA16",
+    "CFG_CNA24",
     "CFG_SOURCE_ROUTE",
+    "CFG_SOURCE_ROUTE_CNA24",
     "ETHERTYPE",
     "FLIT_BYTES",
     "MAX_LINK_BYTES",
@@ -23,17 +25,25 @@ __all__ = [
     "Combine",
     "ElementType",
     "Flags",
+    "NetworkHeader",
+    "NextHeader",
     "Opcode",
     "Operation",
+    "ReliableOpcode",
     "Status",
     "decode_length",
     "encode_length",
     "mac",
 ]
 
+NetworkHeader = Literal["cna16", "cna24"]
+"""Network header on links: CNA16 before a TPH, or CNA24 before an RTPH."""
+
 ETHERTYPE: Final = 0x88B5
 CFG_CNA16: Final = 0x6
 CFG_SOURCE_ROUTE: Final = 0xC
+CFG_CNA24: Final = 0xD
+CFG_SOURCE_ROUTE_CNA24: Final = 0xE
 VL_DATA: Final = 0
 VL_RESPONSE: Final = 2
 
@@ -60,6 +70,23 @@ class Opcode(IntEnum):
     REQUEST = 0x40
     RESPONSE = 0x41
     IPV4 = 0x50
+
+
+class ReliableOpcode(IntEnum):
+    """RTPH opcodes, as OpenURMA has them; data and all memory operations are RELIABLE."""
+
+    RELIABLE = 1
+    SELECTIVE_ACK = 5
+
+
+class NextHeader(IntEnum):
+    """RTPH.nlp: the header that follows. All of these codes are this testbed's own."""
+
+    CLH = 0x8
+    SACK = 0x9
+    REQUEST = 0xA
+    RESPONSE = 0xB
+    IPV4 = 0xC
 
 
 class Operation(IntEnum):

@@ -36,7 +36,7 @@ control LinearRoute(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     apply {
         segment.apply();
-        meta.index = meta.base + ((hdr.nth.dcna >> meta.shift) & meta.mask);
+        meta.index = meta.base + ((bit<16>)(hdr.nth.dcna >> meta.shift) & meta.mask);
         linear.apply();
     }
 }

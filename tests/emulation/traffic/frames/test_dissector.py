@@ -19,8 +19,21 @@ from controller.routing.source_route import decode
 from emulation.errors import FrameError
 from emulation.traffic.frames import dissector as module
 from emulation.traffic.frames.dissector import dissector, headers
-from emulation.traffic.frames.layers import CLH, LPH, MOH, NTH, SACK, SRH, TPH, Ether, LinkNotice
-from emulation.traffic.frames.values import Opcode, decode_length, encode_length, mac
+from emulation.traffic.frames.layers import (
+    CLH,
+    LPH,
+    MOH,
+    NTH,
+    NTH24,
+    RTPH,
+    SACK,
+    SRH,
+    SRH24,
+    TPH,
+    Ether,
+    LinkNotice,
+)
+from emulation.traffic.frames.values import NextHeader, Opcode, decode_length, encode_length, mac
 from lab.frames.capture import Record, write_capture
 from lab.frames.craft import Order, craft
 from lab.frames.walk import walk
@@ -113,6 +126,19 @@ def random_frames() -> Iterator[Packet]:
             frame = frame / random_layer(TPH, chance, opcode=Opcode.DATA) / random_layer(CLH, chance)
             frame /= Raw(chance.randbytes(chance.randrange(200)))
         yield Ether(bytes(frame))
+    for number_ in range(60):
+        yield Ether(bytes(random_cna24_frame(chance, number_ % 2, number_ // 2 % 5)))
+
+
+def random_cna24_frame(chance: random.Random, routed: int, what: int) -> Packet:
+    frame = carrier() / random_layer(LPH, chance, cfg=14 if routed else 13, length=None)
+    if routed:
+        frame /= random_layer(SRH24, chance)
+    if what == 4:
+        return frame / random_layer(NTH24, chance, mgmt=1, nlp=0) / random_layer(LinkNotice, chance)
+    following = (NextHeader.CLH, NextHeader.SACK, NextHeader.REQUEST, NextHeader.RESPONSE)[what]
+    frame = frame / random_layer(NTH24, chance, mgmt=0, nlp=2) / random_layer(RTPH, chance, nlp=following)
+    return frame / random_layer((CLH, SACK, MOH, MOH)[what], chance)
 
 
 class TestFields:
@@ -144,14 +170,9 @@ class TestFields:
         }
 
     def test_all_that_follows_a_link_packet_header_has_its_own(self):
-        assert {header.name for header in headers()} == {
-            kind.__name__ for kind in (LPH, SRH, NTH, TPH, CLH, MOH, SACK, LinkNotice)
-        }
-        assert all(header.bytes == len(bytes(kind())) for header, kind in zip(
-            sorted(headers(), key=lambda item: item.name),
-            sorted((LPH, SRH, NTH, TPH, CLH, MOH, SACK, LinkNotice), key=lambda item: item.__name__),
-            strict=True,
-        ))  # fmt: skip
+        kinds = (LPH, SRH, SRH24, NTH, NTH24, TPH, RTPH, CLH, MOH, SACK, LinkNotice)
+        sizes = {kind.__name__: len(bytes(kind())) for kind in kinds}
+        assert {header.name: header.bytes for header in headers()} == sizes
 
     def test_the_payload_and_its_first_elements(self, dissected: Callable[..., list[Layers]]):
         head = carrier() / LPH() / NTH() / TPH()
