@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion of many tasks here and in another simulator, for checks of experiments: a table, a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Times", "draw_completion", "ended_operations", "table_of_completion"]
+
+_POINTS = 200  # of a curve
+
+Times = Mapping[str, float]
+"""Microseconds of completion, by name of the task."""
+
+Cases = Mapping[str, tuple[Times, Times]]
+"""Completion here and in the other simulator, by name of the case."""
+
+
+def ended_operations(result: Mapping[str, Any], variant: str = "run") -> Times:
+    """Return the ends of a variant's operations, in µs, by name; infinite for an operation without an end."""
+    return {
+        operation["id"]: float("inf") if operation["end_us"] is None else operation["end_us"]
+        for operation in result.get("operations", {}).get(variant, [])
+    }
+
+
+def table_of_completion(cases: Cases) -> Iterator[str]:
+    """Yield a table of the last completion and of the median; there may be tasks that only end here."""
+    titles = ["tasks", "ended there", "last here, µs", "last there, µs", "ratio", "median here, µs"]
+    yield f"| case | {' | '.join([*titles, 'median there, µs'])} |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for name, (ours, theirs) in cases.items():
+        own, other = sorted(ours.values()), sorted(theirs.values())
+        yield (
+            f"| {name} | {len(own):,} | {len(other):,} | {own[-1]:,.2f} | {other[-1]:,.2f} | "
+            f"{own[-1] / other[-1]:.3f} | {own[len(own) // 2]:,.2f} | {other[len(other) // 2]:,.2f} |"
+        )
+
+
+def draw_completion(picture: Path, cases: Cases, other: str) -> None:
+    """Draw the share of all tasks that have completed over time, a panel a case; `other` is the simulator."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(max(5.6, 4.2 * len(cases)), 3.4), layout="constrained")
+    for panel, (name, (ours, theirs)) in zip(
+        figure.subplots(1, len(cases), squeeze=False)[0], cases.items(), strict=True
+    ):
+        for times, label, style in ((ours, "Railyard", "-"), (theirs, other, "--")):
+            ordered = sorted(times.values())
+            step = max(1, len(ordered) // _POINTS)
+            places = [*range(0, len(ordered), step), len(ordered) - 1]
+            shares = [(place + 1) / len(ours) for place in places]
+            panel.step([ordered[place] for place in places], shares, style, where="post", label=label)
+        panel.set(
+            title=f"{name}, {len(ours):,} tasks",
+            xlabel="completion, µs",
+            ylabel="share of all tasks",
+            ylim=(0, 1.02),
+            xlim=(0, None),
+        )
+        panel.legend(loc="upper left")
+    with rc_context({"svg.hashsalt": "32"}):
+        figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
