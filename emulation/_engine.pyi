@@ -426,6 +426,35 @@ def to_cna24(frame: bytes, /) -> bytes:
 
 def from_cna24(frame: bytes, /) -> bytes: ...
 
+class HostDriver:
+    """Driver of sans-IO hosts on raw sockets, in real time; a host has the number of its add()."""
+
+    def __init__(self, rate_bps: float, dilation: int, bin_ps: int, note_ns: int = 0) -> None:
+        """`rate_bps` of each host in real bits per second; `note_ns` 0: run() names no hosts to note."""
+    def add(self, host: Station | object, fd: int, arrived: Any) -> int:
+        """Add a host at a bound raw socket; `arrived` is its count of bytes of data, one int64. OSError."""
+    def watch(self, fd: int) -> None:
+        """Let run() return whenever a descriptor is readable."""
+    def go(self, start_ns: int) -> None:
+        """Let scenario time and all hosts begin at a time of the monotonic clock."""
+    def replace(self, index: int, host: Station | object, start_ns: int) -> None:
+        """Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped."""
+    def reroute(self, index: int, routes: list[tuple[int, int]]) -> None:
+        """Tell an agent of a collective of changed routes: bits of buckets by destination CNA."""
+    def run(self) -> tuple[list[int], list[int], list[int]]:
+        """Run until there are readable descriptors, hosts that have ended, or hosts to note."""
+    def stop(self) -> None:
+        """End the measurements of all hosts."""
+    @property
+    def at(self) -> int:
+        """Host whose event was served last."""
+    def bins(self, index: int) -> dict[int, int]:
+        """Return the bytes of data that arrived at a host, by bins."""
+    def pace(self, index: int) -> tuple[float, int, int, Any, Any]:
+        """Return offered bytes, sent bytes, refused frames, and each frame's lateness and wait in ns."""
+    def counts(self) -> dict[str, int]:
+        """Return the number of waits, receives, received frames and timers."""
+
 class Wire(SwitchSet):
     """Switches on Linux interfaces, in real time: one thread carries their frames."""
 

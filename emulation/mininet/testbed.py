@@ -223,11 +223,11 @@ class MininetTestbed(LinkOperations, Lifetime):
     # -- agents
 
     def attach(self, node: str, host: Participant | MemoryAgent) -> None:
-        """Have a process in the node's namespace run an agent like `host`: from now on, or from run() on."""
+        """Have a process run an agent like `host` in the node's namespace: from now on, or from run() on."""
         self._agents.attach(node, host)
 
     def stand_by(self, node: str) -> None:
-        """Prepare a process in the node's namespace for an agent that comes later."""
+        """Prepare a node's host for an agent that comes later."""
         self._agents.stand_by(node)
 
     def restart(self, hosts: Mapping[str, Participant]) -> None:

@@ -30,10 +30,11 @@ _HEADROOM = 3.0
 # Least length of a run that can be judged: emulation.fidelity.MIN_SECONDS.
 _LEAST_SECONDS = 1.5
 
-# Processor seconds in a rack on a machine of two cores, measured by `python -m bench --only lab`
-# (docs/testbeds/performance.md): agents, per data frame with its share of an acknowledgement; switches, per
-# frame and pass, with the kernel's part of the hop.
-_AGENT_SECONDS = 130e-6
+# Processor seconds in a rack on a machine of two cores, as docs/testbeds/performance.md has them: agents, per
+# data frame with its share of an acknowledgement; switches, per frame and pass, with the kernel's part of the
+# hop. Agents of a pool are in Python.
+_AGENT_SECONDS = 40e-6
+_POOL_AGENT_SECONDS = 130e-6
 _PASS_SECONDS = {"builtin": 20e-6, "bmv2": 240e-6}
 
 # Bytes of a frame beside its payload: headers, and the source route that the first switch adds.
@@ -230,5 +231,5 @@ def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
         pairs = [(pool.names[a], pool.names[b]) for a in pool.borrowers for b in pool.lenders if a != b]
         frames = len(pool.borrowers) * pool.settings.operations * pool.settings.copies
         passes = 2 * frames * fmean(length[pair] for pair in pairs)
-        loads.append(_Load(frames * _AGENT_SECONDS, passes * _PASS_SECONDS[switch], pool.bound_ps))
+        loads.append(_Load(frames * _POOL_AGENT_SECONDS, passes * _PASS_SECONDS[switch], pool.bound_ps))
     return loads

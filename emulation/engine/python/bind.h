@@ -84,6 +84,8 @@ inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.siz
 // Output of a sans-IO host in Python: ([(frame, vl), ...], deadline or None).
 void to_answer(const nb::object& output, Answer& answer);
 nb::object from_answer(const Answer& answer);
+// A station in C++, or a handler in Python as a station; null for None.
+std::shared_ptr<Station> station_of(const nb::object& handler);
 
 // A dictionary for each step of a trace.
 nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps);

@@ -39,11 +39,15 @@ nb::bytes converted(const nb::bytes& bytes, void (*convert)(Frame&)) {
     return to_bytes(frame->view());
 }
 
+}  // namespace
+
 std::shared_ptr<Station> station_of(const nb::object& handler) {
     if (handler.is_none()) return nullptr;
     if (nb::isinstance<Station>(handler)) return nb::cast<std::shared_ptr<Station>>(handler);
     return std::make_shared<PythonStation>(handler);
 }
+
+namespace {
 
 LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
                        const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {

@@ -3,9 +3,10 @@
 
 attached     agents at the nodes' hosts: attached, replaced, their outcomes
 population   the host processes from the testbed's side: start, orders, messages, reports
-generators   the host processes: a parent that forks one process for each host
-messages     messages between the two
-tallies      counts of all hosts in memory that the two share
-driver       a sans-IO host on a raw socket, at a stated rate and on a dilated clock
+generators   the host processes: a parent that forks a worker for each processor
+worker       a process that runs the agents of several hosts
+messages     messages between the testbed and the host processes
+tallies      counts of all hosts in memory that both share
+driver       raw sockets, dilated clock and adherence to a rate, for the driver in C++
 measure      measurements of a run: usage of links, lost frames, lateness, processor time
 """

@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from emulation.errors import TestbedError
-from emulation.mininet.agents.messages import Idle, Make, Place, Prototype, Report, itself, native
+from emulation.mininet.agents.messages import Idle, Make, Place, Prototype, Report, Reports, itself, native
 from emulation.mininet.agents.population import Population
 from emulation.testbed import SilenceHandler
 from emulation.traffic.host.iterations import Iterated, IterationReport
@@ -60,7 +60,7 @@ class Agents:
         self.on_silence: SilenceHandler | None = None
 
     def attach(self, node: str, host: object) -> None:
-        """Have a process in the node's namespace run an agent like `host`."""
+        """Have a process run an agent like `host`."""
         agent = _in_python(host)
         self.stand_by(node)
         seat = self._seats[node] = _Seat(agent)
@@ -68,7 +68,7 @@ class Agents:
             self._arriving[node] = seat
 
     def stand_by(self, node: str) -> None:
-        """Prepare a process in the node's namespace for an agent that comes later."""
+        """Prepare a node's host for an agent that comes later."""
         if node not in self._namespaces:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         if self._begun and node not in self._seats:
@@ -153,10 +153,11 @@ class Agents:
     def __len__(self) -> int:
         return len(self._seats)
 
-    def finish(self) -> Mapping[str, Report]:
+    def finish(self) -> Reports:
         """Stop all hosts, and return their reports."""
-        self._reports = self._population.reports()
-        return self._reports
+        reports = self._population.reports()
+        self._reports = reports.hosts
+        return reports
 
     def outcome(self, node: str) -> Ended | MemoryAgent:
         """Return the outcome of a node's agent; before `finish` no array, and the counts noted last."""

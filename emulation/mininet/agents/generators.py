@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host processes of a run: a parent process loads all modules and forks a process for each host.
+"""Processes of a run's hosts: a parent loads all modules and forks as many workers as it may use processors.
 
 Run as a module, with a socket to the testbed as its only argument. Messages, in their order:
 
@@ -9,35 +9,26 @@ Run as a module, with a socket to the testbed as its only argument. Messages, in
     parent -> testbed    ("ready",); at any time, with the number of the order that began the agent,
                          ("iteration", node, number, IterationReport) and
                          ("ended", node, number, finished_ps, failure), and ("silent", node, cna, buckets)
-                         and ("failed", node, why); after a stop ("reports", {node: Report})
+                         and ("failed", node, why); after a stop ("reports", Reports)
 
 Every process ends when the testbed's end of the socket is closed, for any reason.
 """
 
 import ctypes
-import mmap
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, final
 
-from emulation.mininet.agents.driver import Clock, HostDriver, open_socket
-from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Place, Report
-from emulation.mininet.agents.tallies import Tallies
-
-# `messages` loads the modules of all hosts once, before the fork.
-from emulation.mininet.linux import netns
-from emulation.traffic.host.make import Participant, RepeatingParticipant
-from emulation.traffic.host.stats import NOTHING
-from emulation.traffic.memory.agent import MemoryAgent
+from emulation.mininet.agents.messages import Job, Reports
+from emulation.mininet.agents.worker import Worker
 
 __all__ = ["main"]
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 
 
 class _Ended(Exception):
@@ -58,189 +49,125 @@ def main() -> None:
         # The testbed ended in the middle of a message.
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A worker from its parent's side: its messages, the pipe of its orders, and the nodes of its hosts."""
+
+    name: str
+    messages: Connection
+    orders: Connection
+    nodes: Sequence[str]
+
+
 def _serve(testbed: Connection) -> None:
     job: Job = testbed.recv()
     go_read, go_write = os.pipe()
     stop_read, stop_write = os.pipe()
-    children: dict[Connection, str] = {}
-    orders: dict[str, Connection] = {}
-    for index, place in enumerate(job.places):
+    children: list[_Child] = []
+    count = min(len(os.sched_getaffinity(0)), len(job.places))
+    for number in range(count):
         here, there = os.pipe()
         order, give = os.pipe()
+        # Neighbours are in different workers: they rarely have much to do at the same time.
+        indices = range(number, len(job.places), count)
         if os.fork() == 0:
-            ours = (testbed, *children, *orders.values())
+            ours = (testbed, *(end for child in children for end in (child.messages, child.orders)))
             for fd in (here, give, go_write, stop_write, *(connection.fileno() for connection in ours)):
                 os.close(fd)
-            seat = _Seat(
-                job, index, place, Connection(there, readable=False), Connection(order, writable=False)
-            )
-            _child(seat, go_read, stop_read)
+            messages, orders = Connection(there, readable=False), Connection(order, writable=False)
+            _child(number, Worker(job, indices, messages, orders), go_read, stop_read)
         os.close(there)
         os.close(order)
-        children[Connection(here, writable=False)] = place.node
-        orders[place.node] = Connection(give, readable=False)
+        nodes = [job.places[index].node for index in indices]
+        name = f"host process {number + 1}"
+        messages, orders = Connection(here, writable=False), Connection(give, readable=False)
+        children.append(_Child(name, messages, orders, nodes))
     _gather(children, testbed)
     testbed.send(("ready",))
     _, start_ns = _command(testbed, children)
     os.write(go_write, start_ns.to_bytes(8, "little") * len(children))
-    _heed(testbed, children, orders)
+    _heed(testbed, children)
     os.close(stop_write)
-    testbed.send(("reports", _gather(children, testbed, "report")))
+    answers = _gather(children, testbed, "report")
+    reports = {node: report for of_worker, _, _ in answers.values() for node, report in of_worker.items()}
+    seconds = {name: used for name, (_, used, _) in answers.items()}
+    counts = {name: counted for name, (_, _, counted) in answers.items()}
+    testbed.send(("reports", Reports(reports, seconds, counts)))
 
 
-def _heed(testbed: Connection, children: Mapping[Connection, str], orders: Mapping[str, Connection]) -> None:
+def _heed(testbed: Connection, children: Sequence[_Child]) -> None:
     """Pass on orders to the hosts and messages of the hosts, until a stop."""
+    sources = {child.messages: child for child in children}
     while True:
-        for ready in wait([testbed, *children]):
+        for ready in wait([testbed, *sources]):
             if ready is testbed:
                 match testbed.recv():
                     case ("begin", number, start_ns, makes):
-                        for node, make in makes.items():
-                            orders[node].send(("begin", number, start_ns, make))
+                        for child in children:
+                            own = {node: makes[node] for node in child.nodes if node in makes}
+                            if own:
+                                child.orders.send(("begin", number, start_ns, own))
                     case ("reroute" | "level" as order, node, what):
-                        orders[node].send((order, what))
+                        next(child for child in children if node in child.nodes).orders.send(
+                            (order, node, what)
+                        )
                     case _:
                         return
                 continue
             assert isinstance(ready, Connection)
-            node = children[ready]
-            kind, what = _message(ready, node, testbed)
+            kind, node, what = _message(sources[ready], testbed)
             testbed.send((kind, node, *what))
 
 
-def _command(testbed: Connection, children: Mapping[Connection, str]) -> tuple[Any, ...]:
+def _command(testbed: Connection, children: Sequence[_Child]) -> tuple[Any, ...]:
     """Return the testbed's next message; a child that ends before it has failed."""
-    for ready in wait([testbed, *children]):
+    sources = {child.messages: child for child in children}
+    for ready in wait([testbed, *sources]):
         if isinstance(ready, Connection) and ready is not testbed:
-            _message(ready, children[ready], testbed)
+            _message(sources[ready], testbed)
     return testbed.recv()
 
 
-def _gather(children: Mapping[Connection, str], testbed: Connection, kind: str = "ready") -> dict[str, Any]:
+def _gather(children: Sequence[_Child], testbed: Connection, kind: str = "ready") -> Mapping[str, Any]:
     """Return a message of a kind from every child; raise if a child has failed or the testbed has ended."""
     answers: dict[str, Any] = {}
-    missing = dict(children)
+    missing = {child.messages: child for child in children}
     while missing:
         for ready in wait([*missing, testbed]):
             if ready is testbed:
                 _ = testbed.recv()  # an early stop
                 raise _Ended
             assert isinstance(ready, Connection)
-            received, content = _message(ready, missing[ready], testbed)
+            received, _, content = _message(missing[ready], testbed)
             if received == kind:  # other messages crossed the order
-                answers[missing.pop(ready)] = content
+                answers[missing.pop(ready).name] = content
     return answers
 
 
-def _message(child: Connection, node: str, testbed: Connection) -> tuple[str, Any]:
+def _message(child: _Child, testbed: Connection) -> tuple[str, str, Any]:
     """Return a child's message; report a failure to the testbed and end."""
     try:
-        kind, what = child.recv()
+        kind, node, what = child.messages.recv()
     except EOFError:
-        kind, what = "failed", "its process has ended by itself; see `dmesg` for a lack of memory"
+        kind, node = "failed", " ".join(child.nodes)
+        what = "the process of these hosts has ended by itself; see `dmesg` for a lack of memory"
     if kind == "failed":
         testbed.send(("failed", node, what))
         raise _Ended
-    return kind, what
+    return kind, node, what
 
 
-def _child(seat: "_Seat", go: int, stop: int) -> None:
+def _child(number: int, worker: Worker, go: int, stop: int) -> None:
     code = 1
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        seat.run(go, stop)
+        system = ctypes.CDLL(None)
+        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        system.prctl(_PR_SET_NAME, b"hosts %d" % (number + 1))  # for `top`
+        worker.run(go, stop)
         code = 0
-    except BaseException:
-        seat.parent.send(("failed", traceback.format_exc()))
     finally:
         os._exit(code)
-
-
-@final
-class _Seat:
-    """The process of a place and its hosts, one after the other."""
-
-    def __init__(self, job: Job, index: int, place: Place, parent: Connection, orders: Connection) -> None:
-        self._job, self._index, self._place = job, index, place
-        self.parent, self._orders = parent, orders
-        self._before = NOTHING
-        self._number = 0
-
-    def run(self, go: int, stop: int) -> None:
-        """Run the place's hosts from the byte on `go` until `stop` is readable, and report."""
-        job = self._job
-        netns.enter(self._place.namespace)
-        raw = open_socket(self._place.interface)
-        self._host = self._make_host(self._place.make)
-        memory = mmap.mmap(job.memory, Tallies.size(len(job.places)))
-        tallies = Tallies(memory, len(job.places))
-        tally = partial(tallies.arrived, self._index)
-
-        def note() -> None:
-            tallies.note(self._index, self._before + self._host.stats, self._host.finished_ps)
-
-        driver = self._driver = HostDriver(
-            self._host, raw, job.rate_bps, job.bin_ps, tally, note if job.watched else None
-        )
-        self.parent.send(("ready", None))
-        start = os.read(go, 8)
-        if len(start) < 8:
-            return
-        before = os.times()
-        clock = Clock(int.from_bytes(start, "little"), job.dilation)
-        driver.run(clock, stop, self._finished, self._orders, self._obey)
-        after = os.times()
-        self.parent.send(("report", self._report(after.user + after.system - before.user - before.system)))
-
-    def _report(self, cpu_seconds: float) -> Report:
-        host = self._host
-        rest: dict[str, Any] = {}
-        if isinstance(host, Participant):
-            array = host.result
-            os.pwrite(self._job.memory, array.tobytes(), self._job.array_at(self._index))
-            rest = {"times": host.times, "dtype": array.dtype.str, "nbytes": array.nbytes}
-        if isinstance(host, RepeatingParticipant):
-            rest["log"] = host.log
-        elif isinstance(host, MemoryAgent):
-            rest["agent"] = host
-        return Report(
-            stats=self._before + host.stats,
-            finished_ps=host.finished_ps,
-            failed=host.failed,
-            bins=self._driver.bins,
-            pace=self._driver.pace(),
-            cpu_seconds=cpu_seconds,
-            **rest,
-        )
-
-    def _finished(self) -> bool:
-        host = self._host
-        if not host.failed and (host.finished_ps is None or not host.done):
-            return False
-        self.parent.send(("ended", (self._number, host.finished_ps, host.failed)))
-        return True
-
-    def _make_host(self, make: Make) -> HostAgent | Idle:
-        host = make()
-        if isinstance(host, Participant):
-            host.on_silence = lambda cna, buckets: self.parent.send(("silent", (cna, buckets)))
-        if isinstance(host, RepeatingParticipant):
-            number = self._number
-            host.on_iteration = lambda _: self.parent.send(("iteration", (number, host.log[-1])))
-        return host
-
-    def _obey(self) -> None:
-        """Begin another host at the ordered moment, or tell the host of changed routes or its level."""
-        match self._orders.recv():
-            case ("begin", number, start_ns, make):
-                self._number = number
-                self._before += self._host.stats
-                self._host = self._make_host(make)
-                self._driver.replace(self._host, start_ns)
-            case ("reroute", routes) if isinstance(self._host, Participant):
-                self._driver.tell(self._host.on_reroute, routes)
-            case ("level", level) if isinstance(self._host, RepeatingParticipant):
-                self._host.set_level(level)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of a run in real time, collected from counters, agents and /proc."""
+"""Measurements of a run in real time, collected from counters, host processes and /proc."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -11,7 +11,7 @@ import numpy as np
 
 from emulation.fidelity import Measured
 from emulation.mininet.agents.driver import Pace
-from emulation.mininet.agents.messages import Report
+from emulation.mininet.agents.messages import Report, Reports
 from emulation.mininet.cabling import host_jack, jack_at
 from emulation.mininet.carried import Span
 from emulation.mininet.counters import JackCounters
@@ -191,12 +191,12 @@ def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
 @final
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """All counts of a run. `used` is processor seconds by process, `seconds` real time.
+    """All counts of a run. `used` is processor seconds by switch process, `seconds` real time.
 
     `circuits` are the spans of circuits that have moved.
     """
 
-    reports: Mapping[str, Report]
+    ended: Reports
     between: Between
     seconds: float
     cpu_busy: float
@@ -204,9 +204,14 @@ class Ending:
     circuits: Sequence[Span] = ()
 
     @property
+    def reports(self) -> Mapping[str, Report]:
+        """Final reports of the hosts by node."""
+        return self.ended.hosts
+
+    @property
     def agent_seconds(self) -> float:
         """Processor time of all agents together."""
-        return sum(report.cpu_seconds for report in self.reports.values())
+        return sum(self.ended.seconds.values())
 
     @property
     def switch_seconds(self) -> float:
@@ -238,10 +243,7 @@ class Ending:
         """Return the measurements that judge the run, and the frames sent to links that were down."""
         paces = [report.pace for report in self.reports.values()]
         losses = lost(fabric, self.between, seen, paces, struck)
-        used = {
-            **self.used,
-            **{f"agent of {node}": report.cpu_seconds for node, report in self.reports.items()},
-        }
+        used = {**self.used, **self.ended.seconds}
         busiest = max(used, key=lambda name: used[name])
         again = sum(pace.refused for pace in paces)
         measured = Measured(

@@ -14,7 +14,18 @@ from emulation.traffic.host.native import Ranks
 from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 
-__all__ = ["HostAgent", "Idle", "Job", "Make", "Place", "Prototype", "Report", "itself", "native"]
+__all__ = [
+    "HostAgent",
+    "Idle",
+    "Job",
+    "Make",
+    "Place",
+    "Prototype",
+    "Report",
+    "Reports",
+    "itself",
+    "native",
+]
 
 Prototype = Agent | Iterated | MemoryAgent
 """An agent in its initial state; a host process runs an agent like it."""
@@ -109,9 +120,18 @@ class Report:
     failed: Failure | LostMemory | None
     bins: Mapping[int, int]
     pace: Pace
-    cpu_seconds: float
     times: Sequence[tuple[int, int]] = ()
     log: Sequence[IterationReport] = ()
     dtype: str = "<i4"
     nbytes: int = 0
     agent: MemoryAgent | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Final reports of hosts by node; processor seconds and numbers of calls by process."""
+
+    hosts: Mapping[str, Report]
+    seconds: Mapping[str, float]
+    calls: Mapping[str, Mapping[str, int]]

@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from emulation.errors import EmulationError, MachineError
-from emulation.mininet.agents.messages import Job, Make, Place, Report
+from emulation.mininet.agents.messages import Job, Make, Place, Report, Reports
 from emulation.mininet.agents.tallies import Tallies
 from emulation.mininet.linux.record import RunRecord
 from emulation.traffic.host.stats import AgentStats
@@ -100,7 +100,7 @@ class Population:
         index = self._index[node]
         return self._tallies.stats(index), self._tallies.finished_ps(index)
 
-    def reports(self) -> Mapping[str, Report]:
+    def reports(self) -> Reports:
         """Stop every host, and return their reports."""
         self.connection.send(("stop",))
         while (message := self._take())[0] in ("ended", "iteration", "silent"):

@@ -30,9 +30,9 @@ class Tallies:
         """Return the bytes of memory that so many hosts need."""
         return hosts * _BYTES
 
-    def arrived(self, host: int, size: int) -> None:
-        """Add bytes of data that have arrived."""
-        self._rows[host, _ARRIVED] += size
+    def arrived(self, host: int) -> np.ndarray:
+        """Return a host's count of bytes of data that have arrived, an array of a single number."""
+        return self._rows[host, _ARRIVED : _ARRIVED + 1]
 
     def note(self, host: int, stats: AgentStats, finished_ps: int | None) -> None:
         """Note the counts of a host, and the time at which its array was final, if it is."""

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Driver of sans-IO hosts in real time: a raw socket for each, one epoll set, and a dilated clock. A thread
+// alternates wait() and serve().
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "frames/frame.h"
+#include "hosts/agent.h"
+#include "network/station.h"
+#include "wire/pacer.h"
+
+namespace railyard {
+
+// Scenario time since `start`, nanoseconds of CLOCK_MONOTONIC: a second takes `dilation` seconds.
+struct DilatedClock {
+    std::int64_t start = kForever, dilation = 1;
+
+    Time picoseconds(std::int64_t now) const;
+    std::int64_t nanoseconds(Time time) const;  // the first at which picoseconds() is at least `time`
+};
+
+// Numbers of calls, for measurements.
+struct DriverCounts {
+    std::uint64_t waits = 0, receives = 0, received = 0, timers = 0;
+};
+
+// Bytes of data that have arrived, by number of the bin, in order of time.
+using Bins = std::vector<std::pair<std::int64_t, std::uint64_t>>;
+
+class HostDriver {
+   public:
+    // Each host sends `rate_bps` real bits per second, and the bytes that arrive are counted in bins of `bin`
+    // picoseconds. A positive `note` lets serve() report each active host at most once in so many
+    // nanoseconds.
+    HostDriver(double rate_bps, std::int64_t dilation, Time bin, std::int64_t note);
+    HostDriver(const HostDriver&) = delete;
+    HostDriver& operator=(const HostDriver&) = delete;
+    ~HostDriver();
+
+    // A station and the question whether it has ended, which is put after each of its events.
+    struct Guest {
+        std::shared_ptr<Station> station;
+        std::function<bool()> ended;
+    };
+    // Add a host at a bound raw socket, which the caller keeps open. `arrived` points to a count of bytes of
+    // data. Frames wait in the socket until the host begins. std::system_error
+    std::size_t add(Guest guest, int fd, std::int64_t* arrived);
+    // Let scenario time and all hosts begin at `start`.
+    void go(std::int64_t start);
+    // Replace a host by one that begins at `start`; frames that wait to be sent are dropped.
+    void replace(std::size_t host, Guest guest, std::int64_t start);
+    // Tell a host of changed routes.
+    void reroute(std::size_t host, const Routes& routes);
+    // Let serve() return whenever a descriptor is readable.
+    void watch(int fd);
+
+    // Wait until a host or a watched descriptor has something to do. Returns false if a signal came first.
+    bool wait();
+    // Results of an events' turn: readable descriptors, hosts that have ended since they began, hosts to
+    // note.
+    struct Turn {
+        std::vector<int> readable;
+        std::vector<std::size_t> ended, noted;
+    };
+    Turn serve();
+
+    const Bins& bins(std::size_t host) const { return hosts_[host]->bins; }
+    const Pace& pace(std::size_t host) const { return hosts_[host]->pacer.pace(); }
+    void stop();  // end the measurements of all hosts
+    const DriverCounts& counts() const { return counts_; }
+    std::size_t at() const { return at_; }  // the host whose event is or was served last
+
+   private:
+    struct Host {
+        Host(Guest g, int f, std::int64_t* a, std::size_t m, double ns_per_byte)
+            : guest(std::move(g)), fd(f), arrived(a), most(m), pacer(ns_per_byte) {}
+        Guest guest;
+        int fd;
+        std::int64_t* arrived;
+        std::size_t most;  // bytes of the longest frame
+        Pacer pacer;
+        std::int64_t begins = kForever, deadline = kForever;
+        std::int64_t noted = 0, note_at = kForever;
+        bool asked = true;  // the host has not been reported as ended
+        Bins bins;
+    };
+
+    template <typename Event>
+    void consult(Host& host, const Event& event);
+    void receive(Host& host);
+    void serve(std::size_t index, std::int64_t now, Turn& turn);
+    void listen(std::size_t index, bool on);
+
+    double ns_per_byte_;
+    Time bin_;
+    std::int64_t note_;
+    DilatedClock clock_;
+    FramePool pool_;
+    std::vector<Answer::Departure> room_;
+    std::vector<std::unique_ptr<Host>> hosts_;
+    std::vector<std::int64_t> next_;  // of each host, the time of its next event; 0: now
+    std::vector<FrameHandle> arrivals_;
+    std::vector<epoll_event> ready_;
+    int count_ = 0;  // of events in ready_
+    int epoll_;
+    std::size_t at_ = 0;
+    DriverCounts counts_;
+};
+
+}  // namespace railyard

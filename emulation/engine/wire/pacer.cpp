@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/pacer.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::size_t kBatch = 32;
+constexpr std::int64_t kAgain = 500'000;  // until the kernel is tried again after it had no room
+constexpr int kGrains = 16;               // parts of a frame's slot, one of which it may be late
+
+bool is_response(int vl) { return vl == 2 || vl == 3; }
+
+}  // namespace
+
+void Pacer::add(FrameHandle frame, int vl, std::int64_t now) {
+    if (begun_ < 0) {
+        begun_ = now;
+        slot_ = std::max(slot_, static_cast<double>(now));
+    }
+    (is_response(vl) ? responses_ : data_).push_back({std::move(frame), now});
+}
+
+void Pacer::clear(std::int64_t now) {
+    stop(now);
+    responses_.clear();
+    data_.clear();
+}
+
+void Pacer::stop(std::int64_t now) {
+    if (begun_ >= 0) pace_.offered += static_cast<double>(now - begun_) / ns_per_byte_;
+    begun_ = -1;
+}
+
+std::int64_t Pacer::due() const {
+    return begun_ < 0 ? kForever : std::max(static_cast<std::int64_t>(slot_), again_);
+}
+
+std::int64_t Pacer::wake() const {
+    if (begun_ < 0) return kForever;
+    const Frame& first = *(responses_.empty() ? data_[0] : responses_[0]).frame;
+    // Powers of two, so that the times of hosts with frames of other sizes coincide as well.
+    const auto part = static_cast<std::uint64_t>(slot_length(first) / kGrains);
+    const auto grain = static_cast<std::int64_t>(std::max<std::uint64_t>(1, std::bit_floor(part)));
+    return (due() + grain - 1) / grain * grain;
+}
+
+void Pacer::send(int fd, std::int64_t now) {
+    mmsghdr messages[kBatch];
+    iovec pieces[kBatch][2];
+    while (due() <= now) {
+        const std::size_t most = std::min(kBatch, responses_.size() + data_.size());
+        double slot = slot_;
+        std::size_t count = 0;
+        for (; count < most && slot <= static_cast<double>(now); ++count) {
+            Frame& frame = *at(count).frame;
+            pieces[count][0] = {frame.data(), frame.stored};
+            const bool whole = frame.stored == frame.length;
+            if (!whole)
+                pieces[count][1] = {const_cast<std::uint8_t*>(frame.payload->bytes),
+                                    frame.length - frame.stored};
+            messages[count] = {};
+            messages[count].msg_hdr.msg_iov = pieces[count];
+            messages[count].msg_hdr.msg_iovlen = whole ? 1 : 2;
+            slot += slot_length(frame);
+        }
+        const int done = sendmmsg(fd, messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+        if (done > 0) {
+            sent(static_cast<std::size_t>(done), now);
+            continue;
+        }
+        if (errno == EINTR) continue;
+        if (errno != ENOBUFS && errno != EAGAIN)
+            throw std::system_error(errno, std::generic_category(), "sending a frame");
+        // The kernel dropped the frame, which stays first in the queue.
+        ++pace_.refused;
+        again_ = now + kAgain;
+    }
+}
+
+void Pacer::sent(std::size_t count, std::int64_t now) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Waiting first = (responses_.empty() ? data_ : responses_).pop_front();
+        pace_.late.push_back(now - std::max(static_cast<std::int64_t>(slot_), first.since));
+        pace_.waited.push_back(now - first.since);
+        pace_.sent += first.frame->length;
+        slot_ += slot_length(*first.frame);
+    }
+    if (empty()) stop(std::max(now, static_cast<std::int64_t>(slot_)));
+}
+
+}  // namespace railyard

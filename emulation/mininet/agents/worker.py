@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that runs the agents of several hosts, each on a raw socket in the host's namespace.
+
+The driver in C++ carries the frames; Python is called when an agent ends, asks or is given an order.
+"""
+
+import mmap
+import os
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any, final
+
+from emulation._engine import HostDriver
+from emulation.mininet.agents.driver import missed_frames, open_socket, pace_of
+from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Report
+from emulation.mininet.agents.tallies import Tallies
+from emulation.mininet.linux import netns
+from emulation.traffic.host.make import Participant, RepeatingParticipant
+from emulation.traffic.host.stats import NOTHING, AgentStats
+from emulation.traffic.memory.agent import MemoryAgent
+
+__all__ = ["Worker"]
+
+_NOTE_NS = 50_000_000
+
+
+@final
+@dataclass(slots=True)
+class _Seat:
+    """The agents of a host, one after the other; `index` is that of the host's place in the job.
+
+    `number` is that of the order that began the present agent, `before` the counts of earlier agents.
+    """
+
+    index: int
+    node: str
+    agent: HostAgent | Idle
+    number: int = 0
+    before: AgentStats = NOTHING
+
+
+@final
+class Worker:
+    """Runs the hosts at `indices` of a job's places; `parent` takes messages, `orders` gives orders."""
+
+    def __init__(self, job: Job, indices: Sequence[int], parent: Connection, orders: Connection) -> None:
+        self._job = job
+        self._parent, self._orders = parent, orders
+        self._driver = HostDriver(job.rate_bps, job.dilation, job.bin_ps, _NOTE_NS if job.watched else 0)
+        self._indices = indices
+        self._seats: list[_Seat] = []
+        self._place: dict[str, int] = {}
+
+    def run(self, go: int, stop: int) -> None:
+        """Run the hosts from the time told on `go` until `stop` is readable, and report."""
+        try:
+            self._run(go, stop)
+        except BaseException:
+            node = self._seats[self._driver.at].node if self._seats else "a host"
+            self._parent.send(("failed", node, traceback.format_exc()))
+            raise
+
+    def _run(self, go: int, stop: int) -> None:
+        job, driver = self._job, self._driver
+        self._tallies = Tallies(mmap.mmap(job.memory, Tallies.size(len(job.places))), len(job.places))
+        sockets = []
+        for index in self._indices:
+            place = job.places[index]
+            netns.enter(place.namespace)
+            sockets.append(open_socket(place.interface))
+            seat = _Seat(index, place.node, place.make())
+            self._place[place.node] = len(self._seats)
+            self._seats.append(seat)
+            self._listen(seat)
+            driver.add(seat.agent, sockets[-1].fileno(), self._tallies.arrived(index))
+        driver.watch(stop)
+        driver.watch(self._orders.fileno())
+        self._parent.send(("ready", "", None))
+        start = os.read(go, 8)
+        if len(start) < 8:
+            return
+        before = time.process_time()
+        driver.go(int.from_bytes(start, "little"))
+        stopped = False
+        while not stopped:
+            readable, ended, noted = driver.run()
+            for place in ended:
+                seat = self._seats[place]
+                self._tell("ended", seat, seat.number, seat.agent.finished_ps, seat.agent.failed)
+            for place in noted:
+                seat = self._seats[place]
+                self._tallies.note(seat.index, seat.before + seat.agent.stats, seat.agent.finished_ps)
+            stopped = stop in readable
+            if self._orders.fileno() in readable and not stopped:
+                self._obey()
+        driver.stop()
+        seconds = time.process_time() - before
+        reports = {
+            seat.node: self._report(seat, place, missed_frames(sockets[place]))
+            for place, seat in enumerate(self._seats)
+        }
+        self._parent.send(("report", "", (reports, seconds, driver.counts())))
+
+    def _tell(self, kind: str, seat: _Seat, *what: Any) -> None:
+        self._parent.send((kind, seat.node, what))
+
+    def _listen(self, seat: _Seat) -> None:
+        """Pass on what an agent asks and tells."""
+        agent, number = seat.agent, seat.number
+        if isinstance(agent, Participant):
+            agent.on_silence = partial(self._tell, "silent", seat)
+        if isinstance(agent, RepeatingParticipant):
+            agent.on_iteration = lambda _: self._tell("iteration", seat, number, agent.log[-1])
+
+    def _report(self, seat: _Seat, place: int, missed: int) -> Report:
+        agent = seat.agent
+        rest: dict[str, Any] = {}
+        if isinstance(agent, Participant):
+            array = agent.result
+            os.pwrite(self._job.memory, array.tobytes(), self._job.array_at(seat.index))
+            rest = {"times": agent.times, "dtype": array.dtype.str, "nbytes": array.nbytes}
+        if isinstance(agent, RepeatingParticipant):
+            rest["log"] = agent.log
+        elif isinstance(agent, MemoryAgent):
+            rest["agent"] = agent
+        return Report(
+            stats=seat.before + agent.stats,
+            finished_ps=agent.finished_ps,
+            failed=agent.failed,
+            bins=self._driver.bins(place),
+            pace=pace_of(self._driver, place, missed),
+            **rest,
+        )
+
+    def _obey(self) -> None:
+        """Begin other agents at the ordered moment, or tell an agent of changed routes or its level."""
+        match self._orders.recv():
+            case ("begin", number, start_ns, makes):
+                self._begin(number, start_ns, makes)
+            case ("reroute", node, routes):
+                place = self._place[node]
+                bits = [(cna, sum(1 << bucket for bucket in buckets)) for cna, buckets in routes.items()]
+                self._driver.reroute(place, bits)
+            case ("level", node, level):
+                agent = self._seats[self._place[node]].agent
+                if isinstance(agent, RepeatingParticipant):
+                    agent.set_level(level)
+
+    def _begin(self, number: int, start_ns: int, makes: Mapping[str, Make]) -> None:
+        for node, make in makes.items():
+            seat = self._seats[self._place[node]]
+            seat.before += seat.agent.stats
+            seat.agent, seat.number = make(), number
+            self._listen(seat)
+            self._driver.replace(self._place[node], seat.agent, start_ns)
