@@ -43,12 +43,12 @@ def main() -> int:
         shares = f"{min(counts) / mean:.3f} to {max(counts) / mean:.3f} of the mean"
         print(f"{kind}: {len(counts)}, {mean:,.0f} frames each, {shares}")
     spines = by_kind[NodeKind.SPINE]
-    busy = [count for count in spines if count]
+    even = sum(spines) / len(spines)
     return say(
         {
             "all assertions hold": result.passed,
-            "two spines of each rail carry all that crosses spines, evenly": (
-                16 * len(busy) == len(spines) and min(busy) == max(busy)
+            "every spine carries 0.75 to 1.25 of the mean": (
+                0.75 * even <= min(spines) and max(spines) <= 1.25 * even
             ),
             f"at most {MOST_SECONDS} s and {MOST_GB} GB": seconds <= MOST_SECONDS and peak_gb <= MOST_GB,
         }

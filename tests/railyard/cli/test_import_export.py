@@ -34,8 +34,8 @@ def test_a_ring_of_msccl_runs(tmp_path: Path) -> None:
     source.write_text(ring(4))
     metrics = _import_and_run("msccl", source, tmp_path / "ring")
     assert metrics["run.correct_npus"] == 4
-    # 6 steps with a chunk of 4,096 bytes over links of 400 Gbit/s a direction, and what headers and hops add.
-    assert 6 * 4096 * 8 / 400e3 < metrics["run.completion_us"] < 12 * 4096 * 8 / 400e3
+    # 6 steps with a chunk of 4,096 bytes, over one or two links of 400 Gbit/s, and what headers and hops add.
+    assert 6 * 4096 * 8 / 400e3 < metrics["run.completion_us"] < 18 * 4096 * 8 / 400e3
 
 
 def test_a_matrix_of_htsim_runs(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-__all__ = ["BUCKETS", "ONE", "Choose", "Connections", "PathShares"]
+__all__ = ["BUCKETS", "ONE", "Choose", "Connections", "PathShares", "first_lb"]
 
 # Values of the low bits of lb that have a source route each.
 BUCKETS: Final = 16
@@ -28,7 +28,7 @@ class Connections:
 
     def of(self, source: int, target: int) -> tuple[int, ...]:
         """Return the load-balance values of a pair's connections."""
-        return self.lbs.get((source, target)) or (source * 7 + target * 3,)
+        return self.lbs.get((source, target)) or (first_lb(source, target),)
 
 
 @final
@@ -45,3 +45,34 @@ class PathShares:
 
 ONE: Final = Connections({})
 """A single connection for each pair, with different first values of lb."""
+
+
+def first_lb(source: int, target: int) -> int:
+    """Return the first load-balance value of a pair of ranks, 0 to 255, where none is chosen.
+
+    With a single frame a pair this value alone decides the path. In a step of a collective the pairs that
+    share links have ranks in a pattern: one rank and all others, or partners that differ in a bit of the
+    rank. Over 16 such pairs, or a multiple, every bucket is as frequent as any other, whatever power of two
+    the ranks are apart. A sum of multiples of both ranks cannot do this: in a doubling it is even for all
+    pairs or odd for all.
+
+    The hexadecimal digits of a rank are added as elements of the field of 16 elements. Those of the target
+    count x times in the low four bits, the bucket, and x^2 times in the high four bits (two orthogonal Latin
+    squares).
+    """
+    ours, theirs = _digits(source), _times_x(_digits(target))
+    return (ours ^ _times_x(theirs)) << 4 | ours ^ theirs
+
+
+def _digits(rank: int) -> int:
+    """Return the sum of the hexadecimal digits of a rank in the field of 16 elements."""
+    total = 0
+    while rank:
+        total ^= rank & 15
+        rank >>= 4
+    return total
+
+
+def _times_x(value: int) -> int:
+    """Return x times an element of the field of 16 elements, x^4 + x + 1 = 0."""
+    return value << 1 ^ (0b10011 if value & 8 else 0)

@@ -67,7 +67,8 @@ def test_shares_leave_a_slow_link_once_and_do_not_swing(percent: int, most: floa
     shares = shares_over_time(percent)
     healthy = shares[: ONSET_US // BIN_US]
     assert all(0.45 < share < 0.55 for share in healthy)
-    settled = [share for share in shares[SETTLED_US // BIN_US :] if share >= 0]
+    # In the last bin the transfer ends, and only the slow link still has frames to send.
+    settled = [share for share in shares[SETTLED_US // BIN_US :] if share >= 0][:-1]
     assert len(settled) > 10
     assert max(settled) < most
     assert max(abs(after - before) for before, after in pairwise(settled)) < 0.12
