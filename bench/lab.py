@@ -98,6 +98,7 @@ def _start(kind: SwitchKind, fabric: str) -> dict[str, float]:
         for rank, name in enumerate(ready.members)
     }
     testbed = RealTime(kind).make(ready, ready.bound_ps, SEED)
+    assert isinstance(testbed, MininetTestbed)
     free = available_mib()
     began = time.perf_counter()
     with booted(testbed, ready.plan) as up:
@@ -134,6 +135,7 @@ class _Keeping:
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed | MininetTestbed:
         testbed = self._choice.make(ready, bin_ps, seed)
+        assert isinstance(testbed, EmbeddedTestbed | MininetTestbed)
         self.made.append(testbed)
         return testbed
 

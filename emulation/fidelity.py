@@ -2,7 +2,7 @@
 """Fidelity of a real-time run: measurements held against limits, to judge whether its times are valid.
 
 Virtual time is exact and needs no judgement. In real time the generators, the switches and the kernel share
-the processors of one machine; if these do not suffice, the times are the machine's, not the fabric's. The
+the processors of a machine; if these do not suffice, the times are the machine's, not the fabric's. The
 data that arrived are checked either way. docs/testbeds/fidelity.md gives the grounds of every limit.
 """
 
@@ -16,6 +16,7 @@ from emulation.errors import EmulationError
 __all__ = [
     "DROP_PLACES",
     "MAX_BUSIEST",
+    "MAX_CLOCKS",
     "MAX_CPU",
     "MAX_LATE",
     "MAX_LATE_CHAIN",
@@ -53,6 +54,9 @@ MAX_CPU: Final = 0.9
 MAX_BUSIEST: Final = 0.9
 """Largest use of a processor by a single process."""
 
+MAX_CLOCKS: Final = 0.01
+"""Largest error of the times of several machines beside each other, as a share of the measured phase."""
+
 MAX_UNDUE_DROPS: Final = 0
 """Largest number of frames lost where the fabric loses none. Each costs a retransmission timeout."""
 
@@ -61,6 +65,7 @@ DROP_PLACES: Final[Mapping[str, str]] = {
     "switch ring": "arrived faster than a switch took them",
     "switch queue": "no room in a queue of a switch",
     "link queue": "no room in the queue of a shaped link",
+    "tunnel": "lost between two machines",
     "veth": "no room between two interfaces of the kernel",
     "program": "refused by a P4 program",
     "fault": "lost by a fault of the scenario",
@@ -92,7 +97,7 @@ class Measured:
     sending, and from its creation to its sending. `cpu_busy`: share of all processors, 0 to 1. `busiest`: a
     process and its share of one processor. `drops`: frames by DROP_PLACES. `shaped`: the kernel holds links
     to their rate. `notes`: shown, not judged. `steps`: transfers in the longest chain of transfers that wait
-    for each other.
+    for each other. `clocks_us`: bound of the error of times on several machines; None on a single machine.
     """
 
     dilation: float
@@ -108,6 +113,7 @@ class Measured:
     shaped: bool
     notes: tuple[str, ...] = ()
     steps: int = 1
+    clocks_us: float | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -210,6 +216,7 @@ def judge(measured: Measured) -> Fidelity:
         _length(measured),
         _achieved(measured),
         *_lateness(measured),
+        *_clocks(measured),
         _processors(measured),
         _busiest(measured),
         _drops(measured),
@@ -265,6 +272,12 @@ def _late(m: Measured, what: str, late_us: float, limit: float, reason: str) -> 
         used=share / limit,
         reason=f"{reason.format(duration(late_us))}, {percent(share)} of the run",
     )
+
+
+def _clocks(m: Measured) -> Iterator[Check]:
+    if m.clocks_us is not None:
+        reason = "times of different machines may differ by {}"
+        yield _late(m, "clocks of the machines", m.clocks_us, MAX_CLOCKS, reason)
 
 
 def _processors(m: Measured) -> Check:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed 2: real time. Every host is a network namespace, every switch a process, every link two veth pairs.
 
-testbed      MininetTestbed: start and stop, time, faults, results
+real_time    the time, agents and results of a testbed, on this machine or on several
+testbed      MininetTestbed: namespaces, links and switches of a fabric on this machine
 carried      frames of circuits that move
 cabling      jacks of a fabric's ports and the names of their interfaces
 link_operations  operations of the testbed on its links: faults, circuits, captures, looks
-links        links of a fabric as patches, their shaping and impairments
+links        links of a fabric: their state, faults, circuits and counters, over patches
+patches      links as patches of this machine's panel, their rates and impairments
 patch        the patch panel: jacks (veth pairs), patches, queues, counters
 counters     counters of jacks, read by netlink dumps
 samples      loads, waiting bytes and states of links while a run goes on

@@ -10,7 +10,7 @@ from emulation.errors import TestbedError
 from emulation.mininet.patch import Jack, Tunnel
 from topologies import HOST_PORT, End, Fabric
 
-__all__ = ["HOST_INTERFACE", "Cabling", "cable", "host_jack", "jack_at"]
+__all__ = ["HOST_INTERFACE", "Cabling", "cable", "host_jack", "jack_at", "tunnel_jack"]
 
 HOST_INTERFACE = "eth0"
 
@@ -24,12 +24,13 @@ class Cabling:
     """Jacks of a fabric.
 
     `interfaces` are the switches' interfaces by node and port, which have the same names in the patch panel.
-    `hosts` are the nodes with a side of their own.
+    `hosts` are the nodes with a side of their own. `mtu` is the longest UB packet in bytes.
     """
 
     jacks: Sequence[Jack]
     interfaces: Mapping[tuple[str, int], str]
     hosts: Sequence[str]
+    mtu: int
 
 
 def jack_at(end: End) -> str:
@@ -40,6 +41,11 @@ def jack_at(end: End) -> str:
 def host_jack(node: str) -> str:
     """Return the jack of a node's host."""
     return f"{node}:host"
+
+
+def tunnel_jack(end: End, tunnel: Tunnel, mtu: int) -> Jack:
+    """Return the jack that stands for a port of another machine."""
+    return Jack(jack_at(end), f"vx{tunnel.identifier}", "", "", mtu, tunnel)
 
 
 def cable(
@@ -55,12 +61,13 @@ def cable(
     a link, fibre or host get no interface. TestbedError if two interfaces would have the same name.
     """
     ends = [end for link in fabric.links for end in (link.a, link.b)]
-    ends += [end for optical in fabric.optical for end in optical.ends]
+    nodes = {node.name for node in fabric.nodes}
+    ends += [end for optical in fabric.optical for end in optical.ends if end.node in nodes]
     ends += [End(node, HOST_PORT) for node in hosts]
     jacks: list[Jack] = []
     interfaces: dict[tuple[str, int], str] = {}
     for end, tunnel in tunnels.items():
-        jacks.append(Jack(jack_at(end), f"vx{tunnel.identifier}", "", "", mtu, tunnel))
+        jacks.append(tunnel_jack(end, tunnel, mtu))
     for end in dict.fromkeys(ends):
         if end in tunnels:
             continue
@@ -73,7 +80,7 @@ def cable(
     if len(set(taken)) != len(taken):
         twice = next(name for name in taken if taken.count(name) > 1)
         raise TestbedError(f"two interfaces would be called {twice}", remedy="give the nodes other names")
-    return Cabling(tuple(jacks), interfaces, tuple(hosts))
+    return Cabling(tuple(jacks), interfaces, tuple(hosts), mtu)
 
 
 def _name(fabric: Fabric, end: End) -> str:

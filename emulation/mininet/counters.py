@@ -44,6 +44,10 @@ class JackCounters:
     waiting_frames: int
     waiting_bytes: int
 
+    def __add__(self, other: "JackCounters") -> "JackCounters":
+        """Return the sums of two jacks."""
+        return JackCounters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,8 @@ class PatchPanel:
         self._backlogs: Backlogs | None = None
         self._unsettled = False
         self._kept_drops: dict[str, int] = {}
+        self._removed: dict[str, JackCounters] = {}  # last counters of tunnels that were removed
+        self._made = 0
         self._open = True
 
     def close(self) -> None:
@@ -142,7 +144,7 @@ class PatchPanel:
         filters: list[Request] = []
         slots: list[_Slot] = []
         try:
-            for number, jack in enumerate(jacks, len(self._slots)):
+            for number, jack in enumerate(jacks, self._made):
                 if jack.tunnel is not None:
                     slot = _Slot(jack, _PATCH_INDEX + number)
                     tunnels.append(self._tunnel(slot, jack.tunnel, handles))
@@ -175,7 +177,18 @@ class PatchPanel:
         finally:
             for handle in handles.values():
                 os.close(handle)
+        self._made += len(slots)
         self._slots.update((slot.jack.name, slot) for slot in slots)
+
+    def remove_tunnel(self, name: str) -> None:
+        """Remove a jack that is the end of a tunnel; do nothing to a jack with a device."""
+        slot = self._slot(name)
+        if slot.jack.tunnel is None:
+            return
+        self._removed[name] = self.counters()[name]
+        self._kept_drops.pop(name, None)
+        del self._slots[name]
+        self._route.do([requests.delete_link(slot.index, f"the end {name} of a tunnel")])
 
     def _tunnel(self, slot: _Slot, tunnel: Tunnel, handles: dict[str, int]) -> Request:
         """Return the request for the end of a tunnel in the panel; `handles` are open namespaces by name."""
@@ -201,9 +214,10 @@ class PatchPanel:
     ) -> None:
         """Join two jacks, so that each device's frames reach the other, and give both a carrier.
 
-        `rate_bps` holds each direction to a rate, behind a queue of `queue_bytes`; None: no limit. With
-        `lanes`, frames of a higher service level wait in a queue of their own and go first. The devices learn
-        of their carrier some milliseconds later. Frames sent into either jack before are not forwarded.
+        `rate_bps` holds each direction to a rate, behind a queue of `queue_bytes`; None: no limit. Frames out
+        of a tunnel have been held to their rate where they entered it. With `lanes`, frames of a higher
+        service level wait in a queue of their own and go first. The devices learn of their carrier some
+        milliseconds later. Frames sent into either jack before are not forwarded.
         """
         for slot in (self._slot(a), self._slot(b)):
             if slot.mate is not None:
@@ -223,9 +237,9 @@ class PatchPanel:
         self._settle()
         shape = _Direction(rate_bps, queue_bytes, lanes)
         first, second = self._slot(a), self._slot(b)
-        self._route.do(
-            [*self._shape(first, shape), *self._shape(second, shape), *self._redirect(first, second)]
-        )
+        into = [own for own, mate in ((first, second), (second, first)) if mate.jack.tunnel is None]
+        shaped = [request for slot in into for request in self._shape(slot, shape)]
+        self._route.do([*shaped, *self._redirect(first, second)])
         first.mate, second.mate = b, a
         self._set(True, first, second)
 
@@ -279,7 +293,10 @@ class PatchPanel:
     def counters(self) -> Mapping[str, JackCounters]:
         """Return the counters of every jack by name."""
         names = {slot.index: name for name, slot in self._slots.items()}
-        return counters.read(self._route, names, self._kept_drops)
+        counted = counters.read(self._route, names, self._kept_drops)
+        for name, before in self._removed.items():
+            counted[name] = before + counted[name] if name in counted else before
+        return counted
 
     def capture(self, jack: str, path: Path, record: RunRecord) -> subprocess.Popen[bytes]:
         """Start a tcpdump of both directions of a jack, and return it once it captures.

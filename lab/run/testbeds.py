@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Protocol, final
 
@@ -18,6 +19,8 @@ from lab.run.collectives.bounds import largest_ps
 from lab.run.prepare import Prepared
 
 if TYPE_CHECKING:
+    from emulation.mininet.cluster.machines import Machines
+    from emulation.mininet.cluster.testbed import MachinesTestbed
     from emulation.mininet.switches import SwitchKind
     from emulation.mininet.testbed import MininetTestbed
 
@@ -69,7 +72,9 @@ class TestbedChoice(Protocol):
         """Raise a TestbedError if this machine cannot run all variants, before anything is started."""
         ...
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed | MininetTestbed:
+    def make(
+        self, ready: Prepared, bin_ps: int, seed: int
+    ) -> EmbeddedTestbed | MininetTestbed | MachinesTestbed:
         """Return a testbed for a variant, with a timeline in bins of `bin_ps`."""
         ...
 
@@ -114,10 +119,15 @@ class Embedded:
 @final
 @dataclass(frozen=True, slots=True)
 class RealTime:
-    """Mininet in real time; without `dilation`, as slow as this machine probably needs."""
+    """Mininet in real time; without `dilation`, as slow as the processors at hand probably need.
+
+    `machines` carry the fabric, as `machines_file` describes them; None: this machine alone.
+    """
 
     switch: SwitchKind
     dilation: int | None = None
+    machines: Machines | None = None
+    machines_file: str = ""
 
     @property
     def name(self) -> str:
@@ -128,12 +138,11 @@ class RealTime:
     def options(self) -> Sequence[str]:
         """Command-line options that choose the testbed."""
         slower = () if self.dilation is None else ("--dilation", str(self.dilation))
-        return ("--testbed", "mininet", "--switch", self.switch, *slower)
+        spread = ("--machines", self.machines_file) if self.machines_file else ()
+        return ("--testbed", "mininet", "--switch", self.switch, *slower, *spread)
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Raise a TestbedError that names a missing privilege, package or feature of the kernel."""
-        from emulation.mininet.linux.machine import need_machine
-
         proven = next((ready.variant for ready in prepared if ready.variant.expect == "deadlock"), None)
         if proven is not None:
             raise TestbedError(
@@ -155,22 +164,54 @@ class RealTime:
                 f"variant {wide.name}: agents in real time know the CNA16 network header only",
                 remedy="leave out `network_header:`, or take --testbed embedded",
             )
-        delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
+        if self.machines is not None:
+            # Each machine is asked for its features when its part starts.
+            from emulation.mininet.cluster.cutting import cut
+            from emulation.mininet.linux.record import need_root
+
+            need_root("a run over several machines")
+            for ready in prepared:
+                cut(ready.fabric, self.machines.machines)
+            return
+        from emulation.mininet.linux.machine import need_machine
+
+        delays = any(map(_has_delays, prepared))
         need_machine(delays=delays, captures=captures, lanes=any(map(_has_priorities, prepared)))
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed:
+    def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed | MachinesTestbed:
         """Return a testbed in real time, slowed down by the dilation."""
+        mtu = max(1500, _largest_payload(ready) + _ROOM_BYTES)
+        buffer_bytes = ready.variant.link.credit_bytes
+        if self.machines is not None:
+            from emulation.mininet.cluster.orders import Needs
+            from emulation.mininet.cluster.testbed import MachinesTestbed
+
+            return MachinesTestbed(
+                ready.fabric,
+                self.machines,
+                switch=self.switch,
+                dilation=self.dilation or partial(suggest_dilation, ready, self.switch),
+                mtu=mtu,
+                bin_ps=bin_ps,
+                buffer_bytes=buffer_bytes,
+                needs=Needs(delays=_has_delays(ready), lanes=_has_priorities(ready)),
+            )
         from emulation.mininet.testbed import MininetTestbed
 
         return MininetTestbed(
             ready.fabric,
             switch=self.switch,
             dilation=self.dilation or suggest_dilation(ready, self.switch, os.cpu_count() or 1),
-            mtu=max(1500, _largest_payload(ready) + _ROOM_BYTES),
+            mtu=mtu,
             bin_ps=bin_ps,
-            buffer_bytes=ready.variant.link.credit_bytes,
+            buffer_bytes=buffer_bytes,
             lanes=_has_priorities(ready),
         )
+
+
+def _has_delays(ready: Prepared) -> bool:
+    """Return whether a fault delays a link."""
+    return any(fault.event == "delay" for fault in ready.faults)
 
 
 def _has_priorities(ready: Prepared) -> bool:

@@ -40,6 +40,7 @@ railyard run experiments/01_first_train/scenario.yaml --record
 railyard run experiments/01_first_train/scenario.yaml --trace train.json
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet --live
+sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet --machines machines.yml
 """
 
 
@@ -62,6 +63,13 @@ def run(
         typer.Option(
             min=1,
             help="real seconds per second of the scenario on mininet; unless given, what this machine can do",
+        ),
+    ] = None,
+    machines: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="spread the fabric over the machines of this YAML file, by ssh and VXLAN; on mininet",
         ),
     ] = None,
     hosts: Annotated[
@@ -135,7 +143,7 @@ def run(
 
         raise typer.Exit(0 if replay(files[0], folder) else 1)
     bench = _Bench(
-        _choice(testbed, switch, dilation, hosts),
+        _choice(testbed, switch, dilation, hosts, machines),
         pcap or (),
         quiet or json_to == "-",
         not no_report,
@@ -301,7 +309,11 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _choice(
-    testbed: Bed, switch: Switch | None, dilation: int | None, hosts: AgentKind | None
+    testbed: Bed,
+    switch: Switch | None,
+    dilation: int | None,
+    hosts: AgentKind | None,
+    machines: Path | None,
 ) -> TestbedChoice:
     from lab.run.testbeds import Embedded, RealTime
 
@@ -310,8 +322,13 @@ def _choice(
             raise typer.BadParameter("is for --testbed embedded", param_hint="--hosts")
         from emulation.mininet.switches import choose
 
-        return RealTime(choose(switch.value if switch else None), dilation)
-    for option, value in (("--switch", switch), ("--dilation", dilation)):
+        kind = choose(switch.value if switch else None)
+        if machines is None:
+            return RealTime(kind, dilation)
+        from emulation.mininet.cluster.machines import read_machines
+
+        return RealTime(kind, dilation, read_machines(machines), str(machines))
+    for option, value in (("--switch", switch), ("--dilation", dilation), ("--machines", machines)):
         if value is not None:
             raise typer.BadParameter("is for --testbed mininet", param_hint=option)
     return Embedded() if hosts is None else Embedded(hosts.value)

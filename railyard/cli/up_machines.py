@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -47,14 +46,12 @@ def keep_machines(testbed: MachinesTestbed, plan: Plan, words: list[str]) -> Non
 
 
 def _welcome(testbed: MachinesTestbed, entries: int) -> Iterator[str]:
-    nodes = Counter(testbed.cut.machine_of.values())
-    crossing = len(testbed.cut.crossing)
     switches = f"{len(testbed.fabric.nodes)} switches ({testbed.switch})"
     yield f"{testbed.fabric.name}: {switches}, {entries} table entries"
-    yield f"{crossing} of {len(testbed.fabric.links)} links cross machines, each by a VXLAN tunnel"
-    for name, clock in testbed.clocks.items():
+    yield testbed.division.summary
+    for name, clock in testbed.clocks.offsets.items():
         yield (
-            f"machine {name}: {nodes[name]} nodes; its wall clock is {clock.wall_ns / 1e6:+.3f} ms from this "
+            f"machine {name}: its wall clock is {clock.wall_ns / 1e6:+.3f} ms from this "
             f"machine's, within {clock.within_ns / 1e6:.3f} ms"
         )
     for node, place in list(testbed.places().items())[:1]:
@@ -64,7 +61,7 @@ def _welcome(testbed: MachinesTestbed, entries: int) -> Iterator[str]:
 
 def _account(testbed: MachinesTestbed, before: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     """Yield a line with the frames over links inside of machines and between them."""
-    crossing = {link.name for link in testbed.cut.crossing}
+    crossing = {link.name for link in testbed.division.crossing}
     frames = {link: sum(now) - sum(before[link]) for link, now in testbed.carried().items()}
     between = sum(count for link, count in frames.items() if link in crossing)
     yield f"UB frames: {sum(frames.values())} over links, {between} of them between machines"

@@ -3,29 +3,67 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import final
+from typing import Any, Protocol, final
 
 import numpy as np
 
 from emulation.errors import TestbedError
 from emulation.mininet.agents.messages import Idle, Make, Place, Prototype, Report, Reports, itself, native
-from emulation.mininet.agents.population import Population
 from emulation.testbed import SilenceHandler
 from emulation.traffic.host.iterations import Iterated, IterationReport
-from emulation.traffic.host.stats import NOTHING, Ended, Failure
+from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Failure
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 from emulation.traffic.schedule.data import Array
 
-__all__ = ["Agents"]
+__all__ = ["Agents", "HostProcesses"]
 
 _NO_ARRAY: Array = np.zeros(0, np.int32)
 
-# Time from an order to begin to the first frame, in which the ordered hosts read the order.
-LEAD_NS = 100_000_000
+
+class HostProcesses(Protocol):
+    """Processes of all hosts, on this machine or on several. Times are of this machine's monotonic clock."""
+
+    def launch(
+        self, places: Sequence[Place], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
+    ) -> None:
+        """Create every host in its namespace, and wait until all are ready."""
+        ...
+
+    def go(self, start_ns: int) -> None:
+        """Start time at `start_ns`."""
+        ...
+
+    def begin(self, number: int, makes: Mapping[str, Make]) -> None:
+        """Replace the agents of some nodes, soon and all at the same time; messages carry `number`."""
+        ...
+
+    def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
+        """Tell a host which buckets, by destination CNA, have other routes now."""
+        ...
+
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of a host's data from its next iteration on."""
+        ...
+
+    @property
+    def received_bytes(self) -> int:
+        """Bytes of data that all hosts together have received."""
+        ...
+
+    def noted(self, node: str) -> tuple[AgentStats, int | None]:
+        """Return the counts that a host of a watched run noted last, and its finishing time, if any."""
+        ...
+
+    def reports(self) -> Reports:
+        """Stop every host, and return their reports."""
+        ...
+
+    def array(self, node: str, report: Report) -> Array:
+        """Return a host's array, after reports()."""
+        ...
 
 
 @final
@@ -48,7 +86,7 @@ class _Seat:
 class Agents:
     """Agents by node. Those attached before `go` begin together, later ones with the next `send_orders`."""
 
-    def __init__(self, population: Population, namespaces: Mapping[str, str], interface: str) -> None:
+    def __init__(self, population: HostProcesses, namespaces: Mapping[str, str], interface: str) -> None:
         self._population = population
         self._namespaces = namespaces
         self._interface = interface
@@ -106,11 +144,11 @@ class Agents:
             for seat in arriving.values():
                 seat.number = self._orders
             makes = {node: _maker(seat.agent) for node, seat in arriving.items()}
-            self._population.begin(self._orders, time.monotonic_ns() + LEAD_NS, makes)
+            self._population.begin(self._orders, makes)
 
-    def hear(self) -> None:
+    def hear(self, message: tuple[Any, ...]) -> None:
         """Take a message of a host, and call the callback of its agent."""
-        kind, node, *what = self._population.message()
+        kind, node, *what = message
         if kind == "silent":
             if self.on_silence is not None:
                 self.on_silence(node, *what)

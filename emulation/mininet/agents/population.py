@@ -5,6 +5,7 @@ import mmap
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from socket import socketpair
@@ -19,7 +20,10 @@ from emulation.mininet.linux.record import RunRecord
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
 
-__all__ = ["Population"]
+__all__ = ["LEAD_NS", "Population"]
+
+LEAD_NS = 100_000_000
+"""Time from an order to begin to the first frame, in which the ordered hosts read the order."""
 
 _READY_SECONDS = 300.0
 
@@ -68,11 +72,14 @@ class Population:
         """Start time at `start_ns` of the machine's monotonic clock."""
         self.connection.send(("go", start_ns))
 
-    def begin(self, number: int, start_ns: int, makes: Mapping[str, Make]) -> None:
+    def begin(self, number: int, makes: Mapping[str, Make], start_ns: int | None = None) -> None:
         """Replace the agents of some nodes by agents that begin together.
 
-        They begin at `start_ns` of the machine's monotonic clock. Messages about them carry `number`.
+        They begin soon, or at `start_ns` of the machine's monotonic clock. Messages about them carry
+        `number`.
         """
+        if start_ns is None:
+            start_ns = time.monotonic_ns() + LEAD_NS
         self._tallies.begin_again()
         self.connection.send(("begin", number, start_ns, makes))
 
@@ -95,6 +102,11 @@ class Population:
         """Bytes of data that all hosts together have received."""
         return self._tallies.arrived_bytes
 
+    @property
+    def tallies(self) -> Mapping[str, tuple[AgentStats, int | None]]:
+        """Counts and finishing times that the hosts of a watched run noted last, by node."""
+        return {node: self.noted(node) for node in self._index}
+
     def noted(self, node: str) -> tuple[AgentStats, int | None]:
         """Return the counts that a host of a watched run noted last, and its finishing time, if any."""
         index = self._index[node]
@@ -109,8 +121,11 @@ class Population:
 
     def array(self, node: str, report: Report) -> Array:
         """Return a host's array, after reports()."""
-        content = os.pread(self._memory, report.nbytes, Job.array_at(self._index[node]))
-        return np.frombuffer(bytearray(content), np.dtype(report.dtype))
+        return np.frombuffer(bytearray(self.content(node, report)), np.dtype(report.dtype))
+
+    def content(self, node: str, report: Report) -> bytes:
+        """Return the bytes of a host's array, after reports()."""
+        return os.pread(self._memory, report.nbytes, Job.array_at(self._index[node]))
 
     def _take(self) -> tuple[Any, ...]:
         try:

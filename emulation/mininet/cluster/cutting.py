@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import final
 
 import pymetis
@@ -25,7 +26,25 @@ class Cut:
         self.crossing: Sequence[Link] = tuple(
             link for link in fabric.links if machine_of[link.a.node] != machine_of[link.b.node]
         )
-        """Links between machines, in the order of the fabric."""
+        """Links between machines, in the order of the fabric; circuits that stand at the start included."""
+
+    @property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Ordered pairs of machines with a link between them, or with ports of an optical switch."""
+        ends = {(self.machine_of[link.a.node], self.machine_of[link.b.node]) for link in self.crossing}
+        for switch in self.fabric.optical:
+            ends |= set(combinations(sorted({self.machine_of[end.node] for end in switch.ends}), 2))
+        return sorted({pair for a, b in ends for pair in ((a, b), (b, a))})
+
+    @property
+    def summary(self) -> str:
+        """Nodes of each machine and links between machines, in words."""
+        count = Counter(self.machine_of.values())
+        nodes = ", ".join(f"{machine}: {number}" for machine, number in sorted(count.items()))
+        return (
+            f"{len(self.fabric.nodes)} nodes on {len(count)} machines ({nodes}); "
+            f"{len(self.crossing)} of {len(self.fabric.links)} links cross machines, each by a VXLAN tunnel"
+        )
 
     def part(self, machine: str) -> Fabric:
         """Return the nodes of a machine, and all links with an end there; the other may be elsewhere."""
@@ -45,14 +64,8 @@ def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
     node goes to the machine with room that has most of its neighbours.
 
     Raises:
-        TestbedError: The fabric has fewer nodes than machines or has optical switches, or two machines name
-            the same node.
+        TestbedError: The fabric has fewer nodes than machines, or two machines name the same node.
     """
-    if fabric.optical:
-        raise TestbedError(
-            f"fabric {fabric.name} has optical switches, whose circuits would need tunnels that turn",
-            remedy="run it on one machine",
-        )
     if len(fabric.nodes) < len(machines):
         raise TestbedError(
             f"fabric {fabric.name} has {len(fabric.nodes)} nodes for {len(machines)} machines",

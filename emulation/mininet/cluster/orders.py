@@ -10,7 +10,7 @@ from emulation.mininet.patch import Tunnel
 from emulation.mininet.switches import SwitchKind
 from topologies import End, Fabric
 
-__all__ = ["BEGIN", "Answer", "Built", "Event", "Hello", "Order", "PartPlan"]
+__all__ = ["BEGIN", "Answer", "Built", "Event", "Hello", "Needs", "Order", "PartPlan"]
 
 BEGIN: Final = b"railyard part\n"
 """Line by which a part begins: whatever a login shell prints comes before."""
@@ -19,8 +19,9 @@ BEGIN: Final = b"railyard part\n"
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A method of the part with its arguments."""
+    """A method of the part with its arguments; the answer has the same number."""
 
+    number: int
     method: str
     arguments: tuple[Any, ...] = ()
 
@@ -30,6 +31,7 @@ class Order:
 class Answer:
     """Result of an order, or the words of its error."""
 
+    number: int
     value: Any = None
     error: str | None = None
     remedy: str = ""
@@ -40,8 +42,8 @@ class Answer:
 class Event:
     """Something that happened at a part.
 
-    Kinds: "port" (node, port, up), "failed" (message, remedy), "line" (node, text) of a program, "launched"
-    (error or None) when all programs have ended.
+    Kinds: "port" (node, port, up), "host" (message of a host process), "failed" (message, remedy), "line"
+    (node, text) of a program, "launched" (error or None) when all programs have ended.
     """
 
     kind: str
@@ -51,11 +53,26 @@ class Event:
 @final
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A part's own description: version, host name, and the MTU towards each address; None: no route."""
+    """A part's own description: version, host name, and the MTU towards each address; None: no route.
+
+    `boot` is the id of the kernel's start, which namespaces of one kernel share, with its `processors`.
+    """
 
     version: str
     hostname: str
     mtus: Mapping[IPv4Address, tuple[str, int] | None]
+    boot: str
+    processors: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Features that a run needs on every machine beside those of any fabric; see `need_machine`."""
+
+    delays: bool = False
+    captures: bool = False
+    lanes: bool = False
 
 
 @final
@@ -72,6 +89,7 @@ class PartPlan:
     mtu: int
     ip_others: Sequence[int] | None
     tunnels: Mapping[End, Tunnel]
+    lanes: bool = False
 
 
 @final

@@ -16,20 +16,24 @@ from contextlib import suppress
 from importlib.metadata import version
 from ipaddress import IPv4Address
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, final
 
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from emulation.errors import MachineError
-from emulation.mininet.cluster.orders import BEGIN, Answer, Built, Event, Hello, Order, PartPlan
+from emulation.mininet.cluster.orders import BEGIN, Answer, Built, Event, Hello, Needs, Order, PartPlan
+from emulation.mininet.cluster.part_hosts import PartHosts
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.ip.programs import Programs
 from emulation.mininet.linux import kernel
 from emulation.mininet.linux.machine import need_machine
+from emulation.mininet.patch import Tunnel
+from emulation.mininet.patches import Tapped
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment
-from topologies import RailyardError
+from topologies import End, Link, RailyardError
 
 __all__ = ["main"]
 
@@ -38,7 +42,7 @@ _UDP_HEADERS = 28
 
 
 @final
-class _Part:
+class _Part(PartHosts):
     """Methods that orders name, each public."""
 
     def __init__(self, answers: Connection) -> None:
@@ -49,11 +53,17 @@ class _Part:
         self._probe: socket.socket | None = None
         self.stopped = threading.Event()
 
-    def hello(self, others: Sequence[IPv4Address]) -> Hello:
+    def hello(self, others: Sequence[IPv4Address], needs: Needs) -> Hello:
         """Check the machine, and describe it."""
-        need_machine()
+        need_machine(delays=needs.delays, captures=needs.captures, lanes=needs.lanes)
         kernel.need(kernel.VXLAN)
-        return Hello(version("railyard"), socket.gethostname(), {other: _mtu_to(other) for other in others})
+        return Hello(
+            version("railyard"),
+            socket.gethostname(),
+            {other: _mtu_to(other) for other in others},
+            Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+            len(os.sched_getaffinity(0)),
+        )
 
     def clocks(self) -> tuple[int, int]:
         """Return the monotonic clock and the wall clock, in nanoseconds."""
@@ -104,39 +114,78 @@ class _Part:
             ip=plan.ip_others is not None,
             ip_others=plan.ip_others or (),
             tunnels=plan.tunnels,
+            lanes=plan.lanes,
         )
         testbed.on_port = lambda *told: self.tell(Event("port", told))
         testbed.start()
         sockets = {node: address.removeprefix("unix:") for node, address in testbed.addresses.items()}
         return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
 
-    def set_link(self, name: str, up: bool) -> None:
-        """Take this machine's end of a link down or up, or both ends."""
-        self._bed.set_link(name, up)
+    def shapes(self, rate_bps: float) -> bool:
+        """Return whether links of a rate are held to it."""
+        return self.bed.patches.shapes(rate_bps)
 
-    def set_host_link(self, node: str, up: bool) -> None:
-        """Take the link of a host down or up."""
-        self._bed.set_host_link(node, up)
+    def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
+        """Patch the ends of a link together; a tunnel stands for an end on another machine."""
+        self.bed.patches.join(link, tunnel)
 
-    def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Impair a direction of a link."""
-        self._bed.impair(name, direction, how)
+    def cut(self, link: Link) -> None:
+        """Separate the ends of a link."""
+        self.bed.patches.cut(link)
+
+    def set_carrier(self, link: Link, up: bool) -> None:
+        """Take the carrier from this machine's end of a patched link, or from both ends, or restore it."""
+        self.bed.patches.set_carrier(link, up)
+
+    def set_host_carrier(self, node: str, up: bool) -> None:
+        """Take the carrier from both ends of a host's link, or restore it."""
+        self.bed.patches.set_host_carrier(node, up)
+
+    def impair(self, link: Link, direction: int, how: Impairment) -> None:
+        """Impair a direction of a patched link."""
+        self.bed.patches.impair(link, direction, how)
+
+    def record(self, link: Link, name: str) -> None:
+        """Write the frames of a link to a file of this part."""
+        self.bed.capture(link, self.bed.folder / name)
+
+    def end_captures(self) -> None:
+        """End all captures."""
+        self.bed.patches.end_captures()
+
+    def capture(self, name: str, offset: int, size: int) -> bytes:
+        """Return a piece of a capture's file; nothing at its end."""
+        with (self.bed.folder / name).open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+
+    def recent(self, link: Link) -> Sequence[Tapped]:
+        """Return the last frames of a link, tapped from the first call on."""
+        return self.bed.patches.recent(link)
+
+    def forget(self, link: Link) -> None:
+        """Tap a link no longer."""
+        self.bed.patches.forget(link)
 
     def counters(self) -> Mapping[str, JackCounters]:
         """Return the counters of all jacks."""
-        return self._bed.jack_counters()
+        return self.bed.jack_counters()
 
     def check(self) -> None:
         """Raise the error of a switch process that has ended."""
-        self._bed.check()
+        self.bed.check()
+
+    def check_event(self, event: str) -> None:
+        """Raise a MachineError if this kernel cannot carry out an event by hand."""
+        self.bed.check_event(event)
 
     def ip_counters(self) -> Mapping[str, Any]:
         """Return the counters of the IPv4 ports, by node."""
-        return {} if self._bed.ip is None else self._bed.ip.counters()
+        return {} if self.bed.ip is None else self.bed.ip.counters()
 
     def launch(self, words: Sequence[str], own: Mapping[str, Mapping[str, str]]) -> None:
         """Run a command on every host; events tell its lines, and its end with the words of an error."""
-        bed = self._bed
+        bed = self.bed
         self._programs = Programs(words, bed.namespaces, bed.environment(), own)
         threading.Thread(target=self._follow, args=(self._programs,), daemon=True).start()
 
@@ -164,14 +213,15 @@ class _Part:
         self.close()
 
     @property
-    def _bed(self) -> MininetTestbed:
+    def bed(self) -> MininetTestbed:
+        """The testbed, once it is built."""
         assert self._testbed is not None
         return self._testbed
 
     @property
-    def testbed(self) -> MininetTestbed | None:
-        """The testbed, once it is built."""
-        return self._testbed
+    def built(self) -> bool:
+        """True once the testbed is built, until `close`."""
+        return self._testbed is not None
 
     def close(self) -> None:
         """Stop the testbed if it runs."""
@@ -206,17 +256,17 @@ def main() -> None:
     def take() -> None:
         order: Order = orders.recv()
         try:
-            answer = Answer(getattr(part, order.method)(*order.arguments))
+            answer = Answer(order.number, getattr(part, order.method)(*order.arguments))
         except RailyardError as error:
-            answer = Answer(None, error.message, error.remedy)
+            answer = Answer(order.number, None, error.message, error.remedy)
         part.tell(answer)
 
     try:
-        while part.testbed is None and not part.stopped.is_set():
+        while not part.built and not part.stopped.is_set():
             take()
-        if part.testbed is not None:
-            part.testbed.on_readable(orders.fileno(), take)
-            part.testbed.serve(part.stopped)
+        if part.built:
+            part.bed.on_readable(orders.fileno(), take)
+            part.bed.serve(part.stopped)
     except (EOFError, OSError):
         pass  # the controlling process has ended
     except RailyardError as error:

@@ -49,6 +49,7 @@ class Session:
         self._log = record.folder / f"{machine.name}.log"
         self._lock = threading.Lock()
         self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        self._orders_given = 0
         self._events: deque[Event] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._closing = False
@@ -88,13 +89,19 @@ class Session:
         Raises:
             TestbedError: The method has failed, or the connection has ended.
         """
+        deadline = time.monotonic() + seconds
         with self._lock:
+            self._orders_given += 1
+            number = self._orders_given
             try:
-                self._orders.send(Order(method, arguments))
+                self._orders.send(Order(number, method, arguments))
             except OSError:
                 raise self._ended() from None
             try:
                 answer = self._answers.get(timeout=seconds)
+                # An earlier call that a Ctrl-C has ended did not take its answer.
+                while answer is not None and answer.number != number:
+                    answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 raise MachineError(
                     f"machine {self.machine.name}: no answer to {method} after {seconds:g} s",

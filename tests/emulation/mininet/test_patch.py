@@ -9,6 +9,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from emulation.errors import TestbedError
 from emulation.mininet.linux import kernel, netns
 from emulation.mininet.linux.netlink import Refusal, Request, RouteSocket
 from emulation.mininet.linux.requests import TIMER_SLACK, threshold
-from emulation.mininet.patch import Jack, PatchPanel
+from emulation.mininet.patch import Jack, PatchPanel, Tunnel
 from tests.emulation.mininet.benches import MTU, Bench, frame, no_rights, number, until
 
 reason = no_rights()
@@ -239,6 +240,25 @@ def test_probability_as_a_threshold(probability: float, limit: int) -> None:
 
 
 # -- what cannot be
+
+
+def test_a_tunnel_that_is_made_again_counts_on(bench: Bench) -> None:
+    loopback, other = IPv4Address("127.0.0.1"), IPv4Address("127.0.0.2")
+    sent = 0
+    for identifier, frames in ((77, 3), (78, 4)):
+        tunnel = Tunnel(identifier, loopback, other, 4789)
+        bench.panel.add([Jack("far", f"vx{identifier}", "", "", 1400, tunnel)])
+        bench.panel.patch("j0", "far")
+        until(lambda: "d0" in bench.carriers(), "the carrier of a device patched to a tunnel")
+        bench.send(0, *map(frame, range(frames)))
+        sent += frames
+        until(lambda all=sent: bench.panel.counters()["far"].to_frames == all, f"{sent} frames in the tunnel")
+        bench.panel.unpatch("j0", "far")
+        bench.panel.remove_tunnel("far")
+        bench.panel.remove_tunnel("j0")  # has a device, and stays
+        assert bench.panel.counters()["far"].to_frames == sent
+        until(lambda: "d0" not in bench.carriers(), "a device without a carrier")
+    assert bench.panel.counters()["j0"].from_frames == sent
 
 
 def test_errors_name_the_jack(bench: Bench) -> None:

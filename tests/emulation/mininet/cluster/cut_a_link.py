@@ -25,7 +25,7 @@ def main() -> None:
         testbed := MachinesTestbed(fabric, read_machines(Path(file)), switch="builtin", ip=True), plan
     ) as up:
         ControlLoop(testbed, up.client, plan, mode="direct", detect_ps=0, processing_ps=0)
-        for clock in testbed.clocks.values():
+        for clock in testbed.clocks.offsets.values():
             print("clock", clock.monotonic_ns, clock.within_ns)
         stopped = threading.Event()
         serving = threading.Thread(target=testbed.serve, args=(stopped,))
@@ -37,7 +37,7 @@ def main() -> None:
             if "sum is right" in text:
                 first.append(node)
             if len(first) == len(fabric.nodes) and text == "sum is right":
-                link = testbed.cut.crossing[0].name
+                link = testbed.division.crossing[0].name
                 threading.Thread(target=cut, args=(link,)).start()
 
         def cut(link: str) -> None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self, final
@@ -79,8 +80,11 @@ class Lab:
             self.start_sshd(name)
 
     def _keep(self, name: str) -> None:
-        """Start a process that keeps the machine's mounts: its own /run, for its records and namespaces."""
-        begin = "mount -t tmpfs tmpfs /run && mkdir -p /run/netns /run/railyard /run/sshd && touch /run/kept"
+        """Start a process that keeps the machine's mounts: its own /run, with its records, and /dev/shm."""
+        begin = (
+            "mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && "
+            "mkdir -p /run/netns /run/railyard /run/sshd /run/temporary && touch /run/kept"
+        )
         keeper = self._keepers[name] = subprocess.Popen(
             ["ip", "netns", "exec", self.namespaces[name], "unshare", "--mount", "sh", "-c",
              f"{begin} && exec sleep infinity"],
@@ -143,7 +147,7 @@ class Lab:
                 f"  - name: {name}",
                 f"    address: {self.address[name]}",
                 f"    ssh: {' '.join(self.ssh(name))}",
-                f"    python: env PYTHONPATH={ROOT} {sys.executable}",
+                f"    python: env PYTHONPATH={ROOT} TMPDIR=/run/temporary {sys.executable}",
                 *(f"    {key}: {value}" for key, value in more.get(name, {}).items()),
             ]
         path = self.folder / "machines.yaml"
@@ -162,6 +166,40 @@ class Lab:
     def left(self) -> list[str]:
         """Return what stays on the machines and on `control`; empty once there is nothing."""
         return self._settled(self.left_now)
+
+    def everything_left(self) -> list[str]:
+        """Return what stays on the machines and on `control`, with processes, interfaces and files."""
+        return self._settled(
+            lambda: [*self.left_now(), *self._files(), *self._processes(), *self._interfaces()]
+        )
+
+    def _files(self) -> Iterator[str]:
+        for name, keeper in self._keepers.items():
+            for place in ("dev/shm", "run/temporary"):
+                for path in Path(f"/proc/{keeper.pid}/root/{place}").iterdir():
+                    yield f"{name}: file {place}/{path.name}"
+
+    def _processes(self) -> Iterator[str]:
+        """Yield processes with a machine's mounts but its sshd, and the process that keeps the mounts."""
+        ours = {process.pid for process in (*self._keepers.values(), *self.sshd.values())}
+        places = {
+            Path(f"/proc/{keeper.pid}/ns/mnt").stat().st_ino: name for name, keeper in self._keepers.items()
+        }
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal() and int(entry.name) not in ours:
+                with suppress(OSError):
+                    if name := places.get((entry / "ns" / "mnt").stat().st_ino):
+                        words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                        yield f"{name}: process {entry.name} {words}"
+
+    def _interfaces(self) -> Iterator[str]:
+        for name, namespace in self.namespaces.items():
+            listed = subprocess.run(
+                ["ip", "-n", namespace, "-json", "link"], capture_output=True, text=True, check=True
+            )
+            for link in json.loads(listed.stdout):
+                if link["ifname"] not in ("lo", "wire"):
+                    yield f"{name}: interface {link['ifname']}"
 
     def left_settled(self) -> list[str]:
         """Return what stays on the machines alone; empty once there is nothing."""

@@ -2,14 +2,16 @@
 """The file of the machines, and the nodes apportioned to them."""
 
 from collections import Counter
+from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet.cluster.cutting import cut
-from emulation.mininet.cluster.machines import Machine, read_machines
+from emulation.mininet.cluster.cutting import Cut, cut
+from emulation.mininet.cluster.machines import Machine, Machines, read_machines
+from emulation.mininet.cluster.plans import Tunnels
 from topologies import TopologyError
 from topologies.families.full_mesh import full_mesh
 from topologies.families.registry import build
@@ -104,9 +106,35 @@ def test_named_nodes_are_where_the_file_says() -> None:
 def test_what_cannot_be_cut_is_refused() -> None:
     with pytest.raises(TestbedError, match="has 2 nodes for 3 machines"):
         cut(full_mesh([2]), machines("a", "b", "c"))
-    with pytest.raises(TestbedError, match="optical switches"):
-        cut(build("lumos"), machines("a", "b"))
     with pytest.raises(TestbedError, match="node npu0 is on machine a and on b"):
         cut(full_mesh([2, 2]), machines("a", "b", a=["npu0"], b=["npu0"]))
     with pytest.raises(TopologyError, match="npu9"):
         cut(full_mesh([2, 2]), machines("a", "b", a=["npu9"]))
+
+
+def test_machines_with_ports_of_an_optical_switch_are_neighbours() -> None:
+    pods = build("lumos")
+    switch = pods.optical[0]
+    names = dict(zip((end.node for end in switch.ends), "bcbc", strict=False))
+    # Its circuits may lead from b to c, though no link does so now.
+    alone = replace(pods, links=(), optical=(switch,))
+    parts = Cut(alone, {node.name: names.get(node.name, "a") for node in pods.nodes})
+    assert set(names.values()) == {"b", "c"}
+    assert parts.pairs == [("b", "c"), ("c", "b")]
+
+
+def test_a_tunnel_leads_to_the_end_on_the_other_machine() -> None:
+    parts = cut(full_mesh([2, 2]), machines("a", "b"))
+    tunnels = Tunnels(parts, Machines(machines("a", "b"), 4790))
+    identifiers = set()
+    for link in [*parts.crossing, *parts.crossing]:
+        ends = tunnels.tunnel(link)
+        (at_a, from_a), (at_b, from_b) = ends["a"], ends["b"]
+        assert parts.machine_of[at_a.node] == "b"
+        assert {at_a, at_b} == {link.a, link.b}
+        assert (from_a.local, from_a.remote) == (from_b.remote, from_b.local)
+        assert from_a.identifier == from_b.identifier
+        assert from_a.udp_port == 4790
+        identifiers.add(from_a.identifier)
+    # A circuit that returns gets another tunnel: no frame of its earlier tunnel arrives.
+    assert len(identifiers) == 2 * len(parts.crossing)

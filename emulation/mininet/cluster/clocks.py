@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks of several machines, compared before and after a run, and start times by each of them."""
+
+from collections.abc import Mapping
+from typing import final
+
+from emulation.mininet.cluster.session import ClockOffset
+from emulation.mininet.cluster.sessions import Sessions
+
+__all__ = ["Clocks"]
+
+
+@final
+class Clocks:
+    """Clocks of all machines beside this machine's, compared at construction and by `compare_again`."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self.offsets: Mapping[str, ClockOffset] = _compared(sessions)
+        self._later = self.offsets
+        self.late_ns = 0
+        """Most time by which an order to begin reached a machine after the time that it names."""
+
+    def compare_again(self) -> None:
+        """Compare once more: a clock that runs faster than this machine's shows."""
+        self._later = _compared(self._sessions)
+
+    def at(self, machine: str, own_ns: int) -> int:
+        """Return the machine's monotonic time at a monotonic time of this machine."""
+        return own_ns + self.offsets[machine].monotonic_ns
+
+    def own(self, machine: str, its_ns: int) -> int:
+        """Return the monotonic time of this machine at a monotonic time of another."""
+        return its_ns - self.offsets[machine].monotonic_ns
+
+    def arrived(self, late_ns: int) -> None:
+        """Note that an order to begin reached a machine so long after the time that it names."""
+        self.late_ns = max(self.late_ns, late_ns)
+
+    @property
+    def error_ns(self) -> int:
+        """Bound of the error of a time on another machine, from both comparisons."""
+        return max(
+            abs(later.monotonic_ns - first.monotonic_ns) + first.within_ns + later.within_ns
+            for first, later in ((self.offsets[name], self._later[name]) for name in self.offsets)
+        )
+
+    def notes(self) -> list[str]:
+        """Return the comparison in words, for a report."""
+        told = ", ".join(
+            f"{name} {offset.wall_ns / 1e6:+.3f} ms within {offset.within_ns / 1e6:.3f} ms"
+            for name, offset in self.offsets.items()
+        )
+        notes = [
+            f"wall clocks beside the controlling machine's: {told}",
+            f"agents of all machines began at the same time within {self.error_ns / 1e6:.3f} ms",
+        ]
+        if self.late_ns:
+            notes.append(f"an order to begin arrived {self.late_ns / 1e6:.3f} ms late")
+        return notes
+
+
+def _compared(sessions: Sessions) -> Mapping[str, ClockOffset]:
+    return {name: session.clock() for name, session in sessions.items()}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions with all machines of a run, which work at the same time."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar, final
+
+from emulation.mininet.cluster.machines import Machines
+from emulation.mininet.cluster.session import Session
+from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.teardown import Teardown
+
+__all__ = ["Sessions"]
+
+T = TypeVar("T")
+
+
+@final
+class Sessions(Mapping[str, Session]):
+    """Sessions by machine, in the order of the machines' file.
+
+    Before a session begins, the record notes how to clean up its machine; `teardown` ends it.
+    """
+
+    def __init__(self, machines: Machines, record: RunRecord, teardown: Teardown) -> None:
+        self._pool = ThreadPoolExecutor(len(machines.machines), "railyard-machines")
+        teardown.add(self._pool.shutdown)
+        self._sessions: dict[str, Session] = {}
+        for machine in machines.machines:
+            record.note_cleaner(machine.name, machine.command("-m", "railyard", "clean", "--local"))
+            session = self._sessions[machine.name] = Session(machine, record)
+            teardown.add(lambda session=session, name=machine.name: _end(record, session, name))
+
+    def __getitem__(self, machine: str) -> Session:
+        """Return the session with a machine."""
+        return self._sessions[machine]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all machines."""
+        return iter(self._sessions)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def each(self, act: Callable[[Session], T], machines: Iterable[str] | None = None) -> dict[str, T]:
+        """Return the results of `act` for all machines, or for some, at the same time, by machine."""
+        names = list(dict.fromkeys(self if machines is None else machines))
+        if len(names) == 1:
+            return {names[0]: act(self[names[0]])}
+        return dict(zip(names, self._pool.map(act, map(self.__getitem__, names)), strict=True))
+
+
+def _end(record: RunRecord, session: Session, name: str) -> None:
+    if session.close():
+        record.note_cleaned(name)

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links of a fabric as patches between jacks of this machine's patch panel."""
+
+import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, final
+
+from emulation.mininet.cabling import Cabling, host_jack, jack_at, tunnel_jack
+from emulation.mininet.counters import JackCounters
+from emulation.mininet.linux import kernel
+from emulation.mininet.linux.frame_tap import FrameTap
+from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.patch import PatchPanel, Tunnel
+from emulation.testbed import RECENT_FRAMES, Impairment
+from emulation.traffic.frames.values import ETHERTYPE
+from topologies import HOST_PORT, End, Fabric, Link
+
+__all__ = ["LinkPatches", "Patches", "Tapped"]
+
+# Links faster than this stay unshaped: no kernel queue could hold them to their rate.
+_MOST_SHAPED_BPS = 20e9
+# Instead of waiting for credits, frames wait in a queue that holds what the transport windows allow.
+_QUEUE_BYTES = 16 << 20
+
+Tapped = tuple[int, int, bool, bytes]
+"""A tapped frame: number, monotonic time in ns, whether it came from the link's second end, and its bytes."""
+
+
+class LinkPatches(Protocol):
+    """Patches of a fabric's links, on this machine or on several."""
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Nodes with a host."""
+        ...
+
+    def shapes(self, rate_bps: float) -> bool:
+        """Return whether links of a rate are held to it."""
+        ...
+
+    def join(self, link: Link) -> None:
+        """Patch the ends of a link together."""
+        ...
+
+    def cut(self, link: Link) -> None:
+        """Separate the ends of a link: frames on their way are lost, and both ends lose their carrier."""
+        ...
+
+    def set_carrier(self, link: Link, up: bool) -> None:
+        """Take the carrier from both ends of a patched link, or restore it."""
+        ...
+
+    def set_host_carrier(self, node: str, up: bool) -> None:
+        """Take the carrier from both ends of a host's link, or restore it."""
+        ...
+
+    def impair(self, link: Link, direction: int, how: Impairment) -> None:
+        """Replace the impairment of a direction of a patched link."""
+        ...
+
+    def counters(self) -> Mapping[str, JackCounters]:
+        """Return the counters of every jack with a device, by name."""
+        ...
+
+    def record(self, link: Link, path: Path, record: RunRecord) -> None:
+        """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
+        ...
+
+    def recent(self, link: Link) -> Sequence[Tapped]:
+        """Return the last frames of a link, tapped from the first call on."""
+        ...
+
+    def forget(self, link: Link) -> None:
+        """Tap a link no longer."""
+        ...
+
+    def close(self) -> None:
+        """End all captures and taps."""
+        ...
+
+
+@final
+class Patches:
+    """Patches on a panel, in dilated time: rates are divided by `dilation`, delays multiplied by it.
+
+    With `lanes`, frames of a higher service level go first.
+    """
+
+    def __init__(
+        self, fabric: Fabric, panel: PatchPanel, cabling: Cabling, dilation: int, *, lanes: bool = False
+    ) -> None:
+        self._fabric = fabric
+        self._panel = panel
+        self._cabling = cabling
+        self._dilation = dilation
+        self._lanes = lanes
+        self._taps: dict[str, FrameTap] = {}
+        self._captures: list[subprocess.Popen[bytes]] = []
+
+    def connect(self) -> None:
+        """Make all jacks, and patch every link and every host."""
+        self._panel.add(self._cabling.jacks)
+        for link in self._fabric.links:
+            self.join(link)
+        host_bps = self._fabric.host_lanes * self._fabric.lane_rate_bps
+        for node in self._cabling.hosts:
+            self._panel.patch(*_host(node), **self._shape(host_bps))
+
+    def joined_ends(self) -> Iterator[End]:
+        """Yield the ports of this machine's switches that `connect` patches, ports to hosts included."""
+        for link in self._fabric.links:
+            yield from (end for end in (link.a, link.b) if (end.node, end.port) in self._cabling.interfaces)
+        yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Nodes with a host."""
+        return self._cabling.hosts
+
+    def shapes(self, rate_bps: float) -> bool:
+        """Return whether links of a rate are held to it."""
+        return bool(self._shape(rate_bps))
+
+    def _shape(self, rate_bps: float) -> dict[str, Any]:
+        real = rate_bps / self._dilation
+        limit = kernel.HTB if self._lanes else kernel.TBF
+        if real > _MOST_SHAPED_BPS or limit in kernel.missing():
+            return {}
+        return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES, "lanes": self._lanes}
+
+    # -- links
+
+    def join(self, link: Link, tunnel: tuple[End, Tunnel] | None = None) -> None:
+        """Patch the ends of a link together; a `tunnel` is made first, for an end on another machine."""
+        if tunnel is not None:
+            self._panel.add([tunnel_jack(*tunnel, self._cabling.mtu)])
+        self._panel.patch(*_jacks(link), **self._shape(link.rate_bps))
+
+    def cut(self, link: Link) -> None:
+        """Separate the ends of a link: frames on their way are lost, and both ends lose their carrier."""
+        self._panel.unpatch(*_jacks(link))
+        for jack in _jacks(link):
+            self._panel.remove_tunnel(jack)
+
+    def set_carrier(self, link: Link, up: bool) -> None:
+        """Take the carrier from both ends of a patched link, or restore it."""
+        self._panel.set_carrier(*_jacks(link), up)
+
+    def set_host_carrier(self, node: str, up: bool) -> None:
+        """Take the carrier from both ends of a host's link, or restore it."""
+        self._panel.set_carrier(*_host(node), up)
+
+    def impair(self, link: Link, direction: int, how: Impairment) -> None:
+        """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
+        sender, receiver = _jacks(link) if direction == 0 else reversed(_jacks(link))
+        self._panel.impair(
+            sender,
+            receiver,
+            blocked=how.blocked,
+            loss=how.loss,
+            rate_bps=None if how.rate_bps is None else how.rate_bps / self._dilation,
+            delay_s=how.extra_delay_ps * self._dilation / 1e12,
+        )
+
+    # -- counters and captures
+
+    def counters(self) -> Mapping[str, JackCounters]:
+        """Return the counters of every jack by name."""
+        return self._panel.counters()
+
+    def record(self, link: Link, path: Path, record: RunRecord) -> None:
+        """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
+        jack, _ = _jacks(link)
+        self._captures.append(self._panel.capture(jack, path, record))
+
+    def end_captures(self) -> None:
+        """End all captures: their files are complete."""
+        for capture in self._captures:
+            capture.terminate()
+        for capture in self._captures:
+            capture.wait()
+        self._captures.clear()
+
+    def recent(self, link: Link) -> Sequence[Tapped]:
+        """Return the last frames of a link, tapped from the first call on."""
+        if link.name not in self._taps:
+            jack, _ = _jacks(link)
+            self._taps[link.name] = self._panel.tap(jack, ETHERTYPE, RECENT_FRAMES)
+        # What the panel's interface at the first end sends has come from the second.
+        return self._taps[link.name].take()
+
+    def forget(self, link: Link) -> None:
+        """Tap a link no longer."""
+        if tap := self._taps.pop(link.name, None):
+            tap.close()
+
+    def close(self) -> None:
+        """End all captures and taps."""
+        for tap in self._taps.values():
+            tap.close()
+        self._taps.clear()
+        self.end_captures()
+
+
+def _jacks(link: Link) -> tuple[str, str]:
+    return jack_at(link.a), jack_at(link.b)
+
+
+def _host(node: str) -> tuple[str, str]:
+    return jack_at(End(node, HOST_PORT)), host_jack(node)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time, agents and results of a testbed in real time, on this machine or on several."""
+
+import selectors
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from emulation.circuits import circuit_switches
+from emulation.errors import TestbedError
+from emulation.fidelity import Measured
+from emulation.lifetime import Lifetime
+from emulation.mininet.agents.attached import Agents
+from emulation.mininet.agents.measure import Between, Ending
+from emulation.mininet.agents.population import LEAD_NS
+from emulation.mininet.alarms import Alarms
+from emulation.mininet.link_operations import LinkOperations
+from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.packet_ins import PacketIns
+from emulation.mininet.switches import SwitchKind
+from emulation.mininet.teardown import Teardown
+from emulation.testbed import LinkUsage, PacketInHandler, PortHandler, SilenceHandler, SwitchReport, Watch
+from emulation.traffic.frames.values import NetworkHeader
+from emulation.traffic.host.make import Hosts, Participant
+from emulation.traffic.host.stats import Ended
+from emulation.traffic.memory.agent import MemoryAgent
+from topologies import Fabric
+
+__all__ = ["Meter", "RealTimeTestbed"]
+
+_LOOK_SECONDS = 0.02
+
+
+class Meter(Protocol):
+    """Processor use since construction."""
+
+    def read(self) -> tuple[float, Mapping[str, float]]:
+        """Return the busy share of all processors, 0 to 1, and processor seconds by switch process."""
+        ...
+
+
+class RealTimeTestbed(LinkOperations, Lifetime):
+    """A fabric in real time; a second of the scenario takes `dilation` real seconds.
+
+    A subclass makes switches, links and the processes of hosts in start(). `bin_ps` is the width of the bins
+    of delivered_bins().
+    """
+
+    name = "mininet"
+    virtual = False
+    network_header: NetworkHeader = "cna16"
+    hosts: Hosts = "python"
+    addresses: Mapping[str, str]
+    _agents: Agents
+    _selector: selectors.BaseSelector
+    _lead_ns = LEAD_NS
+
+    def __init__(self, fabric: Fabric, switch: SwitchKind, dilation: int, bin_ps: int) -> None:
+        if dilation < 1:
+            raise TestbedError(f"dilation {dilation}", remedy="real time cannot be hurried: use 1 or more")
+        self.fabric = fabric
+        self.switch: SwitchKind = switch
+        self.dilation = dilation
+        self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
+        self.on_port: PortHandler | None = None
+        self.on_packet_in: PacketInHandler | None = None
+        self.on_silence: SilenceHandler | None = None
+        self.watch: Watch | None = None
+        self.seconds: dict[str, float] = {}
+        self.circuits = circuit_switches(fabric, self)
+        self.frames_without_link = 0  # set by measured()
+        self._bin_ps = bin_ps
+        self._alarms = Alarms(dilation)
+        self._packet_ins = PacketIns()
+        self._ending: Ending | None = None
+        self._record: RunRecord | None = None
+        self._teardown = Teardown()
+
+    def stop(self) -> None:
+        """End every process and remove everything that was made; does nothing if nothing runs."""
+        try:
+            self._teardown.run()
+        finally:
+            self._record = None
+
+    @abstractmethod
+    def meter(self) -> Meter:
+        """Return a meter of all processors and switch processes, from now on."""
+
+    # -- agents
+
+    def attach(self, node: str, host: Participant | MemoryAgent) -> None:
+        """Have a process run an agent like `host` in the node's namespace: from now on, or from run() on."""
+        self._agents.attach(node, host)
+
+    def stand_by(self, node: str) -> None:
+        """Prepare a node's host for an agent that comes later."""
+        self._agents.stand_by(node)
+
+    def restart(self, hosts: Mapping[str, Participant]) -> None:
+        """Replace all agents in their processes; the new agents begin together a little later."""
+        self._agents.restart(hosts)
+
+    def set_level(self, node: str, level: int) -> None:
+        """Set the service level of the data of a node's agent from its next iteration on."""
+        self._agents.set_level(node, level)
+
+    def give_up(self) -> None:
+        """End the run now: stop all agents and collect their reports."""
+        self._finish()
+
+    def packet_arrived(self, node: str) -> None:
+        """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
+        self._packet_ins.arrived(node)
+
+    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        self._agents.routes_lost(node, lost)
+
+    def _begin(self) -> None:
+        """Start time, with the hosts attached so far."""
+        began = time.perf_counter()
+        rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
+        self._agents.launch(rate, self.dilation, self._bin_ps, watched=self.watch is not None)
+        self.seconds["hosts"] = round(time.perf_counter() - began, 3)
+        self._meter = self.meter()
+        self._counted = self._links.counters()
+        start_ns = time.monotonic_ns() + self._lead_ns
+        self._alarms.begin(start_ns)
+        self._agents.go(start_ns)
+
+    # -- time
+
+    @property
+    def now_ps(self) -> int:
+        """Scenario time in picoseconds; 0 before run() or serve() was first called."""
+        return self._alarms.now_ps
+
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call `callback` in run() at that scenario time, or as soon after it as possible."""
+        self._alarms.at(time_ps, callback)
+
+    def run(self, until_ps: int | None = None) -> bool:
+        """Let time pass and dispatch events; return True once every host is done and no alarm is left.
+
+        Returns False if `until_ps` is reached before. EmulationError if a host or a switch fails.
+        """
+        if not self._alarms.begun:
+            self._begin()
+        while True:
+            self._alarms.ring()
+            self._agents.send_orders()
+            if not self.busy and not self._alarms:
+                self._finish()
+                return True
+            if until_ps is not None and self.now_ps >= until_ps:
+                return False
+            if self.watch is not None and self.now_ps >= self.watch.next_ps:
+                self.watch.tick()
+            ends = [until_ps, None if self.watch is None else self.watch.next_ps]
+            self._heed(self._alarms.seconds_left(min((end for end in ends if end is not None), default=None)))
+
+    def serve(self, stopped: threading.Event) -> None:
+        """Let time pass and dispatch events until `stopped` is set, which is polled."""
+        if not self._alarms.begun:
+            self._begin()
+        while not stopped.is_set():
+            self._alarms.ring()
+            self._heed(_LOOK_SECONDS)
+
+    def _heed(self, seconds: float | None) -> None:
+        """Wait up to `seconds` for events, and dispatch them."""
+        for key, _ in self._selector.select(seconds):
+            key.data()
+
+    def _take_packet_ins(self) -> None:
+        for node in self._packet_ins.take():
+            if self.on_packet_in is not None:
+                self.on_packet_in(node)
+
+    def _hear(self, message: tuple[object, ...]) -> None:
+        self._agents.on_silence = self.on_silence
+        self._agents.hear(message)
+
+    # -- results
+
+    def _finish(self) -> None:
+        if not self._agents or self._ending is not None:
+            return
+        seconds = self._alarms.real_seconds
+        cpu_busy, used = self._meter.read()
+        reports = self._agents.finish()
+        # Duplicates and acknowledgements may still be on their way.
+        after = self._links.settled_counters()
+        circuits = self._links.carried.spans()
+        self._ending = Ending(reports, Between(self._counted, after), seconds, cpu_busy, used, circuits)
+
+    @property
+    def _ended(self) -> Ending:
+        if self._ending is None:
+            raise TestbedError("the run has not ended", remedy="call run() until it returns True")
+        return self._ending
+
+    @property
+    def busy(self) -> bool:
+        """True while an agent still has something to do."""
+        return self._agents.busy
+
+    def outcome(self, node: str) -> Ended | MemoryAgent:
+        """Return the outcome of a node's agent.
+
+        Before run() has returned True the array is empty, and the counts are those that the agent noted last.
+        """
+        return self._agents.outcome(node)
+
+    @property
+    def agent_seconds(self) -> float:
+        """Processor time of all agents together, after run() has returned True."""
+        return self._ended.agent_seconds
+
+    @property
+    def switch_seconds(self) -> float:
+        """Processor time of all switch processes together, after run() has returned True."""
+        return self._ended.switch_seconds
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Bytes of frames on the data VLs that have reached hosts so far."""
+        return self._agents.received_bytes
+
+    def delivered_bins(self) -> tuple[int, ...]:
+        """Return `delivered_bytes` by bins of `bin_ps`, after run() has returned True."""
+        return self._ended.bins()
+
+    def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
+        """Return the usage of each link up to now: from its first to its second end, and back."""
+        return self._samples.usage() if self._ending is None else self._ending.usage(self.fabric)
+
+    def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
+        """Return the measurements that judge the times of this run, after run() has returned True."""
+        measured, self.frames_without_link = self._ended.measured(
+            self.fabric, self.dilation, seen, self._links.struck, shaped=self._links.shaped, steps=steps
+        )
+        return measured
