@@ -14,14 +14,18 @@ TASKS = "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay\n0,0,1,
 TRACE = "[0.010000us] WQE Starts, jettyNum: 0 taskId: 0\n[0.420000us] WQE Completes, jettyNum: 0 taskId: 0\n"
 
 
-@pytest.fixture
-def check() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_32", CHECK)
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, CHECK.with_name(f"{name}.py"))
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def check() -> ModuleType:
+    return script("check")
 
 
 def test_a_case_and_its_trace(
@@ -50,4 +54,25 @@ def test_without_cases_the_check_is_skipped(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["check.py", *given])
     assert check.main() == 0
+    assert capsys.readouterr().out.startswith("skipped: ")
+
+
+def test_tasks_in_turn_on_one_path(tmp_path: Path) -> None:
+    """Two tasks that wait for each other take twice as long as a task, whatever the import planned."""
+    case = tmp_path / "two"
+    case.mkdir()
+    tasks = TASKS.replace("8192", "409600") + "1,0,1,409600,URMA_WRITE,7,10ns\n"
+    for name, text in (("node", NODES), ("topology", LINKS), ("traffic", tasks)):
+        (case / f"{name}.csv").write_text(text)
+    causes = script("causes")
+    first, second = causes.our_times(case, causes.ONE_PATH, in_turn=True).values()
+    assert 8 < first < 10  # 101 frames of 4,150 bytes at 400 Gbit/s
+    assert 1.9 < second / first < 2.1
+
+
+def test_without_its_cases_causes_are_skipped(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.argv", ["causes.py", "--cases", str(tmp_path)])
+    assert script("causes").main() == 0
     assert capsys.readouterr().out.startswith("skipped: ")
