@@ -73,7 +73,7 @@ portable: setup ## the tests of the embedded testbed on an engine without its Li
 aarch64: base ## the engine cross-compiled for aarch64, its tests under qemu-user; needs Debian's cross compiler
 	@scripts/aarch64.sh
 
-fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang and libclang-rt-dev
+fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames, P4Runtime and files of other tools; needs clang and libclang-rt-dev
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 

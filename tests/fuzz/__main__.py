@@ -6,10 +6,11 @@
 program     mutated programs (BMv2's JSON) into the loader; what loads is driven for a while
 frames      entries, groups, meters and frames, in any order, into programs that do not change
 p4runtime   almost right P4Runtime messages into the service, in front of an engine with sanitizers
+formats     any bytes into the readers of other tools' files
 
 Further seeds and programs: folders of BMv2 JSON, say p4c's own tests compiled. Inputs worth keeping stay in
 build/fuzz/corpus, where the next run begins. A crash leaves its input in build/fuzz/found.
-Needs clang++ with libFuzzer; p4runtime also needs the package atheris.
+Needs clang++ with libFuzzer; p4runtime and formats need the package atheris, formats needs no compiler.
 """
 
 import argparse
@@ -30,7 +31,7 @@ _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _BUILD = _ROOT / "build" / "fuzz"
 _PROGRAMS = (_ROOT / "p4" / "build", _ROOT / "tests" / "programs" / "build")
-_LONGEST = {"program": 65536, "frames": 8192, "p4runtime": 1024}  # bytes of an input
+_LONGEST = {"program": 65536, "frames": 8192, "p4runtime": 1024, "formats": 4096}  # bytes of an input
 _TARGETS = tuple(_LONGEST)
 _OPTIONS = ("-timeout=25", "-rss_limit_mb=2560", "-print_final_stats=1", "-len_control=0")
 _LAST = re.compile(r"^#(\d+)\s+DONE\s+cov: (\d+)", re.MULTILINE)
@@ -61,13 +62,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _build(targets: Iterable[str]) -> None:
+    if {"p4runtime", "formats"} & {*targets} and importlib.util.find_spec("atheris") is None:
+        raise FuzzError("no atheris: pip install atheris, or name the targets that need none: program frames")
+    targets = [target for target in targets if target != "formats"]
+    if not targets:
+        return
     compiler = os.environ.get("CXX", "clang++")
     if shutil.which(compiler) is None:
         raise FuzzError(
             f"no {compiler}: libFuzzer comes with clang (apt-get install clang), or name one by CXX"
         )
-    if "p4runtime" in targets and importlib.util.find_spec("atheris") is None:
-        raise FuzzError("no atheris: pip install atheris, or name the targets that need none: program frames")
     folder = Path(sys.executable).parent
     tools = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
     configure = ("cmake", "-G", "Ninja", "-S", _HERE, "-B", _BUILD, f"-DCMAKE_CXX_COMPILER={compiler}")
@@ -84,7 +88,7 @@ def _run(target: str, minutes: float, more: list[Path]) -> int:
     """One target until its time is up or it finds something."""
     corpus, result = _BUILD / "corpus" / target, _BUILD / "found"
     corpus.mkdir(parents=True, exist_ok=True)
-    result.mkdir(exist_ok=True)
+    result.mkdir(parents=True, exist_ok=True)
     folders = [corpus]
     environment = os.environ | {"UBSAN_OPTIONS": "print_stacktrace=1"}
     command: list[str | Path] = [_BUILD / f"fuzz_{target}"]
@@ -92,6 +96,9 @@ def _run(target: str, minutes: float, more: list[Path]) -> int:
         folders.append(_seeds((*_PROGRAMS, *more)))
     elif target == "frames":
         environment["RAILYARD_FUZZ_PROGRAMS"] = ":".join(map(str, (*_PROGRAMS, *more)))
+    elif target == "formats":
+        command = [sys.executable, "-m", "tests.fuzz.fuzz_formats"]
+        folders.append(_samples())
     else:
         command = [sys.executable, "-m", "tests.fuzz.fuzz_p4runtime"]
         environment |= _sanitized()
@@ -143,6 +150,18 @@ def _seeds(folders: Iterable[Path]) -> Path:
                 plain = _without(json.loads(file.read_bytes()), {"source_info", "__meta__"})
                 (seeds / file.name).write_text(json.dumps(plain, separators=(",", ":")))
     return seeds
+
+
+def _samples() -> Path:
+    """A small file of each format."""
+    from tests.fuzz.formats_target import seeds
+
+    folder = _BUILD / "samples"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, data in seeds():
+        (folder / name).write_bytes(data)
+    return folder
 
 
 def _without(node: Any, keys: set[str]) -> Any:

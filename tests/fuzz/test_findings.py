@@ -9,6 +9,7 @@ import pytest
 
 from emulation._engine import Program, ProgramError
 from tests.emulation.engine.wires import Sink
+from tests.fuzz import formats_target
 from tests.fuzz.p4runtime_target import drive
 from tests.programs_by_hand import (
     Json,
@@ -274,3 +275,12 @@ class Chance(random.Random):
 @pytest.mark.parametrize("seed", range(20))
 def test_controllers_that_are_almost_right(seed: int) -> None:
     drive(Chance(seed))
+
+
+# -- readers of other tools' files
+
+
+def test_each_sample_of_the_formats_target_is_read() -> None:
+    """The corpus begins with files that readers accept, but the trace of a single empty node."""
+    for _, data in formats_target.seeds():
+        formats_target.drive(data)
