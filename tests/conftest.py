@@ -50,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--ub-driver", metavar="FOLDER", help="drivers/ub/ubus of openEuler's kernel")
     parser.addoption("--openurma", metavar="FOLDER", help="checkout of bojieli/OpenURMA")
     parser.addoption("--chakra", metavar="FOLDER", help="checkout of mlcommons/chakra")
+    parser.addoption("--msccl-verifier", metavar="PROGRAM", help="allgather-verifier of MSCCL-XML-Verifier")
     parser.addoption("--samples", metavar="FOLDER", help="public files of other tools, to be imported")
     parser.addoption("--long", action="store_true", help="run the long tests, too: make test-all")
 

@@ -68,15 +68,16 @@ def export(
 
 
 def _msccl(path: Path, variant: str) -> str:
-    """Return the XML of a scenario's AllReduce."""
+    """Return the XML of a scenario's AllReduce or all-gather."""
     from lab.errors import FormatError
     from lab.formats.msccl.write import to_msccl
 
     name, ready, _ = _prepared(path, variant)
     job = ready.jobs[0]
-    if job.collective.kind != "allreduce":
-        raise FormatError(f"{path}: {job.collective.kind} is no AllReduce", remedy="name another variant")
-    return to_msccl(job.sliced.schedule, name)
+    kind = job.collective.kind
+    if kind not in ("allreduce", "all-gather"):
+        raise FormatError(f"{path}: {kind} is no AllReduce and no all-gather", remedy="name another variant")
+    return to_msccl(job.sliced.schedule, name, kind)
 
 
 def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:

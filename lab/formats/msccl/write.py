@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An AllReduce of ours as an algorithm of MSCCL: a threadblock for each direction of each pair.
+"""An AllReduce or all-gather of ours as an algorithm of MSCCL: a threadblock for each direction of each pair.
 
 A step waits for the steps of other threadblocks that wrote or read its chunks before; `nop` steps carry all
-dependencies but the last.
+dependencies but the last. An AllReduce works in place; an all-gather begins with a copy of each GPU's input
+to its place in the output.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import gcd
-from typing import final
+from typing import Literal, final
 from xml.sax.saxutils import quoteattr
 
 from emulation.errors import EmulationError
@@ -38,41 +40,97 @@ class _Threadblock:
     steps: list[_Step] = field(default_factory=list)
 
 
-def to_msccl(schedule: Schedule, name: str) -> str:
-    """Return the XML of an AllReduce in place; EmulationError if the schedule moves data elsewhere."""
+def to_msccl(
+    schedule: Schedule, name: str, collective: Literal["allreduce", "all-gather"] = "allreduce"
+) -> str:
+    """Return the XML of a collective.
+
+    Raises:
+        EmulationError: The schedule moves data to other places of the array, or is no such collective.
+    """
     if any(transfer.shift for transfer in schedule.transfers):
         raise EmulationError(
-            f"{name} moves data to other places of the array", remedy="MSCCL's XML is written for AllReduce"
+            f"{name} moves data to other places of the array",
+            remedy="MSCCL's XML is written for AllReduce and all-gather",
         )
     unit = reduce(gcd, (n for t in schedule.transfers for n in (t.offset, t.length)), schedule.elements)
     chunks = schedule.elements // unit
-    gpus = [_Gpu() for _ in range(schedule.ranks)]
+    gather = collective == "all-gather"
+    places = _gathered_places(schedule, unit) if gather else range(chunks)
+    own = chunks // schedule.ranks
+    gpus = [_Gpu("o" if gather else "i") for _ in range(schedule.ranks)]
+    if gather:
+        for rank, gpu in enumerate(gpus):
+            gpu.add("cpy", (-1, -1), rank * own, own)
     by_step: dict[int, list[Transfer]] = defaultdict(list)
     for transfer in schedule.transfers:
         by_step[transfer.step].append(transfer)
     for step in sorted(by_step):
-        for t in by_step[step]:
-            gpus[t.source].add("s", (t.target, -1), t.offset // unit, t.length // unit)
-        for t in by_step[step]:
+        ranges = [(t, *part) for t in by_step[step] for part in _parts(places, t, unit)]
+        for t, first, count in ranges:
+            gpus[t.source].add("s", (t.target, -1), first, count)
+        for t, first, count in ranges:
             kind = "rrc" if t.op is Combine.REDUCE else "r"
-            gpus[t.target].add(kind, (-1, t.source), t.offset // unit, t.length // unit)
+            gpus[t.target].add(kind, (-1, t.source), first, count)
     head = (
         f'<algo name={quoteattr(name)} proto="Simple" nchannels="1" nchunksperloop="{chunks}" '
-        f'ngpus="{schedule.ranks}" coll="allreduce" inplace="1">'
+        f'ngpus="{schedule.ranks}" coll="{collective.replace("-", "")}" '
+        f'inplace="{int(not gather)}" outofplace="{int(gather)}" minBytes="0" maxBytes="0">'
     )
     lines = [head]
     for number, gpu in enumerate(gpus):
-        lines.append(f'  <gpu id="{number}" i_chunks="{chunks}" o_chunks="{chunks}" s_chunks="0">')
+        inputs = own if gather else chunks
+        lines.append(f'  <gpu id="{number}" i_chunks="{inputs}" o_chunks="{chunks}" s_chunks="0">')
         lines += gpu.lines()
         lines.append("  </gpu>")
     return "\n".join([*lines, "</algo>"]) + "\n"
 
 
+def _gathered_places(schedule: Schedule, unit: int) -> list[int]:
+    """Return for each chunk of an all-gather its place in the output, which has the GPUs' inputs in order.
+
+    The owner of a chunk is the rank that sends it without having received it.
+    """
+    owners: dict[int, int] = {}
+    received: set[tuple[int, int]] = set()
+    for transfer in sorted(schedule.transfers, key=lambda transfer: transfer.step):
+        for chunk in range(transfer.offset // unit, (transfer.offset + transfer.length) // unit):
+            if (transfer.source, chunk) not in received:
+                owners.setdefault(chunk, transfer.source)
+            received.add((transfer.target, chunk))
+    held = Counter(owners.values())
+    if len(owners) * unit != schedule.elements or len(held) < schedule.ranks or len({*held.values()}) > 1:
+        raise EmulationError(
+            f"{schedule.name}: the ranks do not begin with equal shares of the array",
+            remedy="give a number of elements that the ranks divide",
+        )
+    own, taken = len(owners) // schedule.ranks, Counter[int]()
+    places = []
+    for chunk in range(len(owners)):
+        owner = owners[chunk]
+        places.append(owner * own + taken[owner])
+        taken[owner] += 1
+    return places
+
+
+def _parts(places: Sequence[int], transfer: Transfer, unit: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a transfer as (first chunk, number of chunks)."""
+    moved = [
+        places[chunk] for chunk in range(transfer.offset // unit, (transfer.offset + transfer.length) // unit)
+    ]
+    first = 0
+    for end in range(1, len(moved) + 1):
+        if end == len(moved) or moved[end] != moved[end - 1] + 1:
+            yield moved[first], end - first
+            first = end
+
+
 @final
 class _Gpu:
-    """Threadblocks of a GPU, and the steps that touched each chunk last."""
+    """Threadblocks of a GPU, and the steps that touched each chunk of a buffer last."""
 
-    def __init__(self) -> None:
+    def __init__(self, buffer: str) -> None:
+        self._buffer = buffer
         self._blocks: dict[tuple[int, int], _Threadblock] = {}
         self._writer: dict[int, tuple[int, int]] = {}
         self._readers: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -116,9 +174,10 @@ class _Gpu:
             lines.append(f'    <tb id="{block.id}" send="{block.send}" recv="{block.receive}" chan="0">')
             for number, step in enumerate(block.steps):
                 wait = step.wait or (-1, -1)
+                source = ("i", 0) if step.kind == "cpy" else (self._buffer, step.chunk)
                 lines.append(
-                    f'      <step s="{number}" type="{step.kind}" srcbuf="i" srcoff="{step.chunk}" '
-                    f'dstbuf="i" dstoff="{step.chunk}" cnt="{step.count}" depid="{wait[0]}" '
+                    f'      <step s="{number}" type="{step.kind}" srcbuf="{source[0]}" srcoff="{source[1]}" '
+                    f'dstbuf="{self._buffer}" dstoff="{step.chunk}" cnt="{step.count}" depid="{wait[0]}" '
                     f'deps="{wait[1]}" hasdep="{int(step.awaited)}"/>'
                 )
             lines.append("    </tb>")

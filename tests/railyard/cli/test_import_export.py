@@ -2,11 +2,13 @@
 """railyard import and export: what is imported runs, what is exported reads as the same."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from emulation.errors import EmulationError
 from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.registry import find
 from lab.formats.msccl.write import to_msccl
@@ -93,6 +95,46 @@ def test_each_allreduce_of_ours_is_proved_as_msccl(tmp_path: Path, algorithm: st
     path.write_text(to_msccl(build(Request(grid, 7200)), algorithm))
     imported = read_files("msccl", [path])
     assert "Every GPU ends with the result of allreduce." in imported.notes
+
+
+@pytest.mark.parametrize("grid", [(5,), (2, 3), (4, 4)])
+@pytest.mark.parametrize("algorithm", [each.name for each in find("all-gather").algorithms])
+def test_each_all_gather_of_ours_is_proved_as_msccl(
+    tmp_path: Path, algorithm: str, grid: tuple[int, ...]
+) -> None:
+    build = next(each for each in find("all-gather").algorithms if each.name == algorithm).build
+    path = tmp_path / "ours.xml"
+    path.write_text(to_msccl(build(Request(grid, 7200)), algorithm, "all-gather"))
+    imported = read_files("msccl", [path])
+    assert "Every GPU ends with the result of allgather." in imported.notes
+
+
+@pytest.mark.parametrize("grid", [(5,), (2, 3), (4, 4)])
+@pytest.mark.parametrize("algorithm", [each.name for each in find("all-gather").algorithms])
+def test_a_public_checker_runs_each_all_gather_of_ours(
+    tmp_path: Path, request: pytest.FixtureRequest, algorithm: str, grid: tuple[int, ...]
+) -> None:
+    """The checker of dromniscience/MSCCL-XML-Verifier carries a file out with a thread a threadblock."""
+    checker = request.config.getoption("--msccl-verifier")
+    if checker is None:
+        pytest.skip(
+            "needs the allgather-verifier of dromniscience/MSCCL-XML-Verifier: --msccl-verifier PROGRAM"
+        )
+    build = next(each for each in find("all-gather").algorithms if each.name == algorithm).build
+    path = tmp_path / "ours.xml"
+    text = to_msccl(build(Request(grid, 7200)), algorithm, "all-gather")
+    path.write_text(text)
+    command = [checker, str(path), "20"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "All tests passed." in done.stdout, done.stderr
+    path.write_text(text.replace('dstbuf="o" dstoff="1"', 'dstbuf="o" dstoff="0"', 1))
+    assert subprocess.run(command, capture_output=True, check=False).returncode != 0
+
+
+def test_an_all_gather_of_unequal_shares_is_refused() -> None:
+    build = find("all-gather").algorithms[0].build
+    with pytest.raises(EmulationError, match="the ranks do not begin with equal shares"):
+        to_msccl(build(Request((5,), 7201)), "uneven", "all-gather")
 
 
 def test_export_names_what_it_knows(tmp_path: Path) -> None:
