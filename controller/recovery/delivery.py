@@ -37,7 +37,7 @@ class _Pending:
 class Delivery:
     """Messages of one node that await their acknowledgement. Times are picoseconds.
 
-    `repeated` counts repetitions. `unconfirmed` are messages given up after `MAX_REPETITIONS`.
+    `repeated` counts repetitions. `unconfirmed` are messages given up.
     """
 
     def __init__(self, routers: SharedRouters, node: str, repeat_ps: int) -> None:
@@ -94,13 +94,13 @@ class Delivery:
             return Outgoing(answer, sender_cna)
         return self._by_path(answer, sender_cna, before, failed)
 
-    def on_timer(self, now: int, failed: frozenset[str]) -> tuple[Outgoing, ...]:
-        """Return the messages to repeat; those repeated often enough become `unconfirmed`."""
+    def on_timer(self, now: int, failed: frozenset[str], most: int = MAX_REPETITIONS) -> tuple[Outgoing, ...]:
+        """Return the messages to repeat; those repeated `most` times become `unconfirmed`."""
         again: list[Outgoing] = []
         for key, pending in list(self._pending.items()):
             if pending.due_ps > now:
                 continue
-            if pending.repetitions == MAX_REPETITIONS:
+            if pending.repetitions >= most:
                 del self._pending[key]
                 self.unconfirmed.append(pending.outgoing)
                 continue

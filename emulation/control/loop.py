@@ -223,6 +223,7 @@ class ControlLoop:
 
     def start(self, active: Callable[[], bool]) -> None:
         """Send LACPDUs and hellos, where configured, while `active()` is true."""
+        self._messenger.active = active
         if self.bonding is not None:
             self.bonding.start(active)
         if self._hellos is not None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of node controllers in band: frames out, acknowledgements in, repetitions when they are due."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import final
 
 from controller import NodeController, Notice, Outgoing, Subscription
 from controller.p4runtime.client import P4RuntimeClient
-from controller.recovery.delivery import Delivery
+from controller.recovery.delivery import MAX_REPETITIONS, Delivery
 from controller.recovery.messages import Acknowledgement
 from controller.recovery.shared_routers import SharedRouters
 from emulation.control.frames import message_frame, sender_of
@@ -15,6 +15,10 @@ from emulation.testbed import ControlledTestbed
 
 __all__ = ["Messenger"]
 
+# Repetitions of a message in real time once all jobs have ended: the run ends with the last repetition to a
+# node that is cut off, and all six take eighteen times as long as two.
+_LATE_REPETITIONS = 2
+
 
 @final
 class Messenger:
@@ -22,7 +26,8 @@ class Messenger:
 
     A message is repeated after `repeat_ps`, then after twice that time, and so on. Without `repeat_ps`
     messages are sent once and nothing is acknowledged. `sent` counts notices and subscriptions, each
-    once; repetitions and acknowledgements are counted apart.
+    once; repetitions and acknowledgements are counted apart. In real time a message that has been repeated
+    twice is given up once no job is left.
     """
 
     def __init__(self, testbed: ControlledTestbed, client: P4RuntimeClient, repeat_ps: int | None) -> None:
@@ -35,6 +40,8 @@ class Messenger:
         self._deliveries: dict[str, Delivery] = {}
         self._routers: SharedRouters | None = None
         self._repeated = self._unconfirmed = 0
+        self.active: Callable[[], bool] = lambda: True
+        """False once no job is left."""
 
     @property
     def repeated(self) -> int:
@@ -96,7 +103,9 @@ class Messenger:
         due = delivery.deadline_ps
         if due is None or due > now or self._deliveries.get(delivery.node) is not delivery:
             return
-        again = delivery.on_timer(now, self._controllers[delivery.node].down)
+        late = not self._testbed.virtual and not self.active()
+        most = _LATE_REPETITIONS if late else MAX_REPETITIONS
+        again = delivery.on_timer(now, self._controllers[delivery.node].down, most)
         self._transmit(delivery.node, again)
         due = delivery.deadline_ps
         if due is not None:
