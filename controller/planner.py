@@ -279,10 +279,10 @@ class _Subscribers(Mapping[str, tuple[str, ...]]):
         self._by_link: dict[str, tuple[str, ...]] | None = None
 
     def __getitem__(self, link: str) -> tuple[str, ...]:
-        return self._sources()[link]
+        return (self._by_link or self._sources())[link]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._sources())
+        return iter(self._by_link or self._sources())
 
     def __len__(self) -> int:
         return len(self._fabric.links)

@@ -152,8 +152,28 @@ class P4RuntimeClient:
 
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
         """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
-        run(self._device(node).packet_out(payload, metadata))
-        self.packets_out[node] += 1
+        self.packet_outs(node, [(payload, metadata)])
+
+    def packet_outs(
+        self, node: str, packets: Sequence[tuple[bytes, Mapping[str, int]]], *, barrier: bool = False
+    ) -> None:
+        """Send frames with their metadata into a switch, in order; with `barrier`, then do as barrier()."""
+        device = self._device(node)
+        if all(device.packet_out_at_once(*packet) for packet in packets):
+            if barrier:
+                device.check_refused()
+        else:
+            run(self._packet_outs(device, packets, barrier))
+        self.packets_out[node] += len(packets)
+
+    @staticmethod
+    async def _packet_outs(
+        device: Device, packets: Sequence[tuple[bytes, Mapping[str, int]]], barrier: bool
+    ) -> None:
+        for payload, metadata in packets:
+            await device.packet_out(payload, metadata)
+        if barrier:
+            await device.barrier()
 
     def barrier(self, node: str) -> None:
         """Wait until the switch has handled every packet-out sent before.

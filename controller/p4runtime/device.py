@@ -19,6 +19,7 @@ from controller.diff import Update
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import describe
 from controller.p4runtime.kept_updates import BATCH, KeptUpdates, installing
+from controller.p4runtime.local import DirectPackets, LocalStream
 from controller.p4runtime.p4info import P4Info
 from controller.plan import Entry
 
@@ -49,7 +50,7 @@ class PacketIn:
 
 @final
 class Device:
-    """A device of a server. Everything but `packets` belongs to the event loop."""
+    """A device of a server. Everything but `packets` and packets sent at once belongs to the event loop."""
 
     def __init__(
         self,
@@ -75,12 +76,16 @@ class Device:
         self._answers: deque[asyncio.Future[p4r.MasterArbitrationUpdate]] = deque()
         self._refused: list[str] = []
         self._broken: InstallError | None = None
+        self._direct: DirectPackets | None = None
 
     # -- the stream
 
     async def open(self) -> None:
         """Open the stream and become the primary controller."""
         self._stream = self._stub.StreamChannel()
+        if isinstance(self._stream, LocalStream):
+            self._direct = self._stream.packets
+            self._direct.to_client = self._on_message
         self._reader = asyncio.create_task(self._read_stream())
         await self._arbitrate()
 
@@ -97,6 +102,10 @@ class Device:
     async def barrier(self) -> None:
         """Wait until the switch has handled all packet-outs; InstallError if it refused any."""
         await self._arbitrate()
+        self.check_refused()
+
+    def check_refused(self) -> None:
+        """Raise InstallError if the switch has refused packet-outs since the last call."""
         if self._refused:
             message, more = self._refused[0], len(self._refused) - 1
             self._refused.clear()
@@ -133,6 +142,19 @@ class Device:
             await self._send(p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=payload, metadata=sent)))
         if self._broken is not None:
             raise self.broken()
+
+    def packet_out_at_once(self, payload: bytes, metadata: Mapping[str, int]) -> bool:
+        """Send a frame into a switch of this process, without the event loop; False if it is elsewhere."""
+        if self._direct is None or self._direct.to_service is None or self._info is None:
+            return False
+        if self._broken is not None:
+            raise self.broken()
+        with _naming(self._node):
+            sent = self._info.encode_metadata(metadata)
+        self._direct.to_service(
+            p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=payload, metadata=sent))
+        )
+        return True
 
     async def _send(self, message: p4r.StreamMessageRequest) -> None:
         if self._broken is not None:

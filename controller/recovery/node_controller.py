@@ -73,6 +73,7 @@ class NodeController:
         # By destination, paths that the agent has reported as silent.
         self._silent: dict[str, set[Path]] = {}
         self._table_entries: tuple[Entry, ...] | None = None  # None: the planned entries
+        # Links of whose failures this node is notified, by the plan or because it has asked.
         self._subscribed: set[str] = set()
         # By link of this node: the nodes that subscribed beside the planned subscribers.
         self._subscribers: dict[str, dict[str, None]] = {}
@@ -282,9 +283,11 @@ class NodeController:
         for path in paths:
             for last, hop in enumerate(hops_of(path)):
                 for link in self._plan.fabric.links_between(*hop) if last else ():
-                    if link.name in self._subscribed or self.node in self._plan.subscribers[link.name]:
+                    if link.name in self._subscribed:
                         continue
                     self._subscribed.add(link.name)
+                    if self.node in self._plan.subscribers[link.name]:
+                        continue
                     watch = Subscription(*_ends_of(self._plan.fabric, link), self._address)
                     messages += [self._send_along(watch, path[: end + 1]) for end in (last, last + 1)]
         return tuple(message for message in messages if len(message.ports) <= MAX_INSTRUCTIONS)

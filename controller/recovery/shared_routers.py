@@ -32,12 +32,22 @@ class SharedRouters:
     def router_without(self, failed: Set[str]) -> Router | GraphRouter:
         """Return the router over the links that have not failed."""
         key = frozenset(failed)
+        if key == self.plan.failed:
+            return self._planned
         if key not in self._last:
             if len(self._last) >= _MAX_ROUTERS:
                 self._last.clear()
-            finder = PathFinder(self.plan.fabric, key, self.plan.hashing, up_first=self.rules.up_first)
-            self._last[key] = router_for(finder, self.rules, self.plan.strategy)
+            self._last[key] = self._router(key, self._planned if key > self.plan.failed else None)
         return self._last[key]
+
+    @cached_property
+    def _planned(self) -> Router | GraphRouter:
+        """Router over the links of the plan."""
+        return self._router(self.plan.failed, None)
+
+    def _router(self, failed: frozenset[str], base: Router | GraphRouter | None) -> Router | GraphRouter:
+        finder = PathFinder(self.plan.fabric, failed, self.plan.hashing, up_first=self.rules.up_first)
+        return router_for(finder, self.rules, self.plan.strategy, base)
 
     @cached_property
     def load(self) -> PlannedLoad:
@@ -60,15 +70,25 @@ class SharedRouters:
     def path_to(self, node: str, target: str, failed: Set[str]) -> Path | None:
         """Return a path of fewest hops from a node to another, switches too; None if none is permitted.
 
-        All nodes follow a tree that is searched once for each target.
+        All nodes follow a tree that is searched once for each target. A path of the plan's tree whose links
+        work is also the path of the tree without the failed links: of the shortest paths from the target, the
+        first in the order of ports.
         """
-        finder = self.router_without(failed).finder
-        tree, path = finder.cached(("tree", target), partial(_tree, finder, target)), [node]
+        path = self._tree_path(self._planned, node, target) if self.plan.failed <= failed else None
+        if path is None or not self.router_without(failed).finder.is_alive(path):
+            path = self._tree_path(self.router_without(failed), node, target)
+        return path if path and self.rules.vls_of(self.plan.fabric, path) is not None else None
+
+    def _tree_path(self, router: Router | GraphRouter, node: str, target: str) -> Path | None:
+        finder, path = router.finder, [node]
+        if node != target and not finder.neighbours(node):
+            return None
+        tree = finder.cached(("tree", target), partial(_tree, finder, target))
         while path[-1] != target:
             if path[-1] not in tree:
                 return None
             path.append(tree[path[-1]])
-        return tuple(path) if self.rules.vls_of(self.plan.fabric, tuple(path)) is not None else None
+        return tuple(path)
 
 
 def _tree(finder: PathFinder, target: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from controller.plan import BUCKETS, Path, Strategy
 from controller.routing.paths import PathFinder, differing_coordinates, distance, until_first_switch
 from controller.routing.relays import Relays
 from controller.routing.switch_paths import SwitchPaths
-from controller.tables.next_hop import table_path
+from controller.tables.next_hop import table_path, table_paths
 from topologies import Fabric
 from topologies.model.components import components
 
@@ -48,15 +48,20 @@ _PORT_BIT = 1
 
 @final
 class Router:
-    """Chooses routes over the links that have not failed, under turn rules, by one strategy."""
+    """Chooses routes over the links that have not failed, under turn rules, by one strategy.
 
-    def __init__(self, finder: PathFinder, rules: RuleSet, strategy: Strategy) -> None:
+    `base` is a router of the same rules without some of the failures, whose searches are used again.
+    """
+
+    def __init__(
+        self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: "Router | None" = None
+    ) -> None:
         if strategy not in STRATEGIES:
             raise PlanError(f"no strategy named {strategy!r}", remedy=f"use one of {', '.join(STRATEGIES)}")
         self.finder = finder
         self.rules = rules
         self.strategy = strategy
-        self._by_switches = SwitchPaths(finder, rules)
+        self._by_switches = SwitchPaths(finder, rules, base and base._by_switches)
         self._relays = Relays(finder, rules, self._by_switches)
 
     def candidates(self, source: str, destination: str) -> list[Path]:
@@ -140,12 +145,15 @@ class Router:
         its steered part only.
         """
         finder, source, destination = self.finder, paths[0][0], paths[0][-1]
-        steered = list(dict.fromkeys(until_first_switch(finder.fabric, path) for path in paths))
-        chosen = [steered[port_of_bucket(bucket, len(steered))] for bucket in range(BUCKETS)]
-        return tuple(
-            part if part[-1] == destination else table_path(finder, source, destination, bucket, part)
-            for bucket, part in enumerate(chosen)
-        )
+        steered = _steered(finder.fabric, paths)
+        buckets: dict[Path, list[int]] = {}
+        for bucket in range(BUCKETS):
+            buckets.setdefault(steered[port_of_bucket(bucket, len(steered))], []).append(bucket)
+        routes: list[Path] = [()] * BUCKETS
+        for begun, lbs in buckets.items():
+            for lb, path in zip(lbs, table_paths(finder, source, destination, begun, lbs), strict=True):
+                routes[lb] = path
+        return tuple(routes)
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
         """Return the allowed paths of so many hops within a mesh."""
@@ -155,6 +163,15 @@ class Router:
         fabric = self.finder.fabric
         paths = self.finder.paths_of_length(source, destination, hops)
         return [path for path in paths if self.rules.vls_of(fabric, path) is not None]
+
+
+def _steered(fabric: Fabric, paths: Sequence[Path]) -> list[Path]:
+    """Return the different parts of paths up to their first switch."""
+    parts: dict[Path, None] = {}
+    for path in paths:
+        if path[:2] not in parts:
+            parts[until_first_switch(fabric, path)] = None
+    return list(parts)
 
 
 def _meshes(fabric: Fabric) -> dict[str, int]:

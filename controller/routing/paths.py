@@ -20,6 +20,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+_NONE: frozenset[str] = frozenset()
+
 
 def hops_of(path: Path) -> Iterator[tuple[str, str]]:
     """Return the (from, to) pair of every hop."""
@@ -99,8 +101,10 @@ class PathFinder:
         self.failed = frozenset(failed)
         self.hashing: Hashing = hashing
         self._lost_neighbours: dict[str, set[str]] = {}
+        self._failed_ends: list[tuple[str, str, str]] = []
         for name in failed:
             link = fabric.link(name)
+            self._failed_ends.append((name, link.a.node, link.b.node))
             if self.failed.issuperset(
                 parallel.name for parallel in fabric.links_between(link.a.node, link.b.node)
             ):
@@ -119,6 +123,23 @@ class PathFinder:
             }
             self._neighbours[node] = neighbours
         return neighbours
+
+    @property
+    def lost_neighbours(self) -> Mapping[str, Set[str]]:
+        """Neighbours that failures have separated from a node, by node; nodes that lost none are missing."""
+        return self._lost_neighbours
+
+    def failed_near(self, node: str) -> frozenset[str]:
+        """Return the failed links of a node, and those between two of its neighbours."""
+        if not self._failed_ends:
+            return _NONE
+        fabric = self.fabric
+        neighbours = fabric.cached(("near", node), lambda: frozenset(fabric.neighbours(node)))
+        return frozenset(
+            name
+            for name, a, b in self._failed_ends
+            if node in (a, b) or (a in neighbours and b in neighbours)
+        )
 
     def has_link(self, node: str, neighbour: str) -> bool:
         """Return whether at least one working link joins two nodes."""

@@ -31,10 +31,14 @@ _Switches = tuple[str, ...]
 
 @final
 class SwitchPaths:
-    """Paths by switches of one finder that the rules allow; `top` admits the highest switches."""
+    """Paths by switches of one finder that the rules allow; `top` admits the highest switches.
 
-    def __init__(self, finder: PathFinder, rules: RuleSet) -> None:
+    `base` are the paths of a finder that knows some of the same failed links and no other.
+    """
+
+    def __init__(self, finder: PathFinder, rules: RuleSet, base: "SwitchPaths | None" = None) -> None:
         self._finder = finder
+        self._base = base
         self._rules = rules
         nodes = finder.fabric.nodes
         self._switches = finder.fabric.cached("switches", lambda: frozenset(n.name for n in nodes if n.tier))
@@ -45,6 +49,11 @@ class SwitchPaths:
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """Return the allowed paths of fewest hops; the highest switches only if no other path exists."""
+        if self._base is not None:
+            # Failures take paths away and add none: what is left of the shortest is still the shortest.
+            shortest = self._base.shortest_paths(source, destination)
+            if paths := [path for path in shortest if self._finder.is_alive(path)]:
+                return paths
         for top in (False, True) if self._top else (False,):
             if self._top and not top and not self._are_joined_below_top(source, destination):
                 continue

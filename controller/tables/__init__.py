@@ -4,6 +4,7 @@
 node_entries  all entries of one node: which function makes the rows of which table
 pipeline      executable specification of the P4 programs: lookups, hash, decisions of one pass
 next_hop      next hops and paths of frames, read from entries by the pipeline
+ecmp          next hops of switches that choose by hash, for one destination and without entries
 linear        segments of structured addresses: in a mesh, below a switch, upwards
 prefixes      address prefixes below a node, and those that it reaches by climbing first
 segment       values: a prefix or ternary match with the next hops of its addresses

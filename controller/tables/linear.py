@@ -47,7 +47,7 @@ from controller.tables.segment import (
 )
 from topologies import Fabric, Node
 
-__all__ = ["pxn_table", "rail_table", "segments"]
+__all__ = ["highest_neighbours", "planned_segments", "pxn_table", "rail_table", "segments"]
 
 # Largest number of index bits of an array that covers several address fields.
 _MAX_ARRAY_BITS = 8
@@ -57,7 +57,22 @@ _MAX_MESH_SEGMENTS = 60
 
 
 def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
-    """Return the segments of one node, those of its mesh first."""
+    """Return the segments of one node, those of its mesh first, and routes that neighbours have withdrawn."""
+    here = finder.fabric.node(node)
+    planned = planned_segments(finder, node)
+    if not here.tier or is_graph(finder.fabric) or finder.cached_for(node, rail_table):
+        return planned
+    removed = withdrawn_segments(finder, here, highest_neighbours(finder, here))
+    if not removed:
+        return planned
+    prefixes = {item.prefix for item in removed}
+    below = {item.prefix for item in _downward_segments(finder, here)} & prefixes
+    local, *others = planned
+    return (local, *removed, *(item for item in others if item.prefix not in below))
+
+
+def planned_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
+    """Return the segments of one node without the routes that neighbours have withdrawn."""
     here = finder.fabric.node(node)
     if is_graph(finder.fabric):
         return graph_segments(finder, node)
@@ -72,38 +87,22 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     places = [number << (bits - first) | own for number in address_classes(finder.fabric)]
     return (
         _local_prefix(finder.fabric, here),
-        *_segments_below(finder, here),
+        *(() if finder.cached_for(node, rail_table) else _downward_segments(finder, here)),
         *relay_segments(finder, here),
         *(
             spine_segments(finder, here)
             if node in ocs_dimensions(finder.fabric)
             else _mesh_segments(finder, here, places)
         ),
-        *(leaf_segments(finder, here, up) if (up := _ecmp_group(_highest_neighbours(finder, here))) else ()),
+        *(leaf_segments(finder, here, up) if (up := _ecmp_group(highest_neighbours(finder, here))) else ()),
         *_upward_segments(finder, here),
-    )
-
-
-def _segments_below(finder: PathFinder, here: Node) -> Sequence[Segment]:
-    """Return the segments below a switch, with routes that neighbours have withdrawn first."""
-    if finder.cached_for(here.name, rail_table):
-        return ()
-    removed = withdrawn_segments(finder, here, _highest_neighbours(finder, here))
-    prefixes = {item.prefix for item in removed}
-    return (
-        *removed,
-        *(
-            downward_segment
-            for downward_segment in _downward_segments(finder, here)
-            if downward_segment.prefix not in prefixes
-        ),
     )
 
 
 def rail_table(finder: PathFinder, node: str) -> tuple[TernarySegment, ...]:
     """Return what a switch on a rail looks up before its segments, instead of segments downwards."""
     here = finder.fabric.node(node)
-    return rail_table_segments(finder, here, _highest_neighbours(finder, here)) if here.tier else ()
+    return rail_table_segments(finder, here, highest_neighbours(finder, here)) if here.tier else ()
 
 
 def pxn_table(finder: PathFinder, node: str) -> tuple[Segment, ...]:
@@ -133,7 +132,7 @@ def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> lis
     result: list[Segment] = []
     lines = _neighbours_by_dimension(fabric, here.name)
     arrays: list[_MeshArray] = []
-    higher = () if here.tier else _highest_neighbours(finder, here)
+    higher = () if here.tier else highest_neighbours(finder, here)
     for axis in range(len(fabric.dims)):
         if not (line := lines.get(axis)):
             continue
@@ -253,19 +252,14 @@ def _displaced_prefixes(fabric: Fabric) -> tuple[int, ...]:
 def _downward_segments(finder: PathFinder, here: Node) -> list[Segment]:
     """Return the segments below a switch; each leads to the neighbour with the shortest way down.
 
-    Switches with the same neighbours below share the result.
+    Switches with the same neighbours below share the result, also after they have lost the same.
     """
     fabric = finder.fabric
-    lower = tuple(
-        neighbour for neighbour in finder.neighbours(here.name) if fabric.node(neighbour).tier < here.tier
-    )
-    if lower != tuple(
-        neighbour for neighbour in fabric.neighbours(here.name) if fabric.node(neighbour).tier < here.tier
-    ):
-        return _search_downward(finder, here, lower)
-    return fabric.cached(
-        ("down", has_table(here, "multipath"), lower), lambda: _search_downward(finder, here, lower)
-    )
+    every = tuple(name for name in fabric.neighbours(here.name) if fabric.node(name).tier < here.tier)
+    alive = finder.neighbours(here.name)
+    lower = tuple(name for name in every if name in alive)
+    key = "down", has_table(here, "multipath"), every, lower
+    return fabric.cached(key, lambda: _search_downward(finder, here, lower))
 
 
 def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segment]:
@@ -274,14 +268,22 @@ def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> li
     reach = descendants(fabric)
     grouped = has_table(here, "multipath")
     choices: dict[Prefix, tuple[int, list[str]]] = {}
+    below: dict[Prefix, list[str]] = {}
+    for neighbour in lower:
+        for prefix in reach[neighbour].hops:
+            below.setdefault(prefix, []).append(neighbour)
+    lengths = sorted({prefix.length for prefix in below})
+    position = {neighbour: number for number, neighbour in enumerate(lower)}
 
     def choice(part: Prefix) -> tuple[int, list[str]]:
         """Return the fewest hops to a segment, and the neighbours that have them."""
         if part not in choices:
-            hops = {neighbour: reach[neighbour].hops_to_prefix(part, bits) for neighbour in lower}
-            known = [count for count in hops.values() if count is not None]
-            best = min(known, default=bits)
-            choices[part] = best, [hop for hop, count in hops.items() if count == best]
+            outer = (_outer(part, length, bits) for length in lengths if length <= part.length)
+            leading = {neighbour for prefix in outer for neighbour in below.get(prefix, ())}
+            hops = {neighbour: reach[neighbour].hops_to_prefix(part, bits) for neighbour in leading}
+            best = min((count for count in hops.values() if count is not None), default=bits)
+            nearest = [neighbour for neighbour, count in hops.items() if count == best]
+            choices[part] = best, sorted(nearest, key=position.__getitem__)
         return choices[part]
 
     def whole(part: Prefix) -> bool:
@@ -312,11 +314,16 @@ def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> li
     return [item for segment in sorted(reach[here.name].hops) for item in split(segment)]
 
 
+def _outer(part: Prefix, length: int, bits: int) -> Prefix:
+    """Return the first `length` bits of a prefix that is no shorter."""
+    return Prefix(part.value >> (bits - length) << (bits - length), length)
+
+
 def _next_field_end(ends: Sequence[int], length: int) -> int:
     return next(end for end in ends if end > length)
 
 
-def _highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
+def highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
     """Return the neighbours of the highest tier, if it is above the node's own tier."""
     tiers = {neighbour: finder.fabric.node(neighbour).tier for neighbour in finder.neighbours(here.name)}
     top = max(tiers.values(), default=0)
@@ -332,7 +339,7 @@ def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = 
     higher = [
         neighbour for neighbour in finder.neighbours(here.name) if fabric.node(neighbour).tier > here.tier
     ]
-    ways = _highest_neighbours(finder, here)
+    ways = highest_neighbours(finder, here)
     if not ways:
         return []
     bits, own = fabric.address_plan.bits, descendants(fabric)[here.name]

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Next hops and paths of frames without a source route, read from the table entries of a plan."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from controller.plan import Entry, Path
 from controller.routing.paths import PathFinder
 from controller.routing.source_route import MAX_HOPS
+from controller.tables.ecmp import EcmpGroup, chooses_by_hash, ecmp_group
 from controller.tables.node_entries import linear_entries
-from controller.tables.pipeline import DropReason, Frame, Pipeline, PortChoice, Tables
+from controller.tables.pipeline import DropReason, Frame, Pipeline, PortChoice, Tables, frame_hash
 from topologies import HOST_PORT, Fabric
 
-__all__ = ["neighbour_at", "next_hop", "port_choice", "table_path"]
+__all__ = ["neighbour_at", "next_hop", "port_choice", "table_path", "table_paths"]
 
 
 def next_hop(
@@ -24,6 +25,9 @@ def next_hop(
     if node == destination:
         return None
     fabric = finder.fabric
+    if chooses_by_hash(fabric, node):
+        scna, dcna = fabric.node(source or node).address, fabric.node(destination).address
+        return ecmp_group(finder, node, dcna).select(frame_hash(scna, dcna, lb))
     action = _routing_action(finder, node, destination)
     if isinstance(action, DropReason):
         return None
@@ -59,6 +63,33 @@ def table_path(finder: PathFinder, source: str, destination: str, lb: int = 0, b
     path = list(begun) or [source]
     path.extend(_hops(finder, path[-1], source, destination, lb, MAX_HOPS + 1 - len(path)))
     return tuple(path)
+
+
+def table_paths(
+    finder: PathFinder, source: str, destination: str, begun: Path, lbs: Sequence[int]
+) -> list[Path]:
+    """Return `table_path` of each of the values of lb; a switch on several paths is looked up once."""
+    fabric = finder.fabric
+    scna, dcna = fabric.node(source).address, fabric.node(destination).address
+    groups: dict[str, EcmpGroup | None] = {destination: EcmpGroup((), 0, 0)}
+    paths: list[Path] = []
+    stored: dict[Path, Path] = {}  # equal paths are one object
+    for lb in lbs:
+        path, hashed = list(begun), frame_hash(scna, dcna, lb)
+        for _ in range(MAX_HOPS + 1 - len(begun)):
+            node = path[-1]
+            if node not in groups:
+                groups[node] = ecmp_group(finder, node, dcna) if chooses_by_hash(fabric, node) else None
+            group = groups[node]
+            if group is None:
+                following = next_hop(finder, node, destination, source, lb)
+            else:
+                following = group.select(hashed)
+            if following is None:
+                break
+            path.append(following)
+        paths.append(stored.setdefault(tuple(path), tuple(path)))
+    return paths
 
 
 def _hops(finder: PathFinder, node: str, source: str, destination: str, lb: int, most: int) -> Iterator[str]:

@@ -17,15 +17,12 @@ def send_packet_outs(
     testbed: ControlledTestbed, client: P4RuntimeClient, node: str, frames: Iterable[tuple[int | None, bytes]]
 ) -> None:
     """Send each frame out of its port of a node; without a port, the node's program routes the frame."""
-    sent = 0
     if testbed.network_header == "cna24":
         frames = ((port, to_cna24(frame)) for port, frame in frames)
-    for port, frame in frames:
-        client.packet_out(node, frame, egress_port=port or 0, routed=int(port is None))
-        sent += 1
-    if sent and testbed.virtual:
+    packets = [(frame, {"egress_port": port or 0, "routed": int(port is None)}) for port, frame in frames]
+    if packets:
         # The server passes packet-outs to the switch before virtual time goes on.
-        client.barrier(node)
+        client.packet_outs(node, packets, barrier=testbed.virtual)
 
 
 def received_frame(testbed: ControlledTestbed, payload: bytes) -> bytes:

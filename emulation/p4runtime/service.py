@@ -230,7 +230,11 @@ class _Service(p4r_grpc.P4RuntimeServicer):
                 device.port_changed(value, up)
 
     def packet_in(self, device_id: int, frame: bytes) -> None:
-        background_loop().call_soon_threadsafe(self.streams.packet_in, self._devices[device_id], frame)
+        device = self._devices[device_id]
+        if self.streams.passes_at_once(device):
+            self.streams.packet_in(device, frame)
+        else:
+            background_loop().call_soon_threadsafe(self.streams.packet_in, device, frame)
 
     async def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, context: Any
@@ -283,7 +287,7 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: Any
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
         try:
-            async for message in self.streams.converse(request_iterator):
+            async for message in self.streams.converse(request_iterator, getattr(context, "packets", None)):
                 yield message
         except Refusal as refusal:
             await abort(context, refusal)

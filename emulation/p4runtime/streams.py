@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """StreamChannel: arbitration, packet-outs, acknowledgements in; packet-ins and notifications out.
 
-Everything runs on the event loop in the background, except `publish`, which any thread may call.
+Everything runs on the event loop in the background, except `publish`, which any thread may call, and packets
+of a client in the same process (`DirectPackets`), which its own thread passes on.
 """
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from typing import Any, Protocol, final
 
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from controller.p4runtime.event_loop import background_loop
+from controller.p4runtime.local import DirectPackets
 from emulation import _engine
 from emulation.p4runtime.device import Device
 from emulation.p4runtime.roles import Role
@@ -43,16 +46,24 @@ class Timer(Protocol):
 
 @final
 class Stream:
-    """One StreamChannel: its queue of outgoing messages and the (device, role) that it entered for."""
+    """One StreamChannel: its queue of outgoing messages and the (device, role) that it entered for.
 
-    def __init__(self) -> None:
+    `packets` is the direct way to a client in the same process.
+    """
+
+    def __init__(self, packets: DirectPackets | None = None) -> None:
+        self.packets = packets
         self.outgoing: asyncio.Queue[p4r.StreamMessageResponse | None] = asyncio.Queue()
         self.device: Device | None = None
         self.role = Role("")
 
     def send(self, **update: Any) -> None:
-        """Queue a message."""
-        self.outgoing.put_nowait(p4r.StreamMessageResponse(**update))
+        """Queue a message, or pass it to a client in the same process."""
+        message = p4r.StreamMessageResponse(**update)
+        if self.packets is not None and self.packets.to_client is not None:
+            self.packets.to_client(message)
+        else:
+            self.outgoing.put_nowait(message)
 
 
 @final
@@ -76,10 +87,12 @@ class Streams:
         self._closed = False
 
     async def converse(
-        self, messages: AsyncIterator[p4r.StreamMessageRequest]
+        self, messages: AsyncIterator[p4r.StreamMessageRequest], packets: DirectPackets | None = None
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
         """Serve one StreamChannel until it ends; a Refusal of its arbitration ends it."""
-        stream = Stream()
+        stream = Stream(packets)
+        if packets is not None:
+            packets.to_service = partial(self._on_message, stream)
         listener = asyncio.create_task(self._listen(stream, messages))
         self._open.add(stream)
         try:
@@ -220,6 +233,11 @@ class Streams:
             device.forwarding.digests.acknowledge(ack)
 
     # -- to controllers
+
+    def passes_at_once(self, device: Device) -> bool:
+        """Return whether all primaries of a device take packet-ins in the thread that has them."""
+        primaries = [role.arbitration.primary for role in device.roles]
+        return all(isinstance(stream, Stream) and stream.packets is not None for stream in primaries)
 
     def packet_in(self, device: Device, frame: bytes) -> None:
         """Queue a packet-in for the primary of every role; without a primary it is dropped."""

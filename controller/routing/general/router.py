@@ -81,6 +81,13 @@ class GraphRouter:
         return len(path) - 1 < MAX_HOPS and all(following.get(node) == after for node, after in rest)
 
 
-def router_for(finder: PathFinder, rules: RuleSet, strategy: Strategy) -> Router | GraphRouter:
-    """Return the router of a fabric: over its structure, or over its graph if it has none."""
-    return (GraphRouter if is_graph(finder.fabric) else Router)(finder, rules, strategy)
+def router_for(
+    finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Router | GraphRouter | None = None
+) -> Router | GraphRouter:
+    """Return the router of a fabric: over its structure, or over its graph if it has none.
+
+    `base` is a router of the same rules and strategy without some of the failures.
+    """
+    if is_graph(finder.fabric):
+        return GraphRouter(finder, rules, strategy)
+    return Router(finder, rules, strategy, base if isinstance(base, Router) else None)
