@@ -3,6 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 Key = tuple[bytes, bytes, int]
 """(value, mask or high end, prefix length); an optional field: prefix 1 when it is asked for, 0 when not."""
 
@@ -368,7 +371,7 @@ class Agent(Participant):
     def __init__(
         self,
         rank: Rank,
-        data: bytes,
+        data: NDArray[np.uint8],
         job: int,
         parameters: Transport,
         reduction: tuple[bool, int | None, int | None, int] | None = None,
@@ -386,7 +389,7 @@ class Iterated(Participant):
     def __init__(
         self,
         rank: Rank,
-        data: bytes,
+        data: NDArray[np.uint8],
         iterations: int,
         compute_ps: int,
         overlap_ps: int,

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "frames/pages.h"
 #include "index.h"
 
 namespace railyard {
@@ -143,10 +144,8 @@ class FramePool {
     FramePool& operator=(const FramePool&) = delete;
     ~FramePool() {
         assert(idle() == frames_.size() && free_payloads_.size() == payloads_.size());
-        for (Frame* const frame : frames_) {
-            frame->~Frame();
-            ::operator delete(frame, kAligned);
-        }
+        for (Frame* const frame : frames_) frame->~Frame();
+        for (const auto& [block, bytes] : blocks_) free_pages(block, bytes);
     }
 
     // Return a frame of `length` bytes whose content is undefined.
@@ -213,13 +212,25 @@ class FramePool {
     }
     // A frame and its buffer are neighbours in memory: a frame that has left the cache costs fewer misses.
     Frame* create(std::size_t size_class) {
-        void* const memory = ::operator new(sizeof(Frame) + size_class * kStep, kAligned);
+        void* const memory = allocate(sizeof(Frame) + size_class * kStep);
         frames_.push_back(new (memory) Frame);
         Frame* const frame = frames_.back();
         frame->pool = this;
         frame->size_class = static_cast<std::uint32_t>(size_class);
         frame->buffer = static_cast<std::uint8_t*>(memory) + sizeof(Frame);
         return frame;
+    }
+    // Take memory from a block that many frames share; blocks grow with the pool.
+    void* allocate(std::size_t bytes) {
+        if (room_ < bytes) {
+            const std::size_t size = std::max(bytes, next_block_);
+            next_block_ = kSeparate ? 0 : std::min(2 * next_block_, kHugePageBytes);
+            blocks_.emplace_back(allocate_pages(size), size);
+            rest_ = static_cast<std::uint8_t*>(blocks_.back().first);
+            room_ = size;
+        }
+        room_ -= bytes;
+        return std::exchange(rest_, rest_ + bytes);
     }
     std::size_t idle() const {
         std::size_t count = 0;
@@ -229,9 +240,16 @@ class FramePool {
 
     // Buffers are multiples of this: fine enough to waste little, coarse enough that few sizes are in use.
     static constexpr std::size_t kStep = 256;
-    static constexpr std::align_val_t kAligned{alignof(Frame)};
+#ifdef __SANITIZE_ADDRESS__
+    static constexpr bool kSeparate = true;  // a block for each frame, so that its bounds are checked
+#else
+    static constexpr bool kSeparate = false;
+#endif
     std::vector<std::vector<Frame*>> free_;
     std::vector<Frame*> frames_;
+    std::vector<std::pair<void*, std::size_t>> blocks_;  // with their sizes
+    std::size_t room_ = 0, next_block_ = kSeparate ? 0 : 16 * kPageBytes;
+    std::uint8_t* rest_ = nullptr;  // of the last block
     std::vector<Payload*> free_payloads_;
     std::vector<std::unique_ptr<Payload>> payloads_;
 };

@@ -44,9 +44,11 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
-        by_address_.emplace_back(spec.address, peers_.back().get());
+        by_address_.push_back(peers_.back().get());
     }
-    std::sort(by_address_.begin(), by_address_.end());
+    std::sort(by_address_.begin(), by_address_.end(),
+              [](const Peer* a, const Peer* b) { return a->address() < b->address(); });
+    for (const Peer* const peer : by_address_) addresses_.push_back(peer->address());
     queues_.resize(plan.sends.size());
     for (std::size_t send = 0; send < queues_.size(); ++send) {
         queues_[send].send = static_cast<std::uint32_t>(send);
@@ -67,10 +69,9 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
 }
 
 Peer* Agent::peer_at(std::uint16_t address) const {
-    const auto at =
-        std::lower_bound(by_address_.begin(), by_address_.end(), address,
-                         [](const auto& entry, std::uint16_t searched) { return entry.first < searched; });
-    return at != by_address_.end() && at->first == address ? at->second : nullptr;
+    const auto at = std::lower_bound(addresses_.begin(), addresses_.end(), address);
+    if (at == addresses_.end() || *at != address) return nullptr;
+    return by_address_[static_cast<std::size_t>(at - addresses_.begin())];
 }
 
 bool Agent::done() const {
@@ -149,6 +150,19 @@ void Agent::leave() {
     for (SliceState& slice : slices_) slice.held = 0;
     if (reducer_) reducer_->leave();
     payloads_.keep_all();
+}
+
+void Agent::expect(const Frame& frame, bool again) const {
+    if (frame.stored < kAckBytes) return;
+    const Preview next = preview(frame.data());
+    const Peer* const peer = peer_at(next.scna);
+    if (peer == nullptr) return;
+    if (again) return peer->expect(next.data);
+    fetch(peer);
+    fetch(reinterpret_cast<const char*>(peer) + 64);
+    if (!next.data || frame.payload == nullptr || next.offset >= payloads_.shared()->size()) return;
+    fetch(frame.payload->bytes);
+    fetch(payloads_.shared()->data() + next.offset);
 }
 
 void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
@@ -248,18 +262,17 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         ++junk_["job"];
         return;
     }
-    const auto entry = table_.at.find(fields.offset);
-    if (entry == table_.at.end() || table_.size[entry->second] != fields.length) {
+    const std::uint32_t index = table_.find(fields.offset);
+    if (index == kNone || table_.size[index] != fields.length) {
         ++junk_["range"];
         return;
     }
-    const std::uint32_t index = entry->second;
     const auto& phases = plan_of(index).phases;
     const auto phase = std::lower_bound(phases.begin(), phases.end(), fields.step,
                                         [](const Phase& a, std::uint16_t step) { return a.step < step; });
     const bool expected = phase != phases.end() && phase->step == fields.step && phase->op == fields.op;
-    const std::vector<std::uint32_t> none;
-    const auto& sources = expected ? phase->sources : none;
+    std::span<const std::uint32_t> sources;
+    if (expected) sources = phase->sources;
     const auto source = std::lower_bound(sources.begin(), sources.end(), peer.rank());
     if (source == sources.end() || *source != peer.rank()) {
         ++junk_["unexpected"];

@@ -79,6 +79,7 @@ class Agent final : public Participant {
     void on_frame(FrameHandle frame, Time now, Answer& answer) override;
     void on_timer(Time now, Answer& answer) override;
     void on_reroute(const Routes& routes, Time now, Answer& answer) override;
+    void expect(const Frame& frame, bool again) const override;
     void leave() override;
 
     std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
@@ -128,8 +129,9 @@ class Agent final : public Participant {
     RoundTrips trips_;
     std::uint16_t job_;
     std::vector<std::unique_ptr<Peer>> peers_;
-    std::vector<std::pair<std::uint16_t, Peer*>> by_address_;  // sorted
-    std::vector<SendQueue> queues_;                            // by send
+    std::vector<std::uint16_t> addresses_;  // of the peers, sorted
+    std::vector<Peer*> by_address_;         // in the order of `addresses_`
+    std::vector<SendQueue> queues_;         // by send
     Ring<Peer*> ready_;
     Time deadline_ = kNever;  // at or before the first timer; if before, on_timer has nothing to do
     std::vector<SliceState> slices_;

@@ -148,7 +148,7 @@ void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& p
     const std::uint64_t start = table_.offset[index];
     FrameHandle frame = pool.acquire(kDataHeaderBytes + table_.size[index]);
     std::memcpy(frame->data() + kDataHeaderBytes, payloads_.array() + start, table_.size[index]);
-    const std::uint32_t target = table_.at.at(start + static_cast<std::uint64_t>(what.shift));
+    const std::uint32_t target = table_.find(start + static_cast<std::uint64_t>(what.shift));
     const auto& phases = plan_of(target).phases;
     const auto phase = std::lower_bound(phases.begin(), phases.end(), what.step,
                                         [](const Phase& a, std::uint16_t step) { return a.step < step; });

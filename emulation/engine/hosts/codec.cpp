@@ -20,6 +20,12 @@ constexpr std::size_t kEthertypeAt = 12, kLphAt = 14, kLengthAt = 16, kScnaAt = 
 
 template <typename T, std::size_t kBytes = sizeof(T)>
 T get(const std::uint8_t* frame, std::size_t at) {
+    if constexpr (kBytes == 2 || kBytes == 4) {
+        T word = 0;
+        std::memcpy(&word, frame + at, kBytes);
+        return kBytes == 2 ? static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(word)))
+                           : static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(word)));
+    }
     T value = 0;
     for (std::size_t i = 0; i < kBytes; ++i) value = static_cast<T>(value << 8 | frame[at + i]);
     return value;
@@ -61,6 +67,11 @@ void set_ends(std::uint8_t* frame, Ends ends, int lb_mode) {
 }
 
 }  // namespace
+
+Preview preview(const std::uint8_t* frame) {
+    return {frame[kOpcodeAt] == kOpcodeData, get<std::uint16_t>(frame, kScnaAt),
+            get<std::uint32_t>(frame, kOffsetAt)};
+}
 
 const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     if (size < kAckBytes) return "short";

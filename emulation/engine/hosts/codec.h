@@ -30,6 +30,14 @@ struct Fields {
 // behind the packet's end are the carrier's padding.
 const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields);
 
+// Source of a frame, and place of its payload in the receiver's array; anything for other frames.
+struct Preview {
+    bool data;
+    std::uint16_t scna;
+    std::uint32_t offset;
+};
+Preview preview(const std::uint8_t* frame);  // of kAckBytes at least
+
 // Let the bytes in the frame's buffer be the header of a data frame, and no more, or all.
 inline void arrange(Frame& frame) {
     if (frame.stored != kDataHeaderBytes) frame.join();

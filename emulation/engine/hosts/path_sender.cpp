@@ -23,7 +23,7 @@ constexpr Time kProbes = 8, kProbe = 50'000'000;
 PathSender::PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
                        RoundTrips& trips, Payloads& payloads)
     : Sender(parameters, writer, 0, payloads), spray_(std::move(spray)), trips_(trips) {
-    if (parameters.adaptive) delays_.emplace(trips);
+    if (parameters.adaptive) delays_ = std::make_unique<PathDelays>(trips);
 }
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
@@ -176,8 +176,8 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
     timer = now + rto_;
 }
 
-// Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs that was set before longer round trips
-// were measured.
+// Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs
+// that was set before longer round trips were measured.
 void PathSender::on_timeout(Time now, Answer& answer) {
     const Sent& oldest = at(base_);
     if (retries_ == 0) {

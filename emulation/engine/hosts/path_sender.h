@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -45,7 +46,7 @@ class PathSender final : public Sender {
 
     Spray spray_;
     RoundTrips& trips_;
-    std::optional<PathDelays> delays_;
+    std::unique_ptr<PathDelays> delays_;  // null: frames do not leave congested paths
     std::int64_t order_ = 0;
     int asks_ = 0;                                // times that timeouts have begun anew since the last news
     ByPath<std::int64_t> top_{-1};                // order of the last frame known to have arrived

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "frames/frame.h"
+#include "frames/pages.h"
 #include "hosts/codec.h"
 
 namespace railyard {
 
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 
 // A frame that may have to be sent again.
 struct Sent {

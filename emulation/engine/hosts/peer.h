@@ -50,6 +50,13 @@ class Peer {
     // message has used it.
     Sender* pick();
     void message_sent() { drawn_ = nullptr; }
+    // Let the processor fetch what a data frame or an acknowledgement from the peer will need.
+    void expect(bool data) const {
+        if (!data) return fetch(senders.data());
+        const auto* const receiver = reinterpret_cast<const char*>(receivers.data());
+        fetch(receiver);
+        fetch(receiver + 64);
+    }
 
     std::uint32_t rank() const { return rank_; }
     std::uint16_t address() const { return address_; }

@@ -16,10 +16,10 @@ constexpr int kAskAfter = 4;               // frames in a row that have come aga
 Receiver::Receiver(const TransportParameters& parameters, const AckWriter& writer, std::uint8_t lb,
                    std::optional<Spray> paths)
     : parameters_(parameters),
-      writer_(writer),
-      paths_(std::move(paths)),
       lb_(lb),
-      expected_(parameters.first_psn) {}
+      expected_(parameters.first_psn),
+      writer_(writer),
+      paths_(std::move(paths)) {}
 
 Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time now) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;

@@ -36,8 +36,6 @@ class Receiver {
 
    private:
     const TransportParameters& parameters_;
-    AckWriter writer_;
-    std::optional<Spray> paths_;
     std::uint8_t lb_, echo_ = 0;
     int last_ = -1;            // load-balance value of the last acknowledgement; -1: none
     int repeated_ = 0;         // frames in a row that came again
@@ -45,6 +43,8 @@ class Receiver {
     std::uint32_t expected_, unacknowledged_ = 0;
     std::optional<std::uint32_t> owed_;  // PSN up to which all frames are to be acknowledged once they are in
     std::uint64_t bitmap_ = 0;           // bit i: expected + 1 + i is received
+    AckWriter writer_;
+    std::optional<Spray> paths_;
 };
 
 }  // namespace railyard

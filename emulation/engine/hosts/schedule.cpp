@@ -2,6 +2,7 @@
 #include "hosts/schedule.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -27,12 +28,22 @@ SliceTable::SliceTable(std::vector<std::uint64_t> offsets, std::vector<std::uint
       count(cell_count) {
     if (size.size() != offset.size() || cell.size() != offset.size() || order.size() != offset.size())
         throw std::invalid_argument("slices: the lists differ in length");
-    at.reserve(offset.size());
+    std::uint64_t last = 0;
     for (std::size_t index = 0; index < offset.size(); ++index) {
         check(cell[index], cell_count, "cell");
         check(order[index], offset.size(), "slice");
-        at[offset[index]] = static_cast<std::uint32_t>(index);
+        unit_ = std::gcd(unit_, offset[index]);
+        last = std::max(last, offset[index]);
         ++count[cell[index]];
+    }
+    unit_ = std::max<std::uint64_t>(unit_, 1);
+    constexpr std::uint64_t kMost = 4;  // places for each slice
+    if (last / unit_ < kMost * offset.size()) by_unit_.assign(last / unit_ + 1, kNone);
+    else by_offset_.reserve(offset.size());
+    for (std::size_t index = 0; index < offset.size(); ++index) {
+        const auto slice = static_cast<std::uint32_t>(index);
+        if (by_unit_.empty()) by_offset_[offset[index]] = slice;
+        else by_unit_[offset[index] / unit_] = slice;
     }
 }
 

@@ -12,21 +12,35 @@
 
 namespace railyard {
 
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
 // Slices of all ranks: content of a frame each. Offsets and sizes are bytes.
 struct SliceTable {
     std::vector<std::uint64_t> offset;
     std::vector<std::uint32_t> size, cell;
-    std::vector<std::uint32_t> order;                     // in which slices are released at first
-    std::unordered_map<std::uint64_t, std::uint32_t> at;  // slice by offset
-    std::vector<std::uint32_t> count;                     // slices by cell
+    std::vector<std::uint32_t> order;  // in which slices are released at first
+    std::vector<std::uint32_t> count;  // slices by cell
 
     // invalid_argument if the lists do not fit each other.
     SliceTable(std::vector<std::uint64_t> offsets, std::vector<std::uint32_t> sizes,
                std::vector<std::uint32_t> cells, std::vector<std::uint32_t> release_order,
                std::size_t cell_count);
-};
 
-inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+    // Slice at an offset; kNone: none begins there.
+    std::uint32_t find(std::uint64_t searched) const {
+        if (by_unit_.empty()) {
+            const auto at = by_offset_.find(searched);
+            return at == by_offset_.end() ? kNone : at->second;
+        }
+        const std::uint64_t place = searched / unit_;
+        return place < by_unit_.size() && place * unit_ == searched ? by_unit_[place] : kNone;
+    }
+
+   private:
+    std::uint64_t unit_ = 0;              // largest number that divides all offsets
+    std::vector<std::uint32_t> by_unit_;  // slice by offset in units; empty: these are too many
+    std::unordered_map<std::uint64_t, std::uint32_t> by_offset_;
+};
 
 // A transfer's part in a cell; `shift` is in bytes.
 struct Send {

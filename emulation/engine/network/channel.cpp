@@ -61,6 +61,18 @@ bool Channel::put(FrameHandle& frame) {
     return true;
 }
 
+bool Channel::passes(const Frame& frame, Time now) {
+    if (!up || waiting > 0 || now < busy_until || config.scheduler != Scheduler::Strict) return false;
+    if (lossless()) {
+        collect(now);
+        if (lanes[frame.vl].credits < frame.length) return false;
+    } else if (frame.length > config.queue_bytes) {
+        return false;
+    }
+    stats.max_queued_bytes = std::max<std::uint64_t>(stats.max_queued_bytes, frame.length);
+    return true;
+}
+
 FrameHandle Channel::take(std::size_t vl) {
     FrameHandle frame = lanes[vl].queue.pop_front();
     lanes[vl].queued -= frame->length;

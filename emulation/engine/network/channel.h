@@ -69,6 +69,9 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // runtime_error if it can never be sent.
     bool put(FrameHandle& frame);
     void check_fits(const Frame& frame) const;
+    // True if a frame may go on the wire at once, past an empty queue; counted in stats as a frame that
+    // waited in the queue for no time. False without effect but on credits that have returned.
+    bool passes(const Frame& frame, Time now);
     // Remove the first frame of a queue; put_back undoes it.
     FrameHandle take(std::size_t vl);
     void put_back(FrameHandle frame);

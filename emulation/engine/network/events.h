@@ -34,7 +34,7 @@ struct Event {
 // their time.
 class EventQueue {
    public:
-    static constexpr std::size_t kLine = 8;
+    static constexpr std::size_t kLine = 16;
 
     std::size_t size() const { return count_ + cells_.size() - open_; }
 

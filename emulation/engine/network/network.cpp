@@ -37,6 +37,12 @@ void Network::wake(Channel& c, Index<Channel> index, Time time) {
 // at_once: the frame may leave immediately; otherwise a later event sends it.
 void Network::enqueue(Index<Channel> index, FrameHandle frame, bool at_once) {
     Channel& c = channels_[index];
+    fetch(&c.lanes[frame->vl]);
+    fetch(&c.stats);
+    if (at_once && !frame->pending && c.passes(*frame, now_)) {
+        const std::size_t vl = frame->vl;
+        return transmit(index, std::move(frame), vl);
+    }
     if (frame->pending) {
         frame->enqueued = now_;
         frame->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
@@ -54,17 +60,16 @@ void Network::try_send(Index<Channel> index) {
     c.collect(now_);
     while (const std::optional<std::size_t> vl = c.next()) {
         if (c.lanes[*vl].queue.front()->pending && !dequeue(index, *vl)) continue;
-        transmit(index, *vl);
+        --waiting_frames_;
+        transmit(index, c.take(*vl), *vl);
         if (c.waiting > 0) wake(c, index, c.busy_until);
         return;
     }
     if (c.waiting > 0 && !c.returning.empty()) wake(c, index, c.returning.front().time);
 }
 
-void Network::transmit(Index<Channel> index, std::size_t vl) {
+void Network::transmit(Index<Channel> index, FrameHandle frame, std::size_t vl) {
     Channel& c = channels_[index];
-    FrameHandle frame = c.take(vl);
-    --waiting_frames_;
     const Held held = std::exchange(frame->held, Held{});
     const Time end = c.send(std::move(frame), vl, now_);
     release(held, end);
@@ -276,6 +281,7 @@ RunEnd Network::run(Time until, std::uint64_t events) {
 
 RunEnd Network::run_events(Time until, std::uint64_t events) {
     resume_ageing();
+    share_contents();
     for (;; --events) {
         if (!control_.empty()) return RunEnd::Control;
         // Frames wait for credits, and no frame moves that could return credits.
@@ -296,34 +302,55 @@ RunEnd Network::run_events(Time until, std::uint64_t events) {
 }
 
 // Let the processor fetch the memory of the next events while others run. Each address stands in memory
-// fetched before: that of a channel, then that of its first cell, then that of the frame.
+// fetched before: that of a channel, then that of its first cell and of what it leads to, then that of the
+// frame, then what a station reads for it.
 void Network::look_ahead() const {
-    const auto fetch = [](const void* address) {
-        __builtin_prefetch(address);
-        asm volatile("" : : "r"(address));  // a compiler may drop a function that only fetches
+    struct Ahead {
+        const Channel* channel = nullptr;
+        bool arrives = false;
     };
-    const auto channel_at = [this](std::size_t place) -> const Channel* {
+    const auto at = [this](std::size_t place) -> Ahead {
         const std::optional<Event> event = events_.ahead(place);
-        return event && event->kind <= EventKind::Arrive ? &channels_[event->of<Channel>()] : nullptr;
+        if (!event || event->kind > EventKind::Arrive) return {};
+        return {&channels_[event->of<Channel>()], event->kind == EventKind::Arrive};
     };
     const auto next_lane = [](const Channel& c) {
         return &c.lanes[static_cast<std::size_t>(std::bit_width(c.ready)) - 1];
     };
-    if (const Channel* const c = channel_at(7)) {
-        const auto* const lines = reinterpret_cast<const char*>(c);
-        for (std::size_t line = 0; line < 4; ++line) fetch(lines + 64 * line);
-    }
-    if (const Channel* const c = channel_at(5)) {
+    const auto lines = [](const void* first, std::size_t count) {
+        for (std::size_t line = 0; line < count; ++line) fetch(static_cast<const char*>(first) + 64 * line);
+    };
+    if (const auto [c, arrives] = at(11); c != nullptr) lines(c, 5);
+    if (const auto [c, arrives] = at(8); c != nullptr) {
         if (!c->flying.empty()) fetch(&c->flying[0]);
-        if (c->ready != 0) fetch(next_lane(*c));
+        if (arrives && c->to_switch) switches_[c->to_switch]->fetch();
+        else if (arrives) fetch(&hosts_[c->host]);
+        else if (c->ready != 0) fetch(next_lane(*c));
     }
-    if (const Channel* const c = channel_at(3)) {
+    if (const auto [c, arrives] = at(6); c != nullptr) {
         if (!c->flying.empty()) fetch(c->flying[0].frame.get());
-        if (c->ready != 0) fetch(&next_lane(*c)->queue[0]);
+        if (arrives && c->to_switch) {
+            switches_[c->to_switch]->fetch_lists();
+            fetch(&out_channel_[c->to_switch]);
+        } else if (arrives) {
+            lines(hosts_[c->host].station.get(), 6);
+        } else if (c->ready != 0) {
+            fetch(&next_lane(*c)->queue[0]);
+        }
     }
-    if (const Channel* const c = channel_at(1)) {
-        if (!c->flying.empty()) fetch(c->flying[0].frame->data());
-        if (c->ready != 0) fetch(next_lane(*c)->queue[0].get());
+    if (const auto [c, arrives] = at(4); c != nullptr) {
+        if (!c->flying.empty()) {
+            const Frame& frame = *c->flying[0].frame;
+            fetch(frame.data());
+            if (arrives && !c->to_switch) fetch(frame.payload);
+        }
+        if (!arrives && c->ready != 0) fetch(next_lane(*c)->queue[0].get());
+    }
+    for (const std::size_t place : {3, 1}) {
+        const auto [c, arrives] = at(place);
+        if (c == nullptr || !arrives || c->to_switch || c->flying.empty()) continue;
+        if (const Station* const station = hosts_[c->host].station.get(); station != nullptr)
+            station->expect(*c->flying[0].frame, place == 1);
     }
 }
 

@@ -152,7 +152,7 @@ class Network : public SwitchSet {
     void enqueue(Index<Channel> index, FrameHandle frame, bool at_once);
     void wake(Channel& c, Index<Channel> index, Time time);
     void try_send(Index<Channel> index);
-    void transmit(Index<Channel> index, std::size_t vl);
+    void transmit(Index<Channel> index, FrameHandle frame, std::size_t vl);
     void arrive(Index<Channel> index);
     void deliver(FrameHandle frame, Index<Host> host);
     void receive(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);

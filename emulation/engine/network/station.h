@@ -37,6 +37,9 @@ class Station {
     virtual void start(Time now, Answer& answer) = 0;
     virtual void on_frame(FrameHandle frame, Time now, Answer& answer) = 0;
     virtual void on_timer(Time now, Answer& answer) = 0;
+    // Let the processor fetch what on_frame will read for a frame that arrives soon; nothing depends on it.
+    // `again`: by what an earlier call for the frame has fetched.
+    virtual void expect(const Frame& /*frame*/, bool /*again*/) const {}
     // Let go of all frames and callbacks: the network goes away, or has another station in this place. No
     // event follows.
     virtual void leave() {}

@@ -128,14 +128,16 @@ std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, s
     return rank;
 }
 
-Bytes to_data(const Rank& rank, const nb::bytes& data) {
+// Bytes of an array, which the agent copies.
+using Data = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Bytes to_data(const Rank& rank, const Data& data) {
     const SliceTable& table = *rank.table;
     for (std::size_t index = 0; index < table.offset.size(); ++index)
         if (table.offset[index] + table.size[index] > data.size())
             throw std::invalid_argument("an array of " + std::to_string(data.size()) +
                                         " bytes is shorter than its slices");
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(data.c_str());
-    return {bytes, bytes + data.size()};
+    return {data.data(), data.data() + data.size()};
 }
 
 template <typename Event>
@@ -282,7 +284,7 @@ void bind_hosts(nb::module_& m) {
     nb::class_<Agent, Participant>(m, "Agent", "Agent of a collective.")
         .def(
             "__init__",
-            [](Agent* self, std::shared_ptr<const Rank> rank, const nb::bytes& data, std::uint16_t job,
+            [](Agent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint16_t job,
                const TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
                 const auto chosen = reduction_from(reduction);
                 auto unit = chosen ? std::make_shared<ReductionUnit>(*chosen) : nullptr;
@@ -301,8 +303,8 @@ void bind_hosts(nb::module_& m) {
     nb::class_<Iterated, Participant>(m, "Iterated", "Agent of a training job.")
         .def(
             "__init__",
-            [](Iterated* self, std::shared_ptr<const Rank> rank, const nb::bytes& data,
-               std::uint32_t iterations, Time compute, Time overlap, const TransportParameters& parameters,
+            [](Iterated* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint32_t iterations,
+               Time compute, Time overlap, const TransportParameters& parameters,
                const std::optional<ReductionTuple>& reduction) {
                 Bytes bytes = to_data(*rank, data);
                 new (self) Iterated(std::move(rank), std::move(bytes), {iterations, compute, overlap},

@@ -33,10 +33,11 @@ LookupResult Traversal::after_hit(Table& table, LookupResult result) {
 }
 
 // Look up a table with the present slots, and assign the parameters of the action.
-inline const Continuation& Traversal::apply(Table& table) {
+inline const Continuation& Traversal::apply(std::size_t table) {
     std::uint64_t* const v = slots_.data();
-    LookupResult result = table.lookup(v);
-    if (result.entry && table.instrumented()) result = after_hit(table, result);
+    const TableContent& content = *switch_->contents_[table];
+    LookupResult result = content.lookup(v);
+    if (result.entry && content.layout->instrumented) result = after_hit(switch_->tables_[table], result);
     const Continuation& then = *result.then;
     for (unsigned k = 0; k < then.limbs; ++k) v[then.targets[k]] = result.parameters[k];
     return then;
@@ -99,7 +100,7 @@ void Traversal::execute(Place at) {
     }
     NEXT;
     OP(Apply) {
-        const Continuation& then = apply(switch_->tables_[i->a]);
+        const Continuation& then = apply(i->a);
         back = code + then.next;
         if (then.action == kNowhere) GO(back);
         GO(code + then.action);

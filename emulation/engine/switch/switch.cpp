@@ -6,7 +6,7 @@
 namespace railyard {
 
 Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, ProgramShares& shares)
-    : name_(std::move(name)), cpu_port_(cpu_port), pool_(pool), shares_(shares) {
+    : cpu_port_(cpu_port), name_(std::move(name)), pool_(pool), shares_(shares) {
     // Seed with the name: a sequence for each switch, equal in every run.
     for (const char c : name_) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
 }
@@ -14,6 +14,7 @@ Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, Progra
 void Switch::set_program(std::shared_ptr<const Program> program) {
     assert(leased_ == 0);  // no frame is at work
     tables_.clear();
+    contents_.clear();
     profiles_.clear();
     counters_.clear();
     registers_.clear();
@@ -30,12 +31,21 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     for (const ProfileSpec& p : program_->profiles)
         profiles_.push_back(std::make_unique<Profile>(*program_, p));
     tables_.reserve(program_->tables.size());
-    for (const TableLayout& t : share_->layouts)
-        tables_.emplace_back(t, t.spec.profile ? profiles_[t.spec.profile.at()].get() : nullptr);
+    contents_ = share_->empty;
+    for (std::size_t at = 0; at < contents_.size(); ++at) {
+        const TableLayout& layout = share_->layouts[at];
+        const Index<ProfileSpec> profile = layout.spec.profile;
+        tables_.emplace_back(layout, contents_[at], profile ? profiles_[profile.at()].get() : nullptr);
+    }
     for (const ArraySpec& c : program_->counters) counters_.emplace_back(c.size);
     for (const ArraySpec& r : program_->registers) registers_.emplace_back(r.size * limbs(r.bits), 0);
     for (const MeterSpec& m : program_->meters) meters_.emplace_back(m.size);
     value_sets_.resize(program_->value_sets.size());
+}
+
+void Switch::share_contents() {
+    changed_ = false;
+    for (std::size_t at = 0; at < tables_.size(); ++at) tables_[at].share(share_->contents[at]);
 }
 
 // SplitMix64 (Steele, Lea and Flood).

@@ -69,7 +69,23 @@ class Switch {
     // frame.
     std::function<void()> on_checkpoint;
 
-    Table& table(std::size_t at) { return tables_.at(at); }
+    // A table, whose content the caller may change.
+    Table& table(std::size_t at) {
+        if (!std::exchange(changed_, true)) shares_.changed.push_back(this);
+        return tables_.at(at);
+    }
+    // Share contents that have changed with other switches of the program.
+    void share_contents();
+    // Let the processor fetch what each frame reads: of the switch, then of its lists.
+    void fetch() const {
+        for (std::size_t line = 0; line < 2; ++line)
+            railyard::fetch(reinterpret_cast<const char*>(&program_) + 64 * line);
+    }
+    void fetch_lists() const {
+        for (std::size_t line = 0; line < 2; ++line)
+            railyard::fetch(reinterpret_cast<const char*>(contents_.data()) + 64 * line);
+        railyard::fetch(counters_.data());
+    }
     std::size_t table_count() const { return tables_.size(); }
     Profile& profile(std::size_t at) { return *profiles_.at(at); }
     Meter& meter(std::size_t array, std::size_t at) { return meters_.at(array).at(at); }
@@ -116,25 +132,29 @@ class Switch {
 
     std::uint64_t random(std::uint64_t low, std::uint64_t high);
 
-    std::string name_;
+    // Members that every frame needs come first, in few lines of the cache.
+    alignas(64) std::shared_ptr<const Program> program_;
+    std::shared_ptr<ProgramShare> share_;                  // of the program
+    std::vector<std::shared_ptr<TableContent>> contents_;  // by table
     std::uint32_t cpu_port_;
+    unsigned leased_ = 0;
+    std::vector<Counter> counters_;
+    std::vector<Digest> digests_;
+    std::uint64_t epoch_ = 0;  // programs set so far
+    bool changed_ = false;     // is in ProgramShares::changed
+    bool revived_ = false;
+    std::vector<TraceStep>* trace_ = nullptr;  // null: no frame is followed
+
+    std::string name_;
     FramePool& pool_;
     ProgramShares& shares_;
-    std::shared_ptr<const Program> program_;
-    std::shared_ptr<ProgramShare> share_;  // of the program
-    std::uint64_t epoch_ = 0;              // programs set so far
-    unsigned leased_ = 0;
     std::vector<Table> tables_;
     std::vector<std::unique_ptr<Profile>> profiles_;
-    std::vector<Counter> counters_;
     std::vector<std::vector<std::uint64_t>> registers_;
     std::vector<std::vector<Meter>> meters_;
     std::vector<std::vector<std::pair<Bytes, Bytes>>> value_sets_;
     std::unordered_map<std::uint32_t, std::vector<Replica>> multicast_;
     std::unordered_map<std::uint32_t, CloneSession> clones_;
-    std::vector<Digest> digests_;
-    bool revived_ = false;
-    std::vector<TraceStep>* trace_ = nullptr;  // null: no frame is followed
     std::uint64_t random_ = 0xCBF29CE484222325ULL;
 };
 

@@ -68,6 +68,9 @@ class SwitchSet {
     SharedMutex& mutex() { return mutex_; }
 
    protected:
+    // Let switches of a program share contents of tables that have changed, where these are equal.
+    void share_contents() { shares_.share_contents(); }
+
     FramePool pool_;
     ProgramShares shares_;
     List<Switch, std::unique_ptr<Switch>> switches_;

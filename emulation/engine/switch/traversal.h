@@ -115,7 +115,7 @@ class Traversal {
 
     // execute.cpp
     void execute(Place at);
-    const Continuation& apply(Table& table);
+    const Continuation& apply(std::size_t table);
     LookupResult after_hit(Table& table, LookupResult result);
 
     // operations.cpp
@@ -180,13 +180,20 @@ class Traversal {
 
 // Parts of a program that all its switches share.
 struct ProgramShare {
-    std::vector<TableLayout> layouts;  // by table
+    // Layouts, contents without entries, and contents of all switches, by table.
+    std::vector<TableLayout> layouts;
+    std::vector<std::shared_ptr<TableContent>> empty;
+    std::vector<SharedContents> contents;
     std::vector<std::unique_ptr<Traversal>> idle;
 };
 
 class ProgramShares {
    public:
     std::shared_ptr<ProgramShare> of(const Program& program);
+    // Let switches share their contents where these are equal.
+    void share_contents();
+
+    std::vector<Switch*> changed;  // switches whose tables may have changed since
 
    private:
     struct Known {

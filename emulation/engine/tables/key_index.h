@@ -26,11 +26,19 @@ class KeyIndex {
     void insert(EntryIndex entry, const std::uint64_t* key) { insert({entry, hash(key)}); }
     void erase(EntryIndex entry, const std::uint64_t* key);
     std::size_t size() const { return used_; }
+    // Append all entries.
+    void list(std::vector<EntryIndex>& entries) const {
+        for (const Cell& cell : cells_)
+            if (cell.entry) entries.push_back(cell.entry);
+    }
+    bool operator==(const KeyIndex&) const = default;
 
    private:
     struct Cell {
         EntryIndex entry;  // none: free cell
         std::uint32_t hash = 0;
+
+        bool operator==(const Cell&) const = default;
     };
     std::uint32_t hash(const std::uint64_t* key) const;
     void insert(Cell cell);

@@ -16,8 +16,8 @@ constexpr Time kLongest =
 
 EntrySpec Table::default_entry() const {
     EntrySpec entry;
-    entry.action = default_action_;
-    entry.parameters = default_params_;
+    entry.action = content_->default_action;
+    entry.parameters = content_->default_parameters;
     return entry;
 }
 
@@ -27,8 +27,9 @@ EntrySpec Table::read(EntryIndex entry) const {
     spec.priority = priorities_[e];
     spec.target = targets_[e];
     spec.action = actions_[e];
-    const std::uint64_t* const params = row_of(entry) + parameters_at_;
-    const std::uint64_t* const key = key_of(entry);
+    const TableContent& content = *content_;
+    const std::uint64_t* const params = content.row_of(entry) + layout_.parameters_at;
+    const std::uint64_t* const key = content.key_of(entry);
     spec.parameters.assign(
         params, params + (profile_ != nullptr ? 1 : program_.actions[spec.action].parameter_limbs));
     std::size_t at = 0;
@@ -36,9 +37,10 @@ EntrySpec Table::read(EntryIndex entry) const {
         MatchValue m;
         const auto n = static_cast<std::ptrdiff_t>(limbs(k.bits));
         m.value.assign(key + at, key + at + n);
-        if (shape_ == Shape::Tcam)
-            m.extra.assign(extras_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_ + at),
-                           extras_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_ + at) + n);
+        if (layout_.shape == Shape::Tcam) {
+            const std::uint64_t* const extra = content.extras.data() + e * layout_.key.size() + at;
+            m.extra.assign(extra, extra + n);
+        }
         if (k.kind == MatchKind::Lpm) m.prefix = prefixes_[e];
         if (k.kind == MatchKind::Optional)
             m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](auto v) { return v != 0; });
@@ -123,7 +125,7 @@ std::vector<EntrySpec> Table::aged(Time now) {
 
 std::vector<EntrySpec> Table::entries() const {
     std::vector<EntrySpec> all;
-    all.reserve(live_);
+    all.reserve(size());
     for (std::size_t e = 0; e < actions_.size(); ++e)
         if (used_[e]) all.push_back(read(EntryIndex(e)));
     return all;

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emulation import _engine
 from emulation.errors import EmulationError
@@ -288,5 +289,5 @@ def _reduction(reduction: Reduction | None) -> tuple[bool, int | None, int | Non
     return reduction.by == "ccu", reduction.rate_bps, reduction.sram_bytes, reduction.core_percent
 
 
-def _bytes_of(data: Array) -> bytes:
-    return data.astype(DTYPES[element_type(data)], copy=False).tobytes()
+def _bytes_of(data: Array) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(data, DTYPES[element_type(data)]).view(np.uint8)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory aligned to pages. Frames read and write slices of all arrays in turn: a slice of a page's size then
+// stands in one page, and large blocks stand in huge pages, where the system has any, so that the processor
+// translates fewer addresses.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+#if __has_include(<sys/mman.h>)
+#include <sys/mman.h>
+#endif
+
+namespace railyard {
+
+constexpr std::size_t kLineBytes = 64, kPageBytes = 4096, kHugePageBytes = std::size_t{1} << 21;
+
+// Alignment of a block of `bytes`.
+inline std::align_val_t alignment_of(std::size_t bytes) {
+    return std::align_val_t{bytes >= kHugePageBytes ? kHugePageBytes
+                            : bytes >= kPageBytes   ? kPageBytes
+                                                    : kLineBytes};
+}
+
+inline void* allocate_pages(std::size_t bytes) {
+    void* const block = ::operator new(bytes, alignment_of(bytes));
+#ifdef MADV_HUGEPAGE
+    if (bytes >= kHugePageBytes) madvise(block, bytes / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+inline void free_pages(void* block, std::size_t bytes) { ::operator delete(block, alignment_of(bytes)); }
+
+// Allocator of containers.
+template <typename T>
+struct PageAllocator {
+    using value_type = T;
+
+    PageAllocator() = default;
+    template <typename U>
+    explicit PageAllocator(const PageAllocator<U>& /*other*/) {}
+
+    T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
+    void deallocate(T* block, std::size_t count) { free_pages(block, count * sizeof(T)); }
+    bool operator==(const PageAllocator& /*other*/) const { return true; }
+};
+
+}  // namespace railyard

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tables/content.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace railyard {
+
+namespace {
+
+// Keys of up to this many bits index an array instead of a hash.
+constexpr unsigned kDirectBits = 12;
+
+}  // namespace
+
+TableLayout::TableLayout(const Program& of, const TableSpec& given) : program(of), spec(given) {
+    bool tcam = false;
+    for (std::size_t i = 0; i < spec.keys.size(); ++i) {
+        const Key& part = spec.keys[i];
+        if (part.kind == MatchKind::Lpm) {
+            lpm_key = i;
+            lpm_limb = key.size();
+        } else if (part.kind != MatchKind::Exact) {
+            tcam = true;
+        }
+        key_bits += part.bits;
+        for (unsigned k = 0; k < limbs(part.bits); ++k) {
+            const unsigned n = std::min(64u, part.bits - 64 * k);
+            key.push_back(
+                {static_cast<Slot>(part.slot + k), n, part.mask.empty() ? low_mask(n) : part.mask[k]});
+        }
+    }
+    if (tcam) shape = Shape::Tcam;
+    else if (lpm_key != SIZE_MAX) shape = Shape::Lpm;
+    else if (!spec.keys.empty()) shape = key_bits <= kDirectBits ? Shape::Direct : Shape::Exact;
+    instrumented = bool(spec.profile) || spec.counted || spec.ageing || bool(spec.meter);
+    parameters_at = static_cast<std::uint32_t>(1 + key.size());
+    stride = parameters_at + spec.parameter_limbs;
+    for (const Index<Action> action : spec.actions) then.push_back(continuation(action, true));
+    then.push_back(continuation({}, true));
+}
+
+Continuation TableLayout::continuation(Index<Action> action, bool hit) const {
+    Continuation after;
+    after.next = spec.next_default;
+    const auto at = std::find(spec.actions.begin(), spec.actions.end(), action);
+    if (spec.by_hit) after.next = hit ? spec.next_hit : spec.next_miss;
+    else if (at != spec.actions.end())
+        after.next = spec.next_by_action[static_cast<std::size_t>(at - spec.actions.begin())];
+    if (action) {
+        const Action& a = program.actions[action];
+        after.action = a.code;
+        after.targets = a.targets.data();
+        after.limbs = a.parameter_limbs;
+    }
+    return after;
+}
+
+TableContent::TableContent(const TableLayout& of) : layout(&of), exact(of.key.size()) {
+    if (of.shape == TableLayout::Shape::Direct) direct.assign(std::size_t{1} << of.key_bits, {});
+    set_default(of.spec.default_action, of.spec.default_parameters);
+}
+
+void TableContent::set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters) {
+    default_action = action;
+    default_parameters = parameters;
+    default_then = layout->continuation(action, false);
+}
+
+std::size_t TableContent::direct_index(const std::uint64_t* key) const {
+    std::uint64_t index = 0;
+    for (const TableLayout::KeyLimb& limb : layout->key) index = (index << limb.bits) | *key++;
+    return static_cast<std::size_t>(index);
+}
+
+EntryIndex TableContent::match_tcam(const std::uint64_t* key) const {
+    for (const EntryIndex entry : tcam) {
+        const std::uint64_t* value = key_of(entry);
+        const std::uint64_t* extra = &extras[entry.at() * layout->key.size()];
+        std::size_t at = 0;
+        bool hit = true;
+        for (const Key& k : layout->spec.keys) {
+            const unsigned n = limbs(k.bits);
+            if (k.kind == MatchKind::Range) {
+                // The most significant limb that differs decides.
+                int low = 0, high = 0;
+                for (unsigned i = n; i-- > 0;) {
+                    if (low == 0) low = key[at + i] < value[at + i] ? -1 : key[at + i] > value[at + i];
+                    if (high == 0) high = key[at + i] < extra[at + i] ? -1 : key[at + i] > extra[at + i];
+                }
+                hit = low >= 0 && high <= 0;
+            } else {
+                for (unsigned i = 0; i < n && hit; ++i)
+                    hit = ((key[at + i] ^ value[at + i]) & extra[at + i]) == 0;
+            }
+            if (!hit) break;
+            at += n;
+        }
+        if (hit) return entry;
+    }
+    return {};
+}
+
+EntryIndex TableContent::match_prefix(const std::uint64_t* key) const {
+    std::array<std::uint64_t, kMaxKeyLimbs> prefix;
+    std::copy_n(key, layout->key.size(), prefix.begin());
+    const std::size_t limb = layout->lpm_limb;
+    for (const PrefixLevel& level : levels) {
+        for (std::size_t i = 0; i < level.mask.size(); ++i) prefix[limb + i] = key[limb + i] & level.mask[i];
+        if (const EntryIndex entry = level.index.find(prefix.data(), keys())) return entry;
+    }
+    return {};
+}
+
+EntryIndex TableContent::search(const std::uint64_t* slots) const {
+    std::array<std::uint64_t, kMaxKeyLimbs> key;
+    std::size_t at = 0;
+    for (const TableLayout::KeyLimb& limb : layout->key) key[at++] = slots[limb.slot] & limb.mask;
+    switch (layout->shape) {
+        case TableLayout::Shape::Exact: return exact.find(key.data(), keys());
+        case TableLayout::Shape::Lpm: return match_prefix(key.data());
+        case TableLayout::Shape::Tcam: return match_tcam(key.data());
+        default: return {};
+    }
+}
+
+void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent& content) {
+    const TableLayout& layout = *content.layout;
+    const auto key_of = [&](EntryIndex entry) {
+        std::uint64_t key = 0;
+        const std::uint64_t* limb = content.key_of(entry);
+        for (const TableLayout::KeyLimb& k : layout.key) key = key << k.bits | *limb++;
+        return key;
+    };
+    rows_.clear();
+    runs_ = {};
+    count_ = 0;
+    if (entries.empty() || layout.key_bits >= 64) return;
+    std::uint64_t differing = 0;
+    for (const EntryIndex entry : entries) differing |= key_of(entry) ^ key_of(entries.front());
+    const auto bits = static_cast<unsigned>(std::popcount(differing));
+    // Small arrays may be a quarter full, others are half full at least.
+    const std::size_t count = entries.size();
+    if (bits > 30 || std::size_t{1} << bits > std::max(2 * count, std::min<std::size_t>(4 * count, 256)))
+        return;
+    unsigned placed = 0;  // bits of the index
+    for (unsigned at = 0; at < 64 && differing >> at != 0;) {
+        if (count_ == kMostRuns) return;
+        at += static_cast<unsigned>(std::countr_zero(differing >> at));
+        const auto length = static_cast<unsigned>(std::countr_one(differing >> at));
+        runs_[count_++] = {at - placed, low_mask(length) << placed};
+        placed += length;
+        at += length;
+    }
+    stride_ = static_cast<std::uint32_t>(kParametersAt + layout.spec.parameter_limbs);
+    rows_.assign(std::size_t{stride_} << bits, 0);
+    for (std::size_t row = 0; row < rows_.size(); row += stride_) rows_[row] = kFree;
+    for (const EntryIndex entry : entries) {
+        const std::uint64_t key = key_of(entry);
+        std::size_t index = 0;
+        for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
+        std::uint64_t* const row = rows_.data() + index * stride_;
+        const std::uint64_t* const from = content.row_of(entry);
+        row[0] = static_cast<std::uint64_t>(entry.at()) << 32 | from[0];
+        row[1] = key;
+        std::copy_n(from + layout.parameters_at, layout.spec.parameter_limbs, row + kParametersAt);
+    }
+}
+
+void TableContent::pack() {
+    std::vector<EntryIndex> entries;
+    if (layout->shape == TableLayout::Shape::Direct) {
+        for (const EntryIndex entry : direct)
+            if (entry) entries.push_back(entry);
+    } else if (layout->shape == TableLayout::Shape::Exact) {
+        exact.list(entries);
+    }
+    packed.pack(entries, *this);
+}
+
+// A hash of the rows and of what leads to them; contents that differ elsewhere differ in operator==.
+std::uint64_t TableContent::hash() const {
+    std::uint64_t h = live;
+    const auto mix = [&h](std::uint64_t word) {
+        h = (h ^ word) * 0xBF58476D1CE4E5B9ULL;
+        h ^= h >> 29;
+    };
+    for (const std::uint64_t word : rows) mix(word);
+    for (const std::uint64_t word : default_parameters) mix(word);
+    mix(default_then.action);
+    return h;
+}
+
+std::shared_ptr<TableContent> SharedContents::share(const std::shared_ptr<TableContent>& given) {
+    if (known_.size() >= sweep_at_) {
+        std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
+        sweep_at_ = 64 + 2 * known_.size();
+    }
+    std::weak_ptr<TableContent>& known = known_[given->hash()];
+    if (auto content = known.lock(); content != nullptr && *content == *given) return content;
+    known = given;
+    return given;
+}
+
+}  // namespace railyard

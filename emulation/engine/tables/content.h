@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Content of a table as lookups read it. Switches of a program share equal contents, which then stay in the
+// cache.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "load/program.h"
+#include "tables/key_index.h"
+
+namespace railyard {
+
+// Continuation of a lookup: the parameters of an action go to their targets, then its code runs (kNowhere: it
+// has none), then the instruction after the table.
+struct Continuation {
+    Place action = kNowhere, next = 0;
+    const Slot* targets = nullptr;
+    unsigned limbs = 0;  // of the parameters
+
+    bool operator==(const Continuation&) const = default;
+};
+
+// Properties that the tables of a specification have in common on all switches.
+struct TableLayout {
+    // Look-up structure, by the match kinds of the keys.
+    enum class Shape { Keyless, Direct, Exact, Lpm, Tcam };
+    // A limb of the key: a slot, and the bits of it that are matched.
+    struct KeyLimb {
+        Slot slot;
+        unsigned bits;
+        std::uint64_t mask;
+    };
+
+    TableLayout(const Program& of, const TableSpec& given);
+    Continuation continuation(Index<Action> action, bool hit) const;
+
+    const Program& program;
+    const TableSpec& spec;
+    Shape shape = Shape::Keyless;
+    // True if a hit changes state (counter, meter, age) or goes through a profile.
+    bool instrumented = false;
+    std::uint32_t parameters_at = 0, stride = 0;  // words of a row before its parameters, and of all of it
+    unsigned key_bits = 0;
+    std::size_t lpm_key = SIZE_MAX, lpm_limb = 0;  // place of the LPM key, if there is one
+    std::vector<KeyLimb> key;
+    std::vector<Continuation> then;  // of hits, by place of the action in the specification; last: no action
+};
+
+// Rows of exact entries in one array, addressed by those bits of the key in which entries differ: a lookup
+// reads one row. Only for keys of less than 64 bits whose entries fill the array well enough.
+class PackedRows {
+   public:
+    // A run of bits of the key that are part of the index.
+    struct Run {
+        unsigned shift;
+        std::uint64_t mask;
+
+        bool operator==(const Run&) const = default;
+    };
+    // A row: the entry and its number in TableLayout::then, the key, the parameters.
+    static constexpr std::size_t kParametersAt = 2;
+    static constexpr std::uint64_t kFree = ~std::uint64_t{0};
+
+    void clear() { rows_.clear(); }
+    bool used() const { return !rows_.empty(); }
+    // Pack these entries, if they are dense enough.
+    void pack(const std::vector<EntryIndex>& entries, const struct TableContent& content);
+    const std::uint64_t* find(std::uint64_t key) const {
+        std::size_t index = 0;
+        for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
+        const std::uint64_t* const row = rows_.data() + index * stride_;
+        return row[1] == key && row[0] != kFree ? row : nullptr;
+    }
+
+    bool operator==(const PackedRows&) const = default;
+
+   private:
+    static constexpr unsigned kMostRuns = 4;
+    std::vector<std::uint64_t> rows_;
+    std::uint32_t stride_ = 0;
+    unsigned count_ = 0;  // of the runs
+    std::array<Run, kMostRuns> runs_{};
+};
+
+// Action of an entry or of the default entry, and its parameters.
+struct LookupResult {
+    const Continuation* then = nullptr;
+    const std::uint64_t* parameters = nullptr;
+    EntryIndex entry;  // none on a miss
+};
+
+struct alignas(64) TableContent {
+    struct PrefixLevel {
+        int prefix;
+        std::vector<std::uint64_t> mask;
+        KeyIndex index;
+
+        bool operator==(const PrefixLevel&) const = default;
+    };
+
+    explicit TableContent(const TableLayout& of);
+
+    LookupResult lookup(const std::uint64_t* slots) const;  // defined below, for the interpreter to inline
+    std::uint64_t* row_of(EntryIndex entry) { return rows.data() + entry.at() * layout->stride; }
+    const std::uint64_t* row_of(EntryIndex entry) const { return rows.data() + entry.at() * layout->stride; }
+    const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
+    KeyRows keys() const { return {rows.data() + 1, layout->stride}; }
+    std::size_t direct_index(const std::uint64_t* key) const;
+    // Pack the rows of a content that does not change for now.
+    void pack();
+    void set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
+
+    bool operator==(const TableContent&) const = default;
+    std::uint64_t hash() const;
+
+    const TableLayout* layout;
+    std::size_t live = 0;  // entries
+    PackedRows packed;     // used before `direct` and `exact`, unless it is empty
+    std::vector<EntryIndex> direct;
+    // A row for each entry: number of what follows in TableLayout::then, key, parameters.
+    std::vector<std::uint64_t> rows;
+    Index<Action> default_action;
+    std::vector<std::uint64_t> default_parameters;
+    Continuation default_then;
+    KeyIndex exact;
+    std::vector<PrefixLevel> levels;    // longest first
+    std::vector<EntryIndex> tcam;       // highest priority first
+    std::vector<std::uint64_t> extras;  // masks and high ends of a TCAM's keys, by entry
+
+   private:
+    EntryIndex match_tcam(const std::uint64_t* key) const;
+    EntryIndex search(const std::uint64_t* slots) const;
+    EntryIndex match_prefix(const std::uint64_t* key) const;
+};
+
+inline LookupResult TableContent::lookup(const std::uint64_t* slots) const {
+    EntryIndex entry;
+    if (packed.used() || layout->shape == TableLayout::Shape::Direct) {
+        std::uint64_t key = 0;
+        for (const TableLayout::KeyLimb& k : layout->key) key = key << k.bits | (slots[k.slot] & k.mask);
+        if (packed.used()) [[likely]] {
+            const std::uint64_t* const row = packed.find(key);
+            if (row == nullptr) return {&default_then, default_parameters.data(), {}};
+            return {&layout->then[static_cast<std::uint32_t>(row[0])], row + PackedRows::kParametersAt,
+                    EntryIndex(row[0] >> 32)};
+        }
+        entry = direct[key];
+    } else if (live > 0) {
+        entry = search(slots);
+    }
+    if (!entry) return {&default_then, default_parameters.data(), {}};
+    const std::uint64_t* const row = row_of(entry);
+    return {&layout->then[row[0]], row + layout->parameters_at, entry};
+}
+
+// Contents of one table of a program, on all its switches.
+class SharedContents {
+   public:
+    // Return a content equal to `given`: one that other switches have, or else `given` itself.
+    std::shared_ptr<TableContent> share(const std::shared_ptr<TableContent>& given);
+
+   private:
+    std::unordered_map<std::uint64_t, std::weak_ptr<TableContent>> known_;  // by hash
+    std::size_t sweep_at_ = 64;                                             // size at which expired ones go
+};
+
+}  // namespace railyard
