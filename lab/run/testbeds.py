@@ -150,12 +150,6 @@ class RealTime:
                 "lost, so no frames wait for each other",
                 remedy="leave out `expect: deadlock`, or take --testbed embedded",
             )
-        moving = next((ready.variant for ready in prepared if ready.lane_moves), None)
-        if moving is not None:
-            raise TestbedError(
-                f"variant {moving.name}: lanes that move at a job's start are a model in virtual time",
-                remedy="start the job with `lanes:` at 0 us, or take --testbed embedded",
-            )
         wide = next(
             (ready.variant for ready in prepared if ready.variant.link.network_header != "cna16"), None
         )
