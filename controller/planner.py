@@ -60,12 +60,13 @@ def make_plan(
     on a single path get paths that share no link with it. `adaptive` is `all-path` with sources that leave
     congested paths: all pairs get such buckets. Longer and standby paths and exact weights exist only where
     `steers_every_hop`: other sources send by all buckets alike. What is farther goes by switches, in equal
-    shares; `detour` and `borrow` then use longer ways as well. Where there is a core of circuits shares
-    follow from these, whatever the demand (controller.routing.circuit_paths). `hashed` is `shortest`, but
-    where switches lead, a source chooses no more than its port; they choose by `hashing`. `tables` is for
-    fabrics without such a choice: no frame has a source route. DeadlockError when the routes could deadlock,
-    unless `check` is off; PlanError when a pair has no path. Pairs that the difference to a `previous` plan
-    cannot concern keep the candidate paths and entries of that plan, which changes no result.
+    shares; `detour` and `borrow` use longer paths as well, in a mesh whatever the demand. Where there is a
+    core of circuits shares follow from these, whatever the demand (controller.routing.circuit_paths).
+    `hashed` is `shortest`, but where switches lead, a source chooses no more than its port; they choose by
+    `hashing`. `tables` is for fabrics without such a choice: no frame has a source route. DeadlockError when
+    the routes could deadlock, unless `check` is off; PlanError when a pair has no path. Pairs that the
+    difference to a `previous` plan cannot concern keep the candidate paths and entries of that plan, which
+    changes no result.
     """
     turns = rule_set(rules, fabric)
     finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)

@@ -12,7 +12,13 @@ from typing import final
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Path, Strategy
-from controller.routing.paths import PathFinder, differing_coordinates, distance, until_first_switch
+from controller.routing.paths import (
+    PathFinder,
+    differing_coordinates,
+    distance,
+    hops_of,
+    until_first_switch,
+)
 from controller.routing.relays import Relays
 from controller.routing.switch_paths import SwitchPaths
 from controller.tables.next_hop import table_path, table_paths
@@ -37,6 +43,8 @@ STRATEGIES: tuple[Strategy, ...] = (
 _SPREAD_HOPS = 2
 # Hops up to which a second path of a pair is searched.
 _SECOND_PATH_HOPS = 4
+# Strategies that use longer paths whatever the traffic.
+_LONGER_PATHS = ("detour", "borrow")
 # Strategies with a single path in a mesh.
 _ONE_PATH = ("shortest", "tables", "hashed")
 _MAX_HOPS = 3
@@ -69,11 +77,13 @@ class Router:
 
         Within a mesh, `shortest` and `hashed` have one path; the other strategies have all paths of up to two
         hops, else the shortest paths, and the next longer paths where that is a single path of several hops.
-        By way of switches every strategy has the shortest paths. `detour` adds
-        the paths that a third member of the switches' mesh makes one hop longer; `borrow` adds to these the
-        paths by the highest switches. All strategies but the first two add paths by a neighbour that has a
-        switch in common with the destination where the source has none. Where no switches lead to the
-        destination, only neighbours do (PXN). `tables` has the path by which the address tables lead a frame.
+        `detour` and `borrow` add, up to four hops, paths of one hop more that share no link with others of
+        the pair, so that it can use all its ports. By way of switches every strategy has the shortest paths.
+        `detour` adds the paths that a third member of the switches' mesh makes one hop longer; `borrow` adds
+        to these the paths by the highest switches. All strategies but the first two add paths by a neighbour
+        that has a switch in common with the destination where the source has none. Where no switches lead to
+        the destination, only neighbours do (PXN). `tables` has the path by which the address tables lead a
+        frame.
         """
         if self.strategy == "tables":
             path = table_path(self.finder, source, destination)
@@ -86,7 +96,7 @@ class Router:
             if self.strategy not in _ONE_PATH:
                 relayed = self._relays.shared_switch_paths(source, destination)
                 paths += [path for path in relayed if path not in paths]
-            if self.strategy in ("detour", "borrow"):
+            if self.strategy in _LONGER_PATHS:
                 paths += self._by_switches.detours(paths[0], borrow=self.strategy == "borrow")
             return paths
         if self.strategy in _ONE_PATH:
@@ -94,7 +104,9 @@ class Router:
         for hops in range(len(paths[0]), _SPREAD_HOPS + 1):
             paths += self._allowed_paths(source, destination, hops)
         if len(paths) == 1 and len(paths[0]) > _SPREAD_HOPS:
-            return paths + self._next_longer_paths(source, destination, len(paths[0]))
+            paths += self._next_longer_paths(source, destination, len(paths[0]))
+        if self.strategy in _LONGER_PATHS and len(paths[-1]) <= _SECOND_PATH_HOPS:
+            paths += _disjoint(self._allowed_paths(source, destination, len(paths[-1])), paths)
         return paths
 
     def _next_longer_paths(self, source: str, destination: str, fewest: int) -> list[Path]:
@@ -172,6 +184,17 @@ def _steered(fabric: Fabric, paths: Sequence[Path]) -> list[Path]:
         if path[:2] not in parts:
             parts[until_first_switch(fabric, path)] = None
     return list(parts)
+
+
+def _disjoint(longer: Sequence[Path], paths: Sequence[Path]) -> list[Path]:
+    """Return those of the longer paths, in their order, that share no link with `paths` or each other."""
+    used = {hop for path in paths for hop in hops_of(path)}
+    chosen: list[Path] = []
+    for path in longer:
+        if used.isdisjoint(hops_of(path)):
+            used.update(hops_of(path))
+            chosen.append(path)
+    return chosen
 
 
 def _meshes(fabric: Fabric) -> dict[str, int]:

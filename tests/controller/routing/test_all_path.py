@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections import Counter
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
@@ -138,3 +138,33 @@ def test_an_unknown_strategy_is_refused(rack: Fabric) -> None:
     unknown: Any = "longest"
     with pytest.raises(PlanError, match="no strategy named 'longest'; use one of all-path, adaptive"):
         router(rack, unknown)
+
+
+@pytest.mark.parametrize("strategy", ["detour", "borrow"])
+@pytest.mark.parametrize("pair", [("npu0", "npu9"), ("npu0", "npu1")])
+def test_detours_in_a_mesh_leave_and_enter_by_every_port(pair: tuple[str, str], strategy: Strategy) -> None:
+    mesh = full_mesh((8, 8))
+    paths = router(mesh, strategy).candidates(*pair)
+    spread = router(mesh, "all-path").candidates(*pair)
+    assert paths[: len(spread)] == spread
+    assert {path[1] for path in paths} == set(mesh.neighbours(pair[0]))
+    assert {path[-2] for path in paths} == set(mesh.neighbours(pair[1]))
+    hops = Counter(hop for path in paths for hop in pairwise(path))
+    assert set(hops.values()) == {1}
+    assert {len(path) - 1 for path in paths[len(spread) :]} == {3}
+    cut = paths[-1][:2]
+    left = router(mesh, strategy, mesh.link_between(*cut).name).candidates(*pair)
+    assert len(left) == len(paths) - 1
+    assert all(cut not in pairwise(path) for path in left)
+
+
+@pytest.mark.parametrize("rules", ["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR"])
+def test_detours_in_a_cube_keep_to_the_rules_and_to_four_hops(rules: str) -> None:
+    cube = full_mesh((3, 3, 3))
+    turns = rule_set(rules, cube)
+    detours = Router(PathFinder(cube), turns, "detour")
+    for pair in permutations([node.name for node in cube.nodes], 2):
+        paths = detours.candidates(*pair)
+        assert len(set(paths)) == len(paths)
+        assert all(turns.vls_of(cube, path) is not None for path in paths)
+        assert max(map(len, paths)) <= 5

@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from controller import make_plan
+from controller import Strategy, make_plan
 from controller.plan import Entry
 from emulation.control.loop import ControlLoop
 from lab.run.prepare import prepare
@@ -151,6 +151,32 @@ def test_the_paths_of_a_run_with_faults_cannot_deadlock(
     assert (results.recovery.silence_reports > 0) == bool(seed)
     assert dependencies.dumps > len(ready.fabric.nodes)
     assert dependencies.longest >= 3
+    assert nx.is_directed_acyclic_graph(dependencies.graph)
+
+
+@pytest.mark.parametrize("rules", ["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+"])
+@pytest.mark.parametrize("strategy", ["all-path", "adaptive", "detour"])
+@pytest.mark.parametrize("known", [True, False])
+def test_planned_and_standby_paths_of_every_strategy_cannot_deadlock(
+    rules: str, strategy: Strategy, known: bool
+) -> None:
+    """The tables hold the routes of standby buckets as well; a demand of few pairs brings longer paths."""
+    fabric = full_mesh([4, 3])
+    demand = {("npu0", "npu5"): 1e6, ("npu1", "npu2"): 3e6, ("npu11", "npu4"): 2e6} if known else None
+    plan = make_plan(fabric, strategy=strategy, rules=rules, demand=demand, standby=4)
+    dependencies = Dependencies(fabric)
+    for node, entries in plan.entries.items():
+        dependencies.dumped(node, entries)
+    dependencies.follow(dependencies.switches)
+    delivered = 0
+    for source, switch in dependencies.switches.items():
+        for (dcna, _), route in switch.exact["all_path"].items():
+            *_, last = walk(fabric, dependencies.switches, source, dcna, route["bitmap"], route["instr"])
+            delivered += fabric.node(last[1]).address == dcna
+    assert delivered == 16 * len(plan.routes)
+    assert dependencies.longest <= 5
+    stands_by = any(0.0 in weights for weights in plan.weights.values())
+    assert stands_by or not (known or (strategy == "adaptive" and rules == "T2-G"))
     assert nx.is_directed_acyclic_graph(dependencies.graph)
 
 
