@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/parameters.py writes the tables of docs/use/topologies.md from the families' declarations."""
+"""scripts/parameters.py writes tables of guides from the declarations of families and collectives."""
 
 import subprocess
 import sys
@@ -9,8 +9,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_committed_tables_are_current(tmp_path: Path):
-    written = tmp_path / "topologies.md"
-    subprocess.run([sys.executable, "scripts/parameters.py", written], cwd=ROOT, check=True)
-    assert written.read_text() == (ROOT / "docs" / "use" / "topologies.md").read_text(), (
-        "run python scripts/parameters.py"
-    )
+    subprocess.run([sys.executable, "scripts/parameters.py", tmp_path], cwd=ROOT, check=True)
+    guides = sorted(tmp_path.iterdir())
+    assert [guide.name for guide in guides] == ["collectives.md", "topologies.md"]
+    for guide in guides:
+        committed = ROOT / "docs" / "use" / guide.name
+        assert guide.read_text() == committed.read_text(), "run python scripts/parameters.py"

@@ -123,7 +123,7 @@ class Collective(Model):
         payload_bytes: Data in one frame.
         root: Rank of the source of a broadcast or of the target of a reduce.
         experts: Number of NPUs that receive each NPU's tokens.
-        rings: Number of rings; None takes all disjoint rings.
+        rings: Number of rings of each line; None takes all disjoint rings.
         shares: Several orders of the dimensions, which keep all links busy, or a single order.
         exchange: Number of last dimensions whose pieces are exchanged whole.
         members: All (None), the first so many, or nodes and ranges of nodes by name.

@@ -37,6 +37,7 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "link-states": links.link_states,
     "link-timing": links.link_timing,
     "steps": collectives.steps,
+    "idle-links": collectives.idle_links,
     "placement": collectives.placement,
     "iterations": jobs.iterations,
     "levels": jobs.levels,

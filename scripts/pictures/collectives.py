@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives over time, and groups of a training job in space."""
+"""Collectives over time and over links, and groups of a training job in space."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from emulation.traffic.collectives import bidirectional_dimension_order
+from emulation.traffic.collectives import arcs_of, bidirectional_dimension_order, borrowing_rings
 from emulation.traffic.frames.values import Combine
 from papers.training.interconnect import DIMENSIONS
 from papers.training.placement import place
 from papers.training.workload import Layout
 from scripts.pictures.svg import Box, arrow, picture, stroke, text
 
-__all__ = ["placement", "steps"]
+__all__ = ["idle_links", "placement", "steps"]
 
 
 def steps() -> str:
@@ -53,6 +53,33 @@ def steps() -> str:
     ]
     title = "Steps of an AllReduce over 4 x 4 NPUs, transfers of NPU 5 in colour"
     return picture(10 + panel * schedule.steps, bottom + 12, title, parts)
+
+
+def idle_links() -> str:
+    """Draw the cycle through a rack's links that the rings of its boards and columns leave idle."""
+    side, cell, left, top = 8, 62.0, 24.0, 54.0
+    mesh = borrowing_rings((side, side))
+    cycle = mesh.around[0]
+    parts = [text(left - 14, 16, "Links that no ring of a board or column uses", "title left")]
+    for a, b in arcs_of(cycle):
+        (x1, y1), (x2, y2) = ((left + cell * (rank % side), top + cell * (rank // side)) for rank in (a, b))
+        length = (abs(x2 - x1) + abs(y2 - y1)) / cell
+        bulge = 9 * length if length > 1 else 0.0
+        middle = ((x1 + x2) / 2 + (bulge if x1 == x2 else 0), (y1 + y2) / 2 - (bulge if y1 == y2 else 0))
+        style = "blue" if y1 == y2 else "orange"
+        parts.append(stroke(f"M{x1:g} {y1:g}Q{middle[0]:g} {middle[1]:g} {x2:g} {y2:g}", style))
+    for number, rank in enumerate(cycle):
+        x, y = left + cell * (rank % side), top + cell * (rank // side)
+        parts += Box(x - 11, y - 9, 22, 18, (), "box" if number == 0 else "quiet").svg()
+        parts.append(text(x, y + 4, str(number)))
+    bottom = top + cell * (side - 1) + 34
+    note = "along X, a link of each NPU; orange: along Y. Numbers: places on the cycle of 64"
+    parts += [
+        *Box(left - 14, bottom - 9, 12, 10, (), "blue").svg(),
+        text(left + 4, bottom, note, "small left"),
+    ]
+    title = "Idle links of a rack of 8 x 8 NPUs form one cycle through all NPUs"
+    return picture(left + cell * (side - 1) + 30, bottom + 12, title, parts)
 
 
 def placement() -> str:

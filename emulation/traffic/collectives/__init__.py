@@ -3,6 +3,7 @@
 
 dimension_wise  AllReduce, reduce-scatter and all-gather along one dimension after the other, or direct
 rings           AllReduce along one ring or several link-disjoint rings
+mesh_rings      AllReduce along rings in all dimensions of a mesh at once, and along rings of idle links
 split           shares of several rings that balance the links
 exchange        all-to-all, point to point
 hierarchical    broadcast, reduce, dispatch, combine
@@ -35,6 +36,13 @@ from emulation.traffic.collectives.dimension_wise import (
 )
 from emulation.traffic.collectives.exchange import all_to_all, direct_all_to_all, p2p, pipeline
 from emulation.traffic.collectives.hierarchical import broadcast, combine, dispatch, experts, reduce, tree
+from emulation.traffic.collectives.mesh_rings import (
+    MeshRings,
+    borrowing_rings,
+    mesh_multi_ring,
+    mesh_rings,
+    split_over_rings,
+)
 from emulation.traffic.collectives.rings import (
     allreduce_ring,
     arcs_of,
@@ -47,6 +55,7 @@ from emulation.traffic.collectives.rings import (
 from emulation.traffic.collectives.split import RingSplit, balanced_rings
 
 __all__ = [
+    "MeshRings",
     "Placed",
     "RingSplit",
     "all_to_all",
@@ -59,6 +68,7 @@ __all__ = [
     "balanced",
     "balanced_rings",
     "bidirectional_dimension_order",
+    "borrowing_rings",
     "broadcast",
     "busiest_pair_ps",
     "check_rings",
@@ -74,7 +84,9 @@ __all__ = [
     "in_sequence",
     "lines",
     "load_of",
+    "mesh_multi_ring",
     "mesh_ring",
+    "mesh_rings",
     "multi_ring",
     "on_groups",
     "p2p",
@@ -84,6 +96,7 @@ __all__ = [
     "rings",
     "rings_bound_ps",
     "send_bound_ps",
+    "split_over_rings",
     "traffic_bound_ps",
     "tree",
     "walecki",

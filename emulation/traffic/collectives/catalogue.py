@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of collectives that come with Railyard; emulation.traffic.collectives.registry knows them by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from emulation.errors import EmulationError
@@ -22,6 +22,7 @@ from emulation.traffic.collectives.dimension_wise import (
 )
 from emulation.traffic.collectives.exchange import all_to_all, direct_all_to_all, pipeline
 from emulation.traffic.collectives.hierarchical import broadcast, combine, dispatch, experts, reduce
+from emulation.traffic.collectives.mesh_rings import borrowing_rings, mesh_multi_ring, mesh_rings
 from emulation.traffic.collectives.rings import allreduce_ring, mesh_ring, multi_ring, rings
 from emulation.traffic.collectives.split import balanced_rings
 from emulation.traffic.schedule.schedule import Schedule
@@ -68,11 +69,10 @@ def _ring(request: Request) -> Schedule:
 
 def _rings(direction: Literal["directed", "undirected"]) -> Callable[[Request], Schedule]:
     def build(request: Request) -> Schedule:
-        if len(request.grid) != 1:
-            raise EmulationError(
-                f"rings through a mesh of dimensions {request.grid}",
-                remedy="take members that form a line of one dimension",
-            )
+        rates = _line_rates(request)
+        if len(request.grid) > 1:
+            mesh = mesh_rings(request.grid, direction, request.rings)
+            return mesh_multi_ring(mesh, request.elements, rates, detours=request.detours)
         disjoint = rings(request.ranks, direction)
         if (request.rings or 1) > len(disjoint):
             raise EmulationError(
@@ -80,13 +80,23 @@ def _rings(direction: Literal["directed", "undirected"]) -> Callable[[Request], 
                 remedy=f"take up to {len(disjoint)}",
             )
         chosen = disjoint[: request.rings]
-        rates = request.pair_rates()
-        if len(rates) < request.ranks * (request.ranks - 1):
-            rates = {}  # switches join the members: all links count as equal
         split = balanced_rings(chosen, rates, detours=request.detours)
         return multi_ring(chosen, request.elements, split.shares)
 
     return build
+
+
+def _borrowing(request: Request) -> Schedule:
+    mesh, rates = borrowing_rings(request.grid), _line_rates(request)
+    step = request.hop_ps() / 10**12 / (8 * _ELEMENT_BYTES * request.elements) if rates else 0.0
+    return mesh_multi_ring(mesh, request.elements, rates, detours=request.detours, step=step)
+
+
+def _line_rates(request: Request) -> Mapping[tuple[int, int], float]:
+    """Return the rates of the links of all lines; empty if not all are links, so that they count as equal."""
+    rates = request.pair_rates()
+    pairs = request.ranks * sum(size - 1 for size in request.grid)
+    return rates if len(rates) >= pairs else {}
 
 
 def _allreduce_bound(capacity: Capacity) -> float:
@@ -125,6 +135,13 @@ _ALLREDUCE = CollectiveKind(
             keys=("rings",),
             in_mixture=False,
             source=f"logical rings on exclusive links, as in {UB_MESH}; here Walecki's Hamiltonian cycles",
+        ),
+        Algorithm(
+            "multi-ring",
+            _borrowing,
+            in_mixture=False,
+            source=f"rings on exclusive links that borrow idle links: {UB_MESH}, which gives no rings; here "
+            "Walecki's cycles, and rings of the links that these leave idle",
         ),
         _direct("allreduce"),
         _dimension_wise("allreduce"),

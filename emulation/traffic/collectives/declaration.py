@@ -38,13 +38,14 @@ class Request:
         order: Single order of the dimensions; None leaves the orders to the algorithm.
         root: Rank of the source of a broadcast or the target of a reduce.
         experts: Number of members that receive each member's tokens.
-        rings: Number of rings; None takes all disjoint rings.
+        rings: Number of rings of each line; None takes all disjoint rings.
         single_order: Whether all data take the first order of the dimensions.
         exchange: Number of last dimensions whose pieces are exchanged whole.
         detours: Whether routing may send over a third member.
         dimension_rates: Returns bits per second between two members of a line, by dimension; None if the
             members are no mesh of known rates.
         pair_rates: Returns bits per second by pair of ranks that a link joins.
+        hop_ps: Returns the time in ps of a frame from a member to the next beside that on the link's wire.
     """
 
     grid: tuple[int, ...]
@@ -58,6 +59,7 @@ class Request:
     detours: bool = True
     dimension_rates: Callable[[], Sequence[float] | None] = lambda: None
     pair_rates: Callable[[], Mapping[tuple[int, int], float]] = dict
+    hop_ps: Callable[[], float] = lambda: 0.0
 
     @property
     def ranks(self) -> int:

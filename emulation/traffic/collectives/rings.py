@@ -30,6 +30,7 @@ __all__ = [
     "check_rings",
     "mesh_ring",
     "multi_ring",
+    "pass_on",
     "rings",
     "walecki",
 ]
@@ -45,7 +46,7 @@ def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
     ranks = len(order)
     if ranks < 2 or sorted(order) != list(range(ranks)):
         raise EmulationError(f"ring {tuple(order)}: it must name every rank from 0 exactly once, two or more")
-    transfers = _pass_on(order, (0, elements))
+    transfers = pass_on(order, (0, elements))
     return Schedule(f"allreduce-ring-{ranks}", ranks, elements, tuple(transfers))
 
 
@@ -62,13 +63,14 @@ def multi_ring(orders: Sequence[Ring], elements: int, shares: Sequence[float] | 
     transfers = [
         transfer
         for order, part in zip(orders, cut_by(0, elements, shares), strict=True)
-        for transfer in _pass_on(order, part)
+        for transfer in pass_on(order, part)
     ]
     goal = Goal("allreduce", tuple(range(ranks)), (((0, elements),),), end=2 * (ranks - 1))
     return Schedule(f"allreduce-{len(orders)}-rings-{ranks}", ranks, elements, tuple(transfers), (goal,))
 
 
-def _pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
+def pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
+    """Return the transfers of an AllReduce of a range of the array along a directed ring."""
     ranks = len(order)
     chunks = cut(*part, ranks)
     transfers = []

@@ -17,6 +17,7 @@ __all__ = [
     "dimension_rates",
     "grid_of",
     "groups_of",
+    "hop_ps",
     "members_of",
     "out_bps",
     "pair_rates",
@@ -160,6 +161,16 @@ def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], 
         if a is not None and b is not None:
             rates[a, b] = rates[b, a] = float(link.rate_bps)
     return rates
+
+
+def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
+    """Return the time in ps of a frame from one member to the next beside that on the wire of the link.
+
+    It consists of the delay of the slowest link, and of the delay and the wire of both members' host links.
+    """
+    host_bps = fabric.host_lanes * fabric.lane_rate_bps
+    host_ps = fabric.host_delay_ps + 8 * payload_bytes / host_bps * 10**12
+    return max(link.delay_ps for link in fabric.links) + 2 * host_ps
 
 
 @final

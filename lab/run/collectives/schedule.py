@@ -12,7 +12,7 @@ from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.registry import find
 from emulation.traffic.schedule.schedule import Schedule
 from lab.errors import ScenarioError
-from lab.run.collectives.grids import dimension_rates, grid_of, pair_rates, split_grid
+from lab.run.collectives.grids import dimension_rates, grid_of, hop_ps, pair_rates, split_grid
 from lab.scenario.schema import Collective, Part
 from topologies import Fabric
 
@@ -48,6 +48,7 @@ def schedule_of(
         detours=detours,
         dimension_rates=lambda: dimension_rates(fabric, members, parts, grid),
         pair_rates=lambda: pair_rates(fabric, members),
+        hop_ps=lambda: hop_ps(fabric, collective.payload_bytes),
     )
     return algorithm.build(request)
 

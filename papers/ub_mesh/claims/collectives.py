@@ -104,11 +104,36 @@ RINGS = (
         "sizes",
         changed("n - 1 expected everywhere", fewer=()),
     ),
+    _derived(
+        "rack",
+        "channels of a rack of 8 x 8 in rings of lines and rings of idle links, each once, of 896",
+        896,
+        "channels",
+        changed("idle links not borrowed", borrowing=False),
+    ),
+    _derived(
+        "rack-load",
+        "busiest channel of an AllReduce by these rings; bound of the ports 0.140625 D",
+        between(0.140625, 0.1407),
+        "D",
+        changed("idle links not borrowed", borrowing=False),
+    ),
 )
 
 
-def _rings(note: Progress, nodes: int = 8, fewer: tuple[int, ...] = (4, 6)) -> Values:
-    from emulation.traffic.collectives import arcs_of, check_rings, rings, walecki
+def _rings(
+    note: Progress, nodes: int = 8, fewer: tuple[int, ...] = (4, 6), *, borrowing: bool = True
+) -> Values:
+    from emulation.traffic.collectives import (
+        arcs_of,
+        borrowing_rings,
+        check_rings,
+        mesh_multi_ring,
+        mesh_rings,
+        rings,
+        walecki,
+    )
+    from emulation.traffic.schedule.schedule import demand
 
     note("making rings", 0.0)
     cycles, matching = walecki(nodes)
@@ -120,12 +145,17 @@ def _rings(note: Progress, nodes: int = 8, fewer: tuple[int, ...] = (4, 6)) -> V
         result = rings(n)
         check_rings(result)
         sizes += len(result) == (n - 2 if n in fewer else n - 1)
+    rack = borrowing_rings((8, 8)) if borrowing else mesh_rings((8, 8), "undirected")
+    elements = 1 << 20
+    loads = demand(mesh_multi_ring(rack, elements), [str(rank) for rank in range(64)], 1)
     return {
         "cycles": len({frozenset(arc) for cycle in cycles for arc in arcs_of(cycle)}),
         "left": len({frozenset(pair) for pair in matching}),
         "both": len({arc for ring in undirected for arc in arcs_of(ring)}),
         "directed": len({arc for ring in directed for arc in arcs_of(ring)}),
         "sizes": sizes,
+        "rack": len(set(rack.arcs())),
+        "rack-load": max(loads.values()) / elements,
     }
 
 

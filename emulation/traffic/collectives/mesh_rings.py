@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AllReduce along rings in all dimensions of a full mesh at once, and along rings of otherwise idle links.
+
+The rings of a dimension exist in each of its lines: a rack of 8 x 8 has the rings of a board in each of its
+8 boards and in each of its 8 columns. The array is cut into shares that take the dimensions in different
+orders, so that all dimensions are busy at the same time: half of it goes round the rings of X first, half
+round those of Y. A share is cut into strands, each of which keeps to one ring of each line.
+
+Walecki's cycles leave a perfect matching of every line of even length idle. UB-Mesh borrows idle links (the
+paper's section on multi-ring AllReduce, which does not say how). The way here is derived: an NPU of two
+dimensions has an idle link in each, so the idle links of the mesh form cycles that change the dimension at
+every NPU. Each line has its cycles through another order of its NPUs, such that the idle links form a single
+cycle through all NPUs. It serves both directions, as two more rings.
+
+Detours of a ring's hops would not help: with the same cycles in every line, idle links join four NPUs each,
+no two of which are neighbours on a ring, so every path between neighbours needs a link that a ring uses.
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise, product
+from math import prod
+from typing import Literal, final
+
+from emulation.errors import EmulationError
+from emulation.traffic.collectives.cutting import cut, cut_by, lines
+from emulation.traffic.collectives.dimension_wise import Order, balanced, load_of
+from emulation.traffic.collectives.rings import Arc, Ring, arcs_of, check_rings, pass_on, rings, walecki
+from emulation.traffic.collectives.split import balanced_rings
+from emulation.traffic.schedule.goals import Goal
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
+
+__all__ = ["MeshRings", "Strand", "borrowing_rings", "mesh_multi_ring", "mesh_rings", "split_over_rings"]
+
+_MOST_TRIES = 10_000
+# A part of the array below which a strand is a rounding error.
+_LEAST_SHARE = 1e-7
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeshRings:
+    """Rings of a full mesh that share no link in a direction.
+
+    Attributes:
+        dims: Dimensions of the mesh; a rank is c0 + k0 * (c1 + k1 * (...)).
+        along: Rings of a line on places 0 to n - 1, by dimension.
+        lines: Ranks by place, by dimension and line: the rings of a dimension exist in each of its lines.
+        around: Rings that visit all ranks of the mesh.
+    """
+
+    dims: tuple[int, ...]
+    along: tuple[tuple[Ring, ...], ...]
+    lines: tuple[tuple[tuple[int, ...], ...], ...]
+    around: tuple[Ring, ...] = ()
+
+    def arcs(self) -> Iterator[Arc]:
+        """Yield the directed links of all rings."""
+        for rings_of_line, lines_of_dimension in zip(self.along, self.lines, strict=True):
+            for line, ring in product(lines_of_dimension, rings_of_line):
+                yield from ((line[a], line[b]) for a, b in arcs_of(ring))
+        for ring in self.around:
+            yield from arcs_of(ring)
+
+
+def mesh_rings(
+    dims: Sequence[int], kind: Literal["undirected", "directed"] = "directed", count: int | None = None
+) -> MeshRings:
+    """Return the first `count` rings of each line that share no link, or all of them: see `rings`."""
+    along = tuple(rings(size, kind) for size in dims)
+    fewest = min(map(len, along))
+    if count is not None and count > fewest:
+        raise EmulationError(
+            f"{count} rings on lines of {' and '.join(map(str, dims))} NPUs that share no link",
+            remedy=f"take up to {fewest}",
+        )
+    drawn = tuple(tuple(lines(dims, (d,))) for d in range(len(dims)))
+    return MeshRings(tuple(dims), tuple(each[:count] for each in along), drawn)
+
+
+@lru_cache
+def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
+    """Return Walecki's cycles both ways in every line, and a cycle both ways of the links that they leave.
+
+    The orders of the ranks of the lines are drawn at random, from a fixed seed, until the idle links form a
+    single cycle. EmulationError unless there are two dimensions, each of an even size from 4.
+    """
+    if len(dims) != 2 or any(size < 4 or size % 2 for size in dims):
+        raise EmulationError(
+            f"rings of idle links in a mesh of dimensions {dims}: they need two dimensions of an even size, "
+            "4 or more",
+            remedy="take algorithm `rings`, which leaves no link idle, or `bidirectional-rings`",
+        )
+    dice = random.Random(prod(dims))
+    matchings = [walecki(size)[1] for size in dims]
+    for _ in range(_MOST_TRIES):
+        drawn = [[tuple(dice.sample(line, len(line))) for line in lines(dims, (d,))] for d in range(2)]
+        peers: list[dict[int, int]] = [{}, {}]
+        for peer, matching, lines_of_dimension in zip(peers, matchings, drawn, strict=True):
+            for line, (a, b) in product(lines_of_dimension, matching):
+                peer[line[a]], peer[line[b]] = line[b], line[a]
+        cycle = [0]
+        while (after := peers[len(cycle) % 2][cycle[-1]]) != 0:
+            cycle.append(after)
+        if len(cycle) == prod(dims):
+            along = tuple(rings(size, "undirected") for size in dims)
+            around = (tuple(cycle), (0, *reversed(cycle[1:])))
+            check_rings(around)
+            return MeshRings(dims, along, tuple(map(tuple, drawn)), around)
+    raise EmulationError(
+        f"no cycle of the idle links of a mesh of dimensions {dims} found", remedy="take algorithm `rings`"
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """A part of the array that goes through the dimensions in an order, round one ring of each line.
+
+    `rings[i]` is the number of the ring along dimension `order[i]`; `share` is a part of the whole array.
+    """
+
+    order: Order
+    rings: tuple[int, ...]
+    share: float
+
+
+def split_over_rings(
+    mesh: MeshRings, rates: Mapping[Arc, float] | None = None, *, detours: bool = False, step: float = 0.0
+) -> tuple[tuple[Strand, ...], tuple[float, ...]]:
+    """Return strands, and shares of the rings around, that keep the busiest link's load least.
+
+    `rates` are of directed links, 1 by default, 0 for a failed link. `balanced_rings` splits the data of a
+    dimension over its rings, with `detours` also over third ranks; `balanced` splits the array over orders of
+    dimensions. A ring around gets as much as its slowest link carries in the time of the other rings, less
+    the time of its many steps: each takes `step` beside its data, in units of an array over a rate of 1.
+    """
+    rates = rates or {}
+    along: list[Sequence[float]] = []
+    line_rates: list[float] = []
+    for size, rings_of_line, lines_of_dimension in zip(mesh.dims, mesh.along, mesh.lines, strict=True):
+        slowest = {
+            (a, b): min(rates.get((line[a], line[b]), 1.0) for line in lines_of_dimension)
+            for a, b in product(range(size), repeat=2)
+            if a != b
+        }
+        split = balanced_rings(rings_of_line, slowest, detours=detours)
+        along.append(split.shares)
+        # Direct links of this rate between all ranks of a line would take as long as the rings.
+        line_rates.append(2 / size / split.time)
+    orders = balanced(mesh.dims, line_rates)
+    total = sum(orders.values())
+    around_rates = [min(rates.get(arc, 1.0) for arc in arcs_of(ring)) for ring in mesh.around]
+    busiest = max(
+        sum(share * load_of(mesh.dims, order)[d] for order, share in orders.items()) / total / rate
+        for d, rate in enumerate(line_rates)
+    )
+    # Arrays that a ring around carries in a unit of time, and the share s of all of them: they take
+    # s / sum(paces) + wait, and the other rings (1 - s) busiest.
+    steps = 2 * (prod(mesh.dims) - 1)
+    paces, wait = [rate * prod(mesh.dims) / steps for rate in around_rates], steps * step
+    borrowed = max(0.0, sum(paces) * (busiest - wait) / (1 + sum(paces) * busiest))
+    result = tuple(
+        Strand(order, numbers, share / total * part * (1 - borrowed))
+        for order, share in orders.items()
+        for numbers, part in _merged([along[d] for d in order])
+    )
+    return result, tuple(borrowed * pace / (sum(paces) or 1.0) for pace in paces)
+
+
+def _merged(splits: Sequence[Sequence[float]]) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield a ring of each split, and a share: each ring of a split occurs with its share in all.
+
+    The shares of a split lie side by side in the interval from 0 to 1, whose ends cut those of other splits.
+    """
+    ends = [list(accumulate(split)) for split in splits]
+    cuts = sorted({0.0, *(end / each[-1] for each in ends for end in each)})
+    for low, high in pairwise(cuts):
+        if high - low > _LEAST_SHARE:
+            middle = (low + high) / 2
+            yield tuple(sum(end / each[-1] < middle for end in each) for each in ends), high - low
+
+
+def mesh_multi_ring(
+    mesh: MeshRings,
+    elements: int,
+    rates: Mapping[Arc, float] | None = None,
+    *,
+    detours: bool = False,
+    step: float = 0.0,
+) -> Schedule:
+    """Return an AllReduce along all rings at once, by the shares of `split_over_rings`.
+
+    A strand is reduced and scattered round its rings of the first dimension, then of the next, and gathered
+    back in reverse.
+    """
+    woven, around = split_over_rings(mesh, rates, detours=detours, step=step)
+    transfers: list[Transfer] = []
+    parts = cut_by(0, elements, [*(strand.share for strand in woven), *around])
+    for strand, part in zip(woven, parts, strict=False):
+        transfers += _one_strand(mesh, strand, part)
+    for ring, part in zip(mesh.around, parts[len(woven) :], strict=True):
+        transfers += pass_on(ring, part)
+    ranks = prod(mesh.dims)
+    steps = max(2 * (ranks - 1) if mesh.around else 0, 2 * sum(size - 1 for size in mesh.dims))
+    goal = Goal("allreduce", tuple(range(ranks)), (((0, elements),),), end=steps)
+    count = "-".join(str(len(each)) for each in mesh.along) + (f"-{len(around)}" if around else "")
+    name = f"allreduce-{count}-rings-{'x'.join(map(str, mesh.dims))}"
+    return Schedule(name, ranks, elements, tuple(transfers), (goal,))
+
+
+def _one_strand(mesh: MeshRings, strand: Strand, part: tuple[int, int]) -> Iterator[Transfer]:
+    """Yield the transfers of a strand; a rank owns the piece at its coordinates."""
+    sizes = [mesh.dims[d] for d in strand.order]
+    pieces: dict[tuple[int, ...], tuple[int, int]] = {(): part}
+    for level, size in enumerate(sizes):
+        for before in [places for places in pieces if len(places) == level]:
+            pieces |= {(*before, place): piece for place, piece in enumerate(cut(*pieces[before], size))}
+    places = _coordinates(mesh.dims, strand.order)
+    reduced = sum(size - 1 for size in sizes)
+    for level, (d, number) in enumerate(zip(strand.order, strand.rings, strict=True)):
+        before, behind = sum(size - 1 for size in sizes[:level]), sum(size - 1 for size in sizes[level + 1 :])
+        for line in mesh.lines[d]:
+            ring = [line[place] for place in mesh.along[d][number]]
+            owned = [pieces[places[rank][: level + 1]] for rank in ring]
+            for (at, source), step in product(enumerate(ring), range(len(ring) - 1)):
+                target = ring[(at + 1) % len(ring)]
+                low, high = owned[at - 1 - step]
+                if high > low:
+                    yield Transfer(before + step, source, target, low, high - low, Combine.REDUCE)
+                low, high = owned[at - step]
+                if high > low:
+                    yield Transfer(reduced + behind + step, source, target, low, high - low, Combine.COPY)
+
+
+def _coordinates(dims: Sequence[int], order: Order) -> list[tuple[int, ...]]:
+    """Return the coordinates of each rank, in the order of a strand's dimensions."""
+    ranks = [places[::-1] for places in product(*(range(size) for size in reversed(dims)))]
+    return [tuple(places[d] for d in order) for places in ranks]

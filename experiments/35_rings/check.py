@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenario of this folder, and draws times beside the busiest channel of each schedule.
+
+Exit code 1 when an assertion fails or a time is below the load of its busiest channel.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from emulation.traffic.collectives import (
+    bidirectional_dimension_order,
+    borrowing_rings,
+    mesh_multi_ring,
+    mesh_rings,
+)
+from emulation.traffic.schedule.schedule import Schedule, check, demand
+from lab.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
+from papers.claims.command import result_of, say
+
+HERE = Path(__file__).parent
+OUT = Path("results", "rack-rings")
+DIMS, NODES = (8, 8), 64
+ELEMENTS = 2097152
+LANE_BPS, LANES = 100e9, 4
+# Elements of the schedules that are proved: enough for every ring to carry some.
+PROVED = 1 << 14
+
+TITLES = {
+    "halves": "direct sends, two halves",
+    "rings": "7 rings of each line",
+    "both-ways": "6 rings of each line",
+    "both-ways-apr": "6 rings, all paths",
+    "multi-ring": "6 rings, 2 of idle links",
+}
+
+
+def schedules(elements: int) -> dict[str, Schedule]:
+    """Return the schedules of the variants with shortest paths."""
+    return {
+        "halves": bidirectional_dimension_order(DIMS, elements),
+        "rings": mesh_multi_ring(mesh_rings(DIMS), elements),
+        "both-ways": mesh_multi_ring(mesh_rings(DIMS, "undirected"), elements),
+        "multi-ring": mesh_multi_ring(borrowing_rings(DIMS), elements),
+    }
+
+
+def picture(times: Mapping[str, float], busiest: Mapping[str, float]) -> str:
+    """Draw the time of each variant in D/B, and the load of its busiest channel as a line."""
+    figure, axes = new_figure(height=2.4)
+    for row, (name, value) in enumerate(times.items()):
+        axes.barh(row, value, color=colour(0 if name in ("halves", "rings") else 1))
+        axes.annotate(
+            f"{value:.4f}", (value, row), xytext=(4, 0), textcoords="offset points", va="center", color=INK
+        )
+        if name in busiest:
+            axes.plot([busiest[name]] * 2, [row - 0.4, row + 0.4], color=INK)
+    axes.set_yticks(range(len(times)), [TITLES[name] for name in times])
+    axes.set_xlim(0, 1.2 * max(times.values()))
+    axes.set_xlabel("time in D/B, array over the rate of a link; line: the busiest channel")
+    axes.invert_yaxis()
+    bare_rows(axes)
+    figure.tight_layout()
+    return svg_of(figure, "rack-rings")
+
+
+def main() -> int:
+    code, result = result_of(HERE / "scenario.yaml", folder=OUT)
+    unit_us = 4 * ELEMENTS * 8 / (LANES * LANE_BPS) * 1e6
+    times = {name: result["metrics"][f"{name}.completion_us"] / unit_us for name in TITLES}
+    names = [str(rank) for rank in range(NODES)]
+    busiest = {
+        name: max(demand(schedule, names, 1).values()) / ELEMENTS
+        for name, schedule in schedules(ELEMENTS).items()
+    }
+    for schedule in schedules(PROVED).values():
+        check(schedule)
+    for name, value in times.items():
+        load = f", busiest channel {busiest[name]:.4f} D" if name in busiest else ""
+        print(f"{TITLES[name]}: {value:.4f} D/B{load}")
+    (OUT / "rings.svg").write_text(picture(times, busiest) + "\n")
+    print(f"written: {OUT / 'rings.svg'}")
+    return say(
+        {
+            "all assertions hold": code == 0,
+            "no run is faster than its busiest channel": all(times[name] > busiest[name] for name in busiest),
+            "rings with borrowed links have the load of direct sends": (
+                abs(busiest["multi-ring"] - busiest["halves"]) < 1e-4
+            ),
+        }
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
