@@ -136,6 +136,8 @@ def test_scenarios_of_the_experiments_are_read(path: Path):
     "experiments/14_rails_2048/scenario.yaml",
     "experiments/12_placements/scenario.yaml",
     "experiments/07_moe_iteration/dispatch.yaml",
+    "experiments/35_rings/borrowed.yaml",
+    "experiments/35_rings/scenario.yaml",
 )
 @pytest.mark.parametrize("path", SCENARIOS, ids=name_of)
 def test_scenarios_of_the_experiments_are_good(path: Path):

@@ -152,10 +152,10 @@ def test_detours_in_a_mesh_leave_and_enter_by_every_port(pair: tuple[str, str], 
     hops = Counter(hop for path in paths for hop in pairwise(path))
     assert set(hops.values()) == {1}
     assert {len(path) - 1 for path in paths[len(spread) :]} == {3}
-    cut = paths[-1][:2]
+    cut = (paths[-1][0], paths[-1][1])
     left = router(mesh, strategy, mesh.link_between(*cut).name).candidates(*pair)
     assert len(left) == len(paths) - 1
-    assert all(cut not in pairwise(path) for path in left)
+    assert all(cut not in set(pairwise(path)) for path in left)
 
 
 @pytest.mark.parametrize("rules", ["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR"])
