@@ -22,7 +22,7 @@ reason = no_rights() or why_no_lab()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
 HERE = Path(__file__).parent
-SECONDS = 600.0
+SECONDS = 1800.0
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 

@@ -18,6 +18,7 @@ from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.cluster.kills import kill_at_random
 from tests.emulation.mininet.cluster.lab import Lab, why_no_lab
 from tests.emulation.mininet.cluster.test_machines_testbed import railyard, run, running
+from tests.emulation.mininet.commands import KINDS
 
 reason = no_rights() or why_no_lab()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
@@ -98,12 +99,52 @@ def test_a_crossing_link_is_cut_and_the_result_is_that_of_one_machine(tmp_path: 
         assert lab.everything_left() == []
 
 
+RACK = """\
+name: rack-over-machines
+topology: {name: ub-rack, lane_rate_gbps: 100}
+collective: {kind: allreduce, algorithm: bidirectional-dimension-order, elements: 65536, payload_bytes: 4096}
+routing: {strategy: all-path, rules: T2-G, notification: direct}
+link: {detect_us: 0.1}
+control: {processing_us: 0.1}
+transport: {window: 32, initial_rto_us: 5, min_rto_us: 5}
+faults:
+  - {at_us: 0.4, link: npu0-npu16, event: down}
+variants:
+  - {name: healthy, faults: []}
+  - {name: cut}
+assertions:
+  - {metric: cut.sent_frames, equals: {metric: healthy.sent_frames}}
+  - {metric: cut.result_crc32, equals: {metric: healthy.result_crc32}}
+  - {metric: cut.nodes_notified, min: 2}
+"""
+
+
 @pytest.mark.long
-def test_features_over_machines_are_those_of_virtual_time(tmp_path: Path) -> None:
+def test_a_rack_on_four_machines_loses_a_crossing_link(tmp_path: Path) -> None:
+    """Two rows of the rack on each machine; the link between the first rows of two machines is cut."""
+    rows = {name: [f"npu{16 * row + node}" for node in range(16)] for row, name in enumerate("abcd")}
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(RACK)
+    with Lab(tmp_path, 4) as lab:
+        file = lab.file(**{name: {"nodes": f"[{', '.join(nodes)}]"} for name, nodes in rows.items()})
+        bed = ["--testbed", "mininet", "--switch", "builtin", "--machines", str(file)]
+        words = railyard(lab, "run", str(scenario), *bed, "--dilation", "2000000", "--out")
+        code, said, err = run([*words, str(tmp_path / "out")])
+        assert code == 0, said + err
+        metrics = json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]
+        for variant in ("healthy", "cut"):
+            assert (metrics[f"{variant}.npus"], metrics[f"{variant}.correct_npus"]) == (64, 64)
+        assert "192 of 448 links cross machines" in said + err
+        assert lab.everything_left() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_over_machines_are_those_of_virtual_time(tmp_path: Path, kind: str) -> None:
     features = ["circuits that follow jobs", "priorities", "a pool of memory", "a spare NPU takes over"]
     with Lab(tmp_path, 2) as lab:
         module = "tests.lab.run.mininet.features.on_machines"
-        words = [sys.executable, "-m", module, str(lab.file()), "builtin", *features]
+        words = [sys.executable, "-m", module, str(lab.file()), kind, *features]
         code, said, err = run(lab.in_control(words))
         assert code == 0, said + err
         for feature in features:
