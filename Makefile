@@ -64,7 +64,7 @@ format: base ## put the sources in their usual form
 	@$(BIN)/ruff format .
 	@$(CPP) | xargs $(BIN)/clang-format -i
 
-sanitize: setup ## the engine's tests under AddressSanitizer and UBSan, in a build of its own; some ten processor minutes
+sanitize: setup ## the engine's tests under AddressSanitizer and UBSan, runs in threads under ThreadSanitizer; some fifteen processor minutes
 	@scripts/sanitize.sh
 
 portable: setup ## the tests of the embedded testbed on an engine without its Linux part, in a build of its own

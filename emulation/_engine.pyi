@@ -154,10 +154,20 @@ class SwitchSet:
         """Values and masks, each of the key's fields in whole bytes; in place of what the set had."""
     def set_logging(self, switch: int, on: bool, /) -> None: ...
 
+class PartitionError(RuntimeError):
+    """An event in a partition needed the other partitions to be at its time; a single partition runs it."""
+
 class Network(SwitchSet):
     """Switches, hosts and links in virtual time. One thread at a time."""
 
     def __init__(self) -> None: ...
+    def add_switch(self, name: str, cpu_port: int = 510, *, partition: int = 0) -> int:
+        """Each partition, numbered from 0, is run by a thread of its own where that changes nothing.
+
+        ValueError for a new partition after the first event.
+        """
+    def window_report(self) -> dict[str, Any]:
+        """Return the work of the partitions and what they waited for (docs/testbeds/performance.md)."""
     @property
     def hops(self) -> int: ...
     @property
@@ -238,7 +248,7 @@ class Network(SwitchSet):
     def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]:
         """Return number, time in ps, direction and bytes of each frame that is kept, the oldest first."""
     def run(self, until_ps: int | None = None, events: int = ...) -> int:
-        """Run at most `events` events, and Python's signal handlers between them.
+        """Run at most `events` events, and Python's signal handlers between them. PartitionError.
 
         0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see deadlock(), 4: more
         events are left.

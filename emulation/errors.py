@@ -9,7 +9,8 @@ RailyardError
     ├── TestbedError    an operation that a testbed cannot carry out
     │   └── MachineError    a port, right, program, kernel module or memory that this machine lacks
     ├── CutOffError     a lost NPU that no spare can replace
-    └── DeadlockedError frames of a lossless fabric that wait for each other in a cycle
+    ├── DeadlockedError frames of a lossless fabric that wait for each other in a cycle
+    └── ThreadsError    a run in several threads that only one thread can go on with
 """
 
 from typing import ClassVar
@@ -25,6 +26,7 @@ __all__ = [
     "MachineError",
     "ProgramError",
     "TestbedError",
+    "ThreadsError",
 ]
 
 
@@ -79,6 +81,10 @@ class DeadlockedError(EmulationError):
             f"deadlock at {at_ps} ps: {links}",
             remedy="route with rules whose channel dependency graph is acyclic, such as T2-G",
         )
+
+
+class ThreadsError(EmulationError):
+    """An event in a thread needed the other threads to be at its time; one thread runs it."""
 
 
 class CutOffError(EmulationError):

@@ -1,19 +1,36 @@
 #!/usr/bin/env bash
-# Builds the engine with AddressSanitizer, UndefinedBehaviorSanitizer and assertions under build/sanitize, and runs the
-# engine's tests on it. The module that the project uses stays as it is.
+# Builds the engine with sanitizers and assertions under build/, and runs tests on it: with AddressSanitizer and
+# UndefinedBehaviorSanitizer those of the engine, with ThreadSanitizer those of runs in several threads. `sanitize.sh
+# address` or `sanitize.sh thread` does one of the two. The module that the project uses stays as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=$PWD/.venv/bin/python
-build=build/sanitize
-PATH=$PWD/.venv/bin:$PATH cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRAILYARD_SANITIZE=ON \
-    -DPython_EXECUTABLE="$python" "$@" >/dev/null
-cmake --build "$build" --parallel "$(nproc)"
+compiler=${CXX:-c++}
+
+# build DIRECTORY SANITIZERS
+build() {
+    PATH=$PWD/.venv/bin:$PATH cmake -S . -B "$1" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRAILYARD_SANITIZE="$2" \
+        -DPython_EXECUTABLE="$python" >/dev/null
+    cmake --build "$1" --parallel "$(nproc)"
+}
 
 # Python is not built with the sanitizers: their runtime comes first, and with it the library whose exceptions it
-# intercepts. Leaks are not reported: Python itself never frees what lives as long as the process.
-runtime="$(${CXX:-c++} -print-file-name=libasan.so) $(${CXX:-c++} -print-file-name=libstdc++.so)"
-RAILYARD_ENGINE=$(echo "$build"/_engine*.so) LD_PRELOAD=$runtime ASAN_OPTIONS=detect_leaks=0 \
-    UBSAN_OPTIONS=print_stacktrace=1 "$python" -m pytest -p tests.other_engine -p no:cacheprovider -n 0 \
-    tests/emulation/engine tests/emulation/embedded/test_deadlock.py tests/emulation/p4runtime/test_atomicity.py \
-    tests/emulation/traffic/host/test_native.py tests/fuzz/test_findings.py tests/differential/test_goldens.py
+# intercepts.
+runtime() { echo "$($compiler -print-file-name="lib$1.so") $($compiler -print-file-name=libstdc++.so)"; }
+
+if [ "${1:-address}" = address ]; then
+    build build/sanitize address,undefined
+    # Leaks are not reported: Python itself never frees what lives as long as the process.
+    RAILYARD_ENGINE=$(echo build/sanitize/_engine*.so) LD_PRELOAD=$(runtime asan) ASAN_OPTIONS=detect_leaks=0 \
+        UBSAN_OPTIONS=print_stacktrace=1 "$python" -m pytest -p tests.other_engine -p no:cacheprovider -n 0 \
+        tests/emulation/engine tests/emulation/embedded/test_deadlock.py tests/emulation/p4runtime/test_atomicity.py \
+        tests/emulation/traffic/host/test_native.py tests/fuzz/test_findings.py tests/differential/test_goldens.py
+fi
+if [ "${1:-thread}" = thread ]; then
+    build build/sanitize-thread thread
+    # Without address space layout randomisation, whose layouts the runtime may refuse.
+    RAILYARD_ENGINE=$(echo build/sanitize-thread/_engine*.so) LD_PRELOAD=$(runtime tsan) TSAN_OPTIONS=halt_on_error=1 \
+        setarch -R "$python" -m pytest -p tests.other_engine -p no:cacheprovider -n 0 \
+        tests/lab/run/embedded/test_threads.py
+fi

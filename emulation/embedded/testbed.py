@@ -76,6 +76,7 @@ class EmbeddedTestbed(Lifetime):
         hosts: Hosts = "native",
         traced: bool = False,
         network_header: NetworkHeader = "cna16",
+        threads: int = 1,
     ) -> None:
         self.fabric = fabric
         self.network_header: NetworkHeader = network_header
@@ -90,6 +91,7 @@ class EmbeddedTestbed(Lifetime):
         self._scheduler: Literal["strict", "round-robin"] = scheduler
         self._grpc_address = grpc_address
         self._traced = traced
+        self._threads = threads
         self._address: str | None = None
         self._lock = threading.RLock()
         self._work = threading.Event()
@@ -135,8 +137,8 @@ class EmbeddedTestbed(Lifetime):
 
     def _build(self) -> None:
         fabric, network = self.fabric, self.network
-        for node in fabric.nodes:
-            network.add_switch(node.name)
+        for node, partition in zip(fabric.nodes, self._partitions(), strict=True):
+            network.add_switch(node.name, partition=partition)
         self._links.build()
         for name, end in fabric.host_ends().items():
             self._hosts[name] = network.attach_host(
@@ -147,6 +149,14 @@ class EmbeddedTestbed(Lifetime):
                 self._host_credit(fabric.node(end.node)),
                 scheduler=self._scheduler,
             )
+
+    def _partitions(self) -> Sequence[int]:
+        """Return the thread of each node."""
+        if self._threads == 1:
+            return [0] * len(self.fabric.nodes)
+        from emulation.embedded.partitions import partitions  # METIS takes a while to import
+
+        return partitions(self.fabric, self._threads)
 
     def _links_with(self, name: str) -> Links:
         if self._address is None:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar, final
 
-from emulation._engine import Network
+from emulation._engine import Network, PartitionError
 from emulation.embedded.links import Links
-from emulation.errors import DeadlockedError, EmulationError
+from emulation.errors import DeadlockedError, EmulationError, ThreadsError
 
 __all__ = ["ControlEvent", "VirtualTime", "call_engine"]
 
@@ -22,9 +22,11 @@ _SERVED_EVENTS, _SERVER_TURN_SECONDS = 20_000, 0.001
 
 
 def call_engine(call: Callable[[], T]) -> T:
-    """Return what a call of the engine returns; its RuntimeError becomes an EmulationError."""
+    """Return what a call of the engine returns; its RuntimeErrors become EmulationErrors."""
     try:
         return call()
+    except PartitionError as error:
+        raise ThreadsError(str(error), remedy="run it in one thread") from error
     except RuntimeError as error:
         raise EmulationError(str(error)) from error
 

@@ -16,7 +16,7 @@ from emulation.control.loop import ControlLoop
 from emulation.control.rewiring import RewiringPolicy
 from emulation.control.takeover import SparePolicy
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.errors import CutOffError, DeadlockedError, EmulationError
+from emulation.errors import CutOffError, DeadlockedError, EmulationError, ThreadsError
 from emulation.faults import Faults
 from emulation.fidelity import Fidelity, judge
 from emulation.testbed import SwitchReport, Testbed
@@ -33,7 +33,7 @@ from lab.run.observation import Deadlock, Observation
 from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
 from lab.run.standstill import Standstill
-from lab.run.testbeds import Embedded, TestbedChoice
+from lab.run.testbeds import Embedded, TestbedChoice, in_one_thread
 from lab.run.watch import WatchedRun, Watcher
 from lab.scenario.schema import ELEMENT_BYTES, Fault
 from topologies.transform.spares import has_spares
@@ -120,6 +120,8 @@ def run(
     """
     if watcher is not None:
         kept = None
+    if watcher is not None or captures:
+        choice = in_one_thread(choice)  # observers see the events of all switches in their order
     choice.check(prepared, captures=bool(captures))
     runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
@@ -132,7 +134,12 @@ def run(
             continue
         watch = _Stopwatch()
         with earlier_objects_left_out():
-            observed = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
+            try:
+                observed = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
+            except ThreadsError:
+                # One thread gives the same result, or the error that the run ends with.
+                watch = _Stopwatch()
+                observed = _observe(ready, seed, progress, watch, in_one_thread(choice), captures)
         seen, fidelity, by_hand = observed
         if by_hand:
             struck[name] = by_hand

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Protocol, final
 
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.errors import TestbedError
+from emulation.errors import MachineError, TestbedError
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from emulation.traffic.host.make import Hosts
 from emulation.traffic.memory.wire import HEADER_BYTES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from emulation.mininet.switches import SwitchKind
     from emulation.mininet.testbed import MininetTestbed
 
-__all__ = ["Embedded", "RealTime", "TestbedChoice", "suggest_dilation"]
+__all__ = ["Embedded", "RealTime", "TestbedChoice", "in_one_thread", "processors", "suggest_dilation"]
 
 # Factor by which real time exceeds the processor time needed: queues stay short, and a frame waits for its
 # link's rate, not for a processor.
@@ -42,6 +42,11 @@ _PASS_SECONDS = {"builtin": 20e-6, "bmv2": 240e-6}
 
 # Bytes of a frame beside its payload: headers, and the source route that the first switch adds.
 _ROOM_BYTES = DATA_HEADER_BYTES + 8
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class TestbedChoice(Protocol):
@@ -85,11 +90,13 @@ class Embedded:
     """Virtual time, in this process; `hosts` chooses agents in C++ or in Python, which do the same.
 
     Agents of memory operations exist in Python only, so a variant with `pool:` has agents in Python.
+    `threads` run parts of the fabric at the same time; no result depends on their number.
     """
 
     hosts: Hosts = "native"
     name: str = "embedded"
     switch: str = ""
+    threads: int = field(default=1, repr=False)  # variants of a run with other threads are kept
 
     @property
     def options(self) -> Sequence[str]:
@@ -97,23 +104,35 @@ class Embedded:
         return () if self.hosts == "native" else ("--hosts", self.hosts)
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """Raise a MachineError if this machine lacks the memory that the variants need."""
+        """Raise a MachineError if this machine lacks the memory or the processors that a run needs."""
         from lab.run.memory import check_memory
 
+        if self.threads > (available := processors()):
+            raise MachineError(
+                f"{self.threads} threads: this process may use {available} processors",
+                remedy=f"take at most {available}; more threads than processors take longer",
+            )
         check_memory(prepared)
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
         """Return a testbed in virtual time."""
         link = ready.variant.link
+        hosts = self.hosts if ready.pool is None else "python"
         return EmbeddedTestbed(
             ready.fabric,
             credit_bytes=link.credit_bytes,
             scheduler=link.scheduler,
             bin_ps=bin_ps,
             seed=seed,
-            hosts=self.hosts if ready.pool is None else "python",
+            hosts=hosts,
             network_header=link.network_header,
+            threads=1 if hosts == "python" else self.threads,
         )
+
+
+def in_one_thread(choice: TestbedChoice) -> TestbedChoice:
+    """Return the choice of the same testbed in a single thread."""
+    return replace(choice, threads=1) if isinstance(choice, Embedded) else choice
 
 
 @final

@@ -35,6 +35,7 @@ def run(
     seed: int | None = None,
     progress: Callable[[str, str, float], None] | None = None,
     hosts: Hosts = "native",
+    threads: int = 1,
 ) -> Result:
     """Run a scenario in virtual time, in this process.
 
@@ -46,6 +47,8 @@ def run(
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
         progress: called with variant, stage and the share of the stage that is done, 0 to 1.
         hosts: agents of NPUs in C++ (native), or in Python; those of a `pool:` are in Python.
+        threads: threads that run parts of the fabric at the same time, at most one a processor; no result
+            depends on them (docs/testbeds/performance.md).
 
     Raises:
         RailyardError: the scenario is wrong or cannot run; nothing has been started then.
@@ -55,7 +58,8 @@ def run(
         checked = only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
     command = _command(scenario, variant, seed, hosts)
     note = None if progress is None else _without_pace(progress)
-    return execute(checked, document, seed, progress=note, choice=Embedded(hosts), command=command)
+    choice = Embedded(hosts, threads=threads)
+    return execute(checked, document, seed, progress=note, choice=choice, command=command)
 
 
 def _without_pace(progress: Callable[[str, str, float], None]) -> Progress:

@@ -36,6 +36,7 @@ railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/jun
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
 railyard run first-train.railyard
 railyard run allreduce-allpairs-8n-ll.xml
+railyard run experiments/10_pod/scenario.yaml --threads 2
 railyard run experiments/01_first_train/scenario.yaml --record
 railyard run experiments/01_first_train/scenario.yaml --trace train.json
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
@@ -77,6 +78,15 @@ def run(
         typer.Option(
             help="agents of the NPUs on embedded: native, in C++, the default; python, the slower "
             "specification; both give the same result"
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="threads of an embedded run, at most one a processor; 1 unless given. No result depends on "
+            "them. --pcap, --record, --trace, --live, --hosts python, `pool:` and jobs that follow "
+            "each other take one thread",
         ),
     ] = None,
     dims: Annotated[
@@ -143,7 +153,7 @@ def run(
 
         raise typer.Exit(0 if replay(files[0], folder) else 1)
     bench = _Bench(
-        _choice(testbed, switch, dilation, hosts, machines),
+        _choice(testbed, switch, dilation, hosts, machines, threads),
         pcap or (),
         quiet or json_to == "-",
         not no_report,
@@ -314,12 +324,14 @@ def _choice(
     dilation: int | None,
     hosts: AgentKind | None,
     machines: Path | None,
+    threads: int | None,
 ) -> TestbedChoice:
     from lab.run.testbeds import Embedded, RealTime
 
     if testbed is Bed.mininet:
-        if hosts is not None:
-            raise typer.BadParameter("is for --testbed embedded", param_hint="--hosts")
+        for option, given in (("--hosts", hosts), ("--threads", threads)):
+            if given is not None:
+                raise typer.BadParameter("is for --testbed embedded", param_hint=option)
         from emulation.mininet.switches import choose
 
         kind = choose(switch.value if switch else None)
@@ -331,4 +343,4 @@ def _choice(
     for option, value in (("--switch", switch), ("--dilation", dilation), ("--machines", machines)):
         if value is not None:
             raise typer.BadParameter("is for --testbed mininet", param_hint=option)
-    return Embedded() if hosts is None else Embedded(hosts.value)
+    return Embedded("native" if hosts is None else hosts.value, threads=threads or 1)

@@ -109,6 +109,7 @@ struct alignas(64) Frame {  // a line of the cache
     FramePool* pool = nullptr;
     std::uint8_t vl = 0;
     bool pending = false;             // egress has not run yet; it continues with `phv`
+    bool controlled = false;          // from the control plane, or a copy of such a frame
     std::uint32_t enqueue_depth = 0;  // frames in its queue when it was enqueued, at time `enqueued`
     Time enqueued = 0;
     std::unique_ptr<Phv> phv;  // stays with the frame in the pool
@@ -143,7 +144,7 @@ class FramePool {
     FramePool(const FramePool&) = delete;
     FramePool& operator=(const FramePool&) = delete;
     ~FramePool() {
-        assert(idle() == frames_.size() && free_payloads_.size() == payloads_.size());
+        assert((idle() == frames_.size() || exchanges) && free_payloads_.size() == payloads_.size());
         for (Frame* const frame : frames_) frame->~Frame();
         for (const auto& [block, bytes] : blocks_) free_pages(block, bytes);
     }
@@ -165,6 +166,7 @@ class FramePool {
         frame->held = {};
         frame->vl = 0;
         frame->pending = false;
+        frame->controlled = false;
         return FrameHandle(frame);
     }
     FrameHandle acquire(const void* bytes, std::size_t length) {
@@ -175,8 +177,19 @@ class FramePool {
     FrameHandle copy(const Frame& original) {
         FrameHandle frame = acquire(original.data(), original.stored);
         if (original.stored < original.length) carry(*frame, *original.payload, original.length);
+        if (original.controlled) mark(*frame);
         return frame;
     }
+    // Count a frame as one of the control plane.
+    void mark(Frame& frame) {
+        controlled_ += !frame.controlled;
+        frame.controlled = true;
+    }
+    // Frames of the control plane that are in use; the sum over pools that exchange frames.
+    std::int64_t controlled() const { return controlled_; }
+    // Keep a frame of another pool, which must live as long, from now on.
+    void adopt(Frame& frame) { frame.pool = this; }
+    bool exchanges = false;  // frames change between this pool and others
     // Let a frame carry a payload behind its bytes, as far as `length`.
     static void carry(Frame& frame, Payload& payload, std::uint32_t length) {
         frame.payload = &payload;
@@ -208,6 +221,9 @@ class FramePool {
     friend struct ReleaseFrame;
     void release(Frame* frame) {
         if (frame->payload != nullptr) drop(std::exchange(frame->payload, nullptr));
+        controlled_ -= frame->controlled;
+        if (frame->size_class >= free_.size()) [[unlikely]]
+            free_.resize(frame->size_class + 1);  // a frame of another pool
         free_[frame->size_class].push_back(frame);
     }
     // A frame and its buffer are neighbours in memory: a frame that has left the cache costs fewer misses.
@@ -245,6 +261,7 @@ class FramePool {
 #else
     static constexpr bool kSeparate = false;
 #endif
+    std::int64_t controlled_ = 0;
     std::vector<std::vector<Frame*>> free_;
     std::vector<Frame*> frames_;
     std::vector<std::pair<void*, std::size_t>> blocks_;  // with their sizes

@@ -80,6 +80,7 @@ class Agent final : public Participant {
     void on_timer(Time now, Answer& answer) override;
     void on_reroute(const Routes& routes, Time now, Answer& answer) override;
     void expect(const Frame& frame, bool again) const override;
+    bool isolated() const override { return !on_done; }
     void leave() override;
 
     std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }

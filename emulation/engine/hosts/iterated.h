@@ -35,6 +35,7 @@ class Iterated final : public Participant {
     void on_frame(FrameHandle frame, Time now, Answer& answer) override;
     void on_timer(Time now, Answer& answer) override;
     void on_reroute(const Routes& routes, Time now, Answer& answer) override;
+    bool isolated() const override { return !on_done && !on_iteration; }
     void leave() override;
 
     // Return the array of the last iteration begun.

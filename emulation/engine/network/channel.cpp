@@ -121,7 +121,7 @@ std::optional<std::size_t> Channel::next_by_deficit() {
     }
 }
 
-Time Channel::send(FrameHandle frame, std::size_t vl, Time now) {
+Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to) {
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
         // An empty queue loses its deficit.
@@ -136,7 +136,7 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now) {
     Flying flight{busy_until + config.delay, std::move(frame)};
     if (instrumented) [[unlikely]]
         instrument(flight, now);
-    flying.push_back(std::move(flight));
+    to.push_back(std::move(flight));
     return busy_until;
 }
 
@@ -145,7 +145,7 @@ void Channel::instrument(Flying& flight, Time now) {
     if (recent_) recent_->put(now, direction_, flight.frame->view());
     flight.arrival += wrong_.extra_delay;
     // Frames keep their order when the delay decreases.
-    if (!flying.empty()) flight.arrival = std::max(flight.arrival, flying[flying.size() - 1].arrival);
+    last_arrival_ = flight.arrival = std::max(flight.arrival, last_arrival_);
     flight.lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
     stats.impaired += flight.lost;
 }
@@ -196,7 +196,11 @@ void Channel::collect(Time now) {
 
 void Channel::give_back(const Held& freed, Time when) {
     lanes[freed.vl].held -= freed.bytes;
-    returning.push_back({when + config.delay, freed.bytes, freed.vl});
+    return_credit(when + config.delay, freed.bytes, freed.vl);
+}
+
+void Channel::return_credit(Time time, std::int64_t bytes, std::size_t vl) {
+    returning.push_back({time, bytes, vl});
     std::push_heap(returning.begin(), returning.end());
 }
 

@@ -53,6 +53,7 @@ struct ChannelStats {
 };
 
 class Switch;
+struct Crossing;
 struct Host;
 struct Link;
 
@@ -78,13 +79,22 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // VL to serve now; none if no VL has both a frame and credits for it. Without side effects on the
     // schedule.
     std::optional<std::size_t> next();
-    // Put a frame taken from `vl` on the wire at `now`; return the end of its transmission.
-    Time send(FrameHandle frame, std::size_t vl, Time now);
+    // Put a frame taken from `vl` on the wire at `now`, and append it to `to`; return the end of its
+    // transmission.
+    struct Flying;
+    Time send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to);
+
+    // No frame is under way any more.
+    void clear_wire() {
+        flying.clear();
+        last_arrival_ = 0;
+    }
 
     // Add the credits that have returned by `now`.
     void collect(Time now);
     // Free a receive buffer at `when`; its credits return a link delay later.
     void give_back(const Held& freed, Time when);
+    void return_credit(Time time, std::int64_t bytes, std::size_t vl);
     // Bring the link up, with credits for the free part of the receive buffers.
     void bring_up(Time now);
 
@@ -121,6 +131,7 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint32_t from_port = 0, to_port = 0;
     Index<Host> host;
     Index<Channel> successor;  // channel that has taken over the receive buffer
+    Index<Crossing> crossing;  // none: both ends are in the same partition
     Ring<Flying> flying;
     std::vector<Returning> returning;  // a heap
     LinkConfig config;
@@ -144,6 +155,7 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     double draw();
 
     Impairment wrong_;
+    Time last_arrival_ = 0;  // of an instrumented channel's frames
     std::uint64_t chance_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recorders_;
     std::shared_ptr<RecentFrames> recent_;

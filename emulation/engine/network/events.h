@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pending events, ordered by (time, sequence of insertion).
+// Pending events, ordered by (time, number). Numbers follow the order of insertion.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frames/frame.h"
@@ -20,6 +21,7 @@ enum class EventKind : std::uint32_t { Wake, Arrive, Timer, Alarm, Age };
 
 struct Event {
     Time time;
+    std::uint64_t number;  // in the order of insertion
     EventKind kind;
     std::size_t index;
 
@@ -34,13 +36,20 @@ struct Event {
 // their time.
 class EventQueue {
    public:
+    // From the top: 64 bits of time, 40 of the number, 21 of index, 3 of kind. One comparison then orders two
+    // events.
+    using Cell = unsigned __int128;
     static constexpr std::size_t kLine = 16;
+    static constexpr int kNumberShift = 24;
+    static constexpr std::uint64_t kNumbers = std::uint64_t{1} << (64 - kNumberShift);  // and none is 0
 
     std::size_t size() const { return count_ + cells_.size() - open_; }
 
-    Time next_time() {
+    Time next_time() { return time_of(next()); }
+    // The first event, for a comparison with those of other queues.
+    Cell next() {
         if (count_ == 0) refill();
-        return time_of(line_[first_]);
+        return line_[first_];
     }
     Event pop() {
         if (count_ == 0) refill();
@@ -55,30 +64,35 @@ class EventQueue {
         if (place >= count_) return std::nullopt;
         return event_of(line_[(first_ + place) % kLine]);
     }
-    void push(Time time, EventKind kind, std::size_t index) {
+    void push(Time time, std::uint64_t number, EventKind kind, std::size_t index) {
         if (index >= kIndices)
             throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
-        if (sequence_ == kSequences) renumber();
-        Cell cell = static_cast<Cell>(time) << 64 | sequence_++ << kSequenceShift |
-                    static_cast<std::uint64_t>(index) << 3 | static_cast<std::uint64_t>(kind);
+        put(static_cast<Cell>(time) << 64 | number << kNumberShift | static_cast<std::uint64_t>(index) << 3 |
+            static_cast<std::uint64_t>(kind));
+    }
+    void put(Cell cell) {
         if (count_ > 0 && cell < last()) cell = insert(cell);
         if (cell != kNothing) push(cell);
     }
+    // Remove and return all events, in no order.
+    std::vector<Cell> take_all() {
+        if (open_) close();
+        for (; count_ > 0; --count_) cells_.push_back(last());
+        return std::exchange(cells_, {});
+    }
+    static Cell numbered(Cell cell, std::uint64_t number) {
+        constexpr auto kField = static_cast<Cell>(kNumbers - 1) << kNumberShift;
+        return (cell & ~kField) | static_cast<Cell>(number) << kNumberShift;
+    }
 
    private:
-    // From the top: 64 bits of time, 40 of sequence, 21 of index, 3 of kind. One comparison then orders two
-    // events.
-    using Cell = unsigned __int128;
     static constexpr std::size_t kIndices = 1 << 21;
-    static constexpr int kSequenceShift = 24;
-    static constexpr std::uint64_t kSequences = std::uint64_t{1} << (64 - kSequenceShift);
-
     static constexpr Cell kNothing = 0;
 
     static Time time_of(Cell cell) { return static_cast<Time>(cell >> 64); }
     static Event event_of(Cell cell) {
         const auto low = static_cast<std::uint64_t>(cell);
-        return {time_of(cell), static_cast<EventKind>(low & 7),
+        return {time_of(cell), low >> kNumberShift, static_cast<EventKind>(low & 7),
                 static_cast<std::size_t>(low >> 3 & (kIndices - 1))};
     }
 
@@ -132,20 +146,10 @@ class EventQueue {
         }
         cells[at] = cell;
     }
-    // After 10^12 events, number the pending events from 0 in their order.
-    void renumber() {
-        if (open_) close();
-        for (; count_ > 0; --count_) cells_.push_back(last());
-        std::sort(cells_.begin(), cells_.end());  // a sorted array is a heap
-        sequence_ = 1;
-        constexpr auto kField = static_cast<Cell>(kSequences - 1) << kSequenceShift;
-        for (Cell& cell : cells_) cell = (cell & ~kField) | static_cast<Cell>(sequence_++) << kSequenceShift;
-    }
 
     std::vector<Cell> cells_;
     std::array<Cell, kLine> line_{};  // a ring, from first_ on
     std::size_t first_ = 0, count_ = 0;
-    std::uint64_t sequence_ = 1;  // so that no cell is kNothing
     bool open_ = false;
 };
 

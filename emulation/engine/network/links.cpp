@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation, failure, impairment, recording and replacement of links.
+#include <algorithm>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -39,6 +40,15 @@ Index<Channel>& Network::out_of(Index<Switch> switch_index, std::uint32_t port) 
     return ports[port];
 }
 
+// Note that a channel leads from a partition to another.
+void Network::cross(Index<Channel> channel, const Partition& from, const Partition& to) {
+    if (&from == &to) return;
+    Channel& c = channels_[channel];
+    c.crossing = crossings_.next();
+    crossings_.push_back({.channel = channel, .from = from.index, .to = to.index, .sent = {}});
+    delay_ = std::min(delay_, c.config.delay);
+}
+
 void Network::wire(Index<Channel> channel, Index<Switch> switch_index, int port, bool plugged) {
     const std::string& name = switch_at(switch_index).name();
     if (port < 0 || port >= kPorts)
@@ -74,6 +84,8 @@ Index<Link> Network::connect(Index<Switch> switch_a, int port_a, Index<Switch> s
         c.to_switch = to;
         c.to_port = static_cast<std::uint32_t>(port);
     }
+    cross(ab, *partition_of_[switch_a], *partition_of_[switch_b]);
+    cross(ba, *partition_of_[switch_b], *partition_of_[switch_a]);
     links_.push_back({{ab, ba}});
     return link;
 }
@@ -86,13 +98,14 @@ Index<Host> Network::attach_host(Index<Switch> switch_index, int port, const Lin
     channels_[out].to_switch = switch_index;
     channels_[out].to_port = static_cast<std::uint32_t>(port);
     for (const Index<Channel> c : {in, out}) channels_[c].host = host;
-    hosts_.push_back({.out = out, .in = in, .station = nullptr});
+    hosts_.push_back({.out = out, .in = in, .station = nullptr, .partition = partition_of_[switch_index]});
     return host;
 }
 
 // Connect the ports of a link to it; earlier links of the ports must be down. A port has one receive buffer
 // whatever its link: the new channel takes over the credits of frames that are still in it.
 void Network::plug(Index<Link> link) {
+    refuse_in_merge();
     const auto& own = links_.at(link).channels;
     for (const Index<Channel> index : own) {
         const Channel& c = channels_[index];
@@ -127,24 +140,28 @@ void Network::plug(Index<Link> link) {
 void Network::set_channel(Index<Channel> index, bool up) {
     Channel& c = channels_[index];
     if (c.up == up) return;
+    // The end that sends, unless the channel comes from a host.
+    Partition& p = c.from_switch ? *partition_of_[c.from_switch] : *hosts_[c.host].partition;
+    p.now = now_;
     if (up) return c.bring_up(now_);
     c.up = false;
     for (std::size_t i = 0; i < c.flying.size(); ++i) {
         if (!c.flying[i].lost) ++c.stats.lost;  // impaired frames have been counted
     }
     c.stats.lost += c.waiting;
-    c.flying.clear();
+    c.clear_wire();
     c.busy_until = now_;
-    waiting_frames_ -= c.waiting;
+    p.waiting_frames -= static_cast<std::int64_t>(c.waiting);
     c.waiting = 0;
     c.ready = 0;
     for (std::size_t v = 0; v < kVls; ++v) {
-        while (!c.lanes[v].queue.empty()) discard(c.lanes[v].queue.pop_front());
+        while (!c.lanes[v].queue.empty()) discard(p, c.lanes[v].queue.pop_front());
         c.lanes[v].queued = 0;
     }
 }
 
 void Network::set_link(Index<Link> link, bool up) {
+    refuse_in_merge();
     for (const Index<Channel> index : links_.at(link).channels) {
         Channel& c = channels_[index];
         if (c.up == up) continue;
@@ -156,6 +173,7 @@ void Network::set_link(Index<Link> link, bool up) {
 }
 
 void Network::set_host_link(Index<Host> host, bool up) {
+    refuse_in_merge();
     const Host& h = hosts_.at(host);
     const Channel& in = channels_[h.in];
     if (in.up == up) return;
@@ -165,6 +183,7 @@ void Network::set_host_link(Index<Host> host, bool up) {
 }
 
 void Network::impair(Index<Link> link, int direction, const Impairment& how) {
+    refuse_in_merge();
     channels_[channel_of(link, direction)].impair(how);
 }
 
@@ -190,6 +209,7 @@ void Network::end_recordings() {
 }
 
 void Network::keep_recent(Index<Link> link, std::size_t most) {
+    kept_recent_ |= most > 0;
     const auto frames = most > 0 ? std::make_shared<RecentFrames>(most) : nullptr;
     for (int way = 0; way < 2; ++way) channels_[channel_of(link, way)].keep_recent(frames, way);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Switches, hosts and the links between them, in virtual time: integer picoseconds, ordered by (time,
-// sequence).
+// sequence). Every function that runs an event gets the partition whose event it is.
 #pragma once
 
 #include <array>
@@ -15,7 +15,9 @@
 
 #include "network/channel.h"
 #include "network/events.h"
+#include "network/partition.h"
 #include "network/station.h"
+#include "network/team.h"
 #include "switch/switch_set.h"
 
 namespace railyard {
@@ -32,6 +34,7 @@ struct Host {
     Index<Channel> out, in;  // from the host, to the host
     Time deadline = -1;
     std::shared_ptr<Station> station;
+    Partition* partition = nullptr;
 };
 
 struct Alarm {
@@ -45,17 +48,17 @@ struct LinkSample {
     std::string state;  // 1: up, 2 and 4: its first and its second direction are impaired
 };
 
-// The copies of a frame share its receive buffer, until the last copy has left.
-struct Share {
-    std::uint32_t copies;
-    Time until;
-};
-
 class Network : public SwitchSet {
    public:
+    Network();
     ~Network() override;
 
-    Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override;
+    Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override {
+        return add_switch(name, cpu_port, 0);
+    }
+    // A network has the partitions that its switches name; no event may precede the last switch of a new
+    // partition.
+    Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port, std::uint32_t partition);
 
     // Give every priority two lanes, each with a queue and credits. Bit `bit` of a frame, counted from the
     // most significant bit of its first byte, selects the lane; pending frames take the first. vls[2 *
@@ -94,7 +97,8 @@ class Network : public SwitchSet {
     void alarm(Time time, std::int64_t token);
 
     // Idle: no event is left, or only ageing and no bound on time. Paused: `events` events have run.
-    RunEnd run(Time until, std::uint64_t events = ~0ULL);
+    // Not `exactly`: windows of several partitions may exceed `events`.
+    RunEnd run(Time until, std::uint64_t events = ~0ULL, bool exactly = true);
     // Behaviour of a frame that its program stops, as by a failed assert or a round without end: throw out of
     // run() and packet_out(), or be dropped and reported to the control plane as a log line.
     void set_tolerant(bool tolerant) { tolerant_ = tolerant; }
@@ -119,9 +123,20 @@ class Network : public SwitchSet {
     LinkSample sample();
     // Bytes that wait on a direction, by the VL's number for users.
     std::vector<std::int64_t> queued_by_vl(Index<Link> link, int direction) const;
-    std::uint64_t frames_without_link() const { return without_link_; }
-    std::uint64_t hops() const { return hops_; }
-    std::uint64_t frames_failed() const { return failed_; }
+    std::uint64_t frames_without_link() const { return sum(&Partition::without_link); }
+    std::uint64_t hops() const { return sum(&Partition::hops); }
+    std::uint64_t frames_failed() const { return sum(&Partition::failed); }
+    // Pool of the frames of a host.
+    FramePool& pool_of(Index<Host> host) { return hosts_.at(host).partition->pool; }
+
+    // windows.cpp. Work of partitions in windows, and of the thread that merges; all in processor time.
+    struct WindowReport {
+        std::vector<PartitionWork> partitions;
+        std::uint64_t windows = 0, events = 0, frames = 0;  // events outside of windows; frames that crossed
+        double merge_seconds = 0, slowest_seconds = 0;      // of the slowest partition of each window
+        Time delay = 0;                                     // least of a link between partitions
+    };
+    WindowReport window_report() const;
 
     // A queue that waits for credits: a VL of a direction of a link, or of the link of a host.
     struct Waiting {
@@ -138,30 +153,54 @@ class Network : public SwitchSet {
         bin_ = width;
         bin_vls_ = vls;
     }
-    const std::vector<std::uint64_t>& delivered_bins() const { return bins_; }
+    std::vector<std::uint64_t> delivered_bins() const;
 
    private:
+    static constexpr std::uint32_t kMostPartitions = 1024;
+
+    // Partition of a host or a switch, at the present time: the control plane acts on it.
+    Partition& acted_on(Index<Host> host);
+    Partition& acted_on(Index<Switch> switch_index);
+    Partition& sender_of(const Channel& c, Partition& p) {
+        return c.crossing ? *partitions_[crossings_[c.crossing].from] : p;
+    }
+    Partition& receiver_of(const Channel& c, Partition& p) {
+        return c.crossing ? *partitions_[crossings_[c.crossing].to] : p;
+    }
+    template <typename T>
+    T sum(T Partition::* of) const {
+        T total = 0;
+        for (const auto& p : partitions_) total += (*p).*of;
+        return total;
+    }
+
     // Call a station for an event, and carry out its answer.
     template <typename Event>
-    void consult(Index<Host> host, const Event& event);
+    void consult(Partition& p, Index<Host> host, const Event& event);
+    void act(Partition& p, Index<Host> host, Answer& answer);
     template <typename T>
-    void push(Time time, EventKind kind, Index<T> index);
-    RunEnd run_events(Time until, std::uint64_t events);
-    void dispatch(const Event& event);
-    void send(Index<Host> host, FrameHandle frame, int vl);
-    void enqueue(Index<Channel> index, FrameHandle frame, bool at_once);
-    void wake(Channel& c, Index<Channel> index, Time time);
-    void try_send(Index<Channel> index);
-    void transmit(Index<Channel> index, FrameHandle frame, std::size_t vl);
-    void arrive(Index<Channel> index);
-    void deliver(FrameHandle frame, Index<Host> host);
-    void receive(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
+    static void push(Partition& p, Time time, EventKind kind, Index<T> index);
+    // Alarms and ageing belong to no partition.
+    template <typename T>
+    void push_control(Time time, EventKind kind, Index<T> index);
+    void control(Partition& p, ControlItem item);
+    void send(Partition& p, Index<Host> host, FrameHandle frame, int vl);
+    void set_timer(Partition& p, Index<Host> host, Time deadline);
+    void enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once);
+    void wake(Partition& p, Channel& c, Index<Channel> index, Time time);
+    void try_send(Partition& p, Index<Channel> index);
+    void transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl);
+    void arrive(Partition& p, Index<Channel> index);
+    void deliver(Partition& p, FrameHandle frame, Index<Host> host);
+    void on_timer(Partition& p, Index<Host> host);
+    void receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
     std::uint8_t lane_of(const Frame& frame) const;
-    void forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port, bool at_once = true);
-    void after_pass(Switch& sw, Index<Switch> index);
-    void fail(Index<Switch> index, const std::exception& error);
-    void release(const Held& held, Time when);
-    void discard(FrameHandle frame);
+    void forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
+                 bool at_once = true);
+    void after_pass(Partition& p, Switch& sw, Index<Switch> index);
+    void fail(Partition& p, Index<Switch> index, const std::exception& error);
+    void release(Partition& p, const Held& held, Time when);
+    void discard(Partition& p, FrameHandle frame);
     // The channel that leads to the receive buffer of `held`.
     Index<Channel> buffer_of(const Held& held) const {
         Index<Channel> index = held.channel;
@@ -170,7 +209,30 @@ class Network : public SwitchSet {
         return index;
     }
 
-    void look_ahead() const;
+    // run.cpp
+    RunEnd run_alone(Time until, std::uint64_t events);
+    void dispatch(Partition& p, const Event& event);
+    void look_ahead(const Partition& p) const;
+    void renumber();
+
+    // windows.cpp
+    RunEnd run_partitions(Time until, std::uint64_t events, bool exactly);
+    bool independent() const;
+    void step();
+    bool deadlocked() const {
+        return sum(&Partition::network_events) == 0 && sum(&Partition::waiting_frames) > 0;
+    }
+    std::uint64_t run_window(Time end);
+    void run_window(Partition& p);
+    void settle_window();
+    void take_over_later(Partition& p);
+    void merge();
+    void complete(Partition& p, const Effect& effect, Time now);
+    void ask(Crossing& x, Channel& c, Time time);
+    void add_event(Partition& p, Time time, EventKind kind, Index<Channel> index);
+    Crossing& status(Index<Crossing> index);
+    void note_status(Partition& p, const Channel& c);
+    void refuse_in_merge() const;
 
     // links.cpp
     Index<Channel> new_channel(const LinkConfig& config, const std::string& name);
@@ -179,11 +241,12 @@ class Network : public SwitchSet {
     void wire(Index<Channel> channel, Index<Switch> switch_index, int port, bool plugged);
     void set_channel(Index<Channel> index, bool up);
     void seed(Index<Channel> index);
+    void cross(Index<Channel> channel, const Partition& from, const Partition& to);
 
     // departures.cpp: egress of programs that read queue metadata, and frames with several copies.
-    void hold(const Held& held, const Outputs& copies);
-    bool dequeue(Index<Channel> index, std::size_t vl);
-    FrameHandle egress(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
+    static void hold(Partition& p, const Held& held, const Outputs& copies);
+    bool dequeue(Partition& p, Index<Channel> index, std::size_t vl);
+    FrameHandle egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
                        const QueueRecord& record);
 
     // ageing
@@ -191,10 +254,11 @@ class Network : public SwitchSet {
     void resume_ageing();
 
     Time now_ = 0;
-    EventQueue events_;
-    std::size_t network_events_ = 0;  // of kind Wake and Arrive
+    std::uint64_t sequence_ = 1;  // next number of an event; 0 is none
+    std::vector<std::unique_ptr<Partition>> partitions_;
+    List<Switch, Partition*> partition_of_;
+    EventQueue control_events_;  // of several partitions; a partition alone has them among its own
     std::size_t ageing_events_ = 0;
-    std::size_t waiting_frames_ = 0;
 
     bool hosts_cna24_ = false;
     std::optional<std::uint32_t> lane_bit_;  // none: a priority has one lane
@@ -211,17 +275,35 @@ class Network : public SwitchSet {
     List<Channel, Time> sampled_busy_;   // by channel, time spent sending up to then
     std::uint64_t seed_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recordings_;
-    Outputs out_, egress_out_;
-    std::size_t consulting_ = 0;                      // stations at work, one within the other
-    std::vector<std::shared_ptr<Station>> replaced_;  // while they were
-    std::vector<Answer::Departure> departures_;       // memory for answers
-    List<Share> shares_;
-    std::vector<Index<Share>> free_shares_;
-    std::uint64_t without_link_ = 0, hops_ = 0, failed_ = 0;
     bool tolerant_ = false;
     Time bin_ = 0;
     std::size_t bin_vls_ = kVls;
-    std::vector<std::uint64_t> bins_;
+
+    // Windows.
+    List<Crossing> crossings_;
+    Time delay_ = kForever;  // least of a crossing
+    std::uint64_t window_ = 0, pause_ = 0;
+    Time window_end_ = 0;
+    std::int64_t merged_network_ = 0;          // events of kind Wake and Arrive, where the merge is
+    bool aged_ = false, kept_recent_ = false;  // ageing and recent frames need a single queue
+    bool merging_ = false, settled_ = true, broken_ = false;
+    WindowReport report_;
+    std::unique_ptr<Team> team_;
 };
+
+template <typename T>
+void Network::push(Partition& p, Time time, EventKind kind, Index<T> index) {
+    if (kind == EventKind::Wake || kind == EventKind::Arrive) ++p.network_events;
+    const std::uint64_t number = (*p.numbers)++;
+    if (time >= p.end) [[unlikely]]
+        p.later.push_back({time, number, kind, index.at()});
+    else p.events.push(time, number, kind, index.at());
+}
+
+template <typename T>
+void Network::push_control(Time time, EventKind kind, Index<T> index) {
+    EventQueue& events = partitions_.size() == 1 ? partitions_.front()->events : control_events_;
+    events.push(time, sequence_++, kind, index.at());
+}
 
 }  // namespace railyard

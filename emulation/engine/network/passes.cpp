@@ -46,12 +46,13 @@ double Network::bench(Index<Switch> switch_index, std::uint32_t port, std::strin
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
         return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
     };
+    Outputs out;
     const double start = seconds();
     for (std::uint64_t i = 0; i < count; ++i) {
         FrameHandle frame = pool_.acquire(bytes.data(), bytes.size());
-        if (copy_only) out_.push_back({0, std::move(frame)});
-        else sw.process(std::move(frame), port, now_, out_);
-        out_.clear();
+        if (copy_only) out.push_back({0, std::move(frame)});
+        else sw.process(std::move(frame), port, now_, out);
+        out.clear();
     }
     return seconds() - start;
 }

@@ -40,6 +40,9 @@ class Station {
     // Let the processor fetch what on_frame will read for a frame that arrives soon; nothing depends on it.
     // `again`: by what an earlier call for the frame has fetched.
     virtual void expect(const Frame& /*frame*/, bool /*again*/) const {}
+    // True if it shares nothing that changes with other stations. Calls to the outside may then wait for the
+    // end of a window (Partition::defer).
+    virtual bool isolated() const { return false; }
     // Let go of all frames and callbacks: the network goes away, or has another station in this place. No
     // event follows.
     virtual void leave() {}

@@ -9,6 +9,7 @@
 #include "hosts/agent.h"
 #include "hosts/iterated.h"
 #include "hosts/saturator.h"
+#include "network/partition.h"
 #include "python/bind.h"
 
 namespace railyard {
@@ -208,8 +209,10 @@ void bind_participant(nb::module_& m) {
              [](Participant& p, nb::object call) { p.on_done = [call = std::move(call)] { call(); }; })
         .def("call_at_silence",
              [](Participant& p, nb::object call) {
-                 p.on_silence = [call = std::move(call)](std::uint16_t address, BucketSet buckets) {
-                     call(address, buckets);
+                 // Shared, so that threads without the interpreter lock can copy it.
+                 const auto shared = std::make_shared<nb::object>(std::move(call));
+                 p.on_silence = [shared](std::uint16_t address, BucketSet buckets) {
+                     if (!Partition::defer([=] { (*shared)(address, buckets); })) (*shared)(address, buckets);
                  };
              })
         .def_prop_ro("done", [](const Participant& p) { return p.done(); })

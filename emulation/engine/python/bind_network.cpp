@@ -84,7 +84,30 @@ nb::dict stats_of(const ChannelStats& s, const std::vector<int>& vls) {
 }
 
 void bind_time(nb::class_<Network, SwitchSet>& c) {
-    c.def_prop_ro("hops", [](Network& n) { return n.hops(); })
+    c.def(
+         "add_switch",
+         [](Network& n, const std::string& name, std::uint32_t cpu_port, std::uint32_t partition) {
+             const SetLock lock(n);
+             return n.add_switch(name, cpu_port, partition);
+         },
+         nb::arg("name"), nb::arg("cpu_port") = 510, nb::kw_only(), nb::arg("partition") = 0)
+        .def("window_report",
+             [](const Network& n) {
+                 const Network::WindowReport report = n.window_report();
+                 nb::list partitions;
+                 for (const PartitionWork& work : report.partitions)
+                     partitions.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
+                 nb::dict d;
+                 d["partitions"] = partitions;
+                 d["windows"] = report.windows;
+                 d["events_outside"] = report.events;
+                 d["frames_crossed"] = report.frames;
+                 d["merge_seconds"] = report.merge_seconds;
+                 d["slowest_seconds"] = report.slowest_seconds;
+                 d["delay_ps"] = report.delay;
+                 return d;
+             })
+        .def_prop_ro("hops", [](Network& n) { return n.hops(); })
         .def_prop_ro("frames_without_link", [](Network& n) { return n.frames_without_link(); })
         .def(
             "connect",
@@ -121,7 +144,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def("start", [](Network& n, Index<Host> host) { n.start(host); })
         .def("act",
              [](Network& n, Index<Host> host, const nb::object& output) {
-                 Answer answer(n.pool());
+                 Answer answer(n.pool_of(host));
                  to_answer(output, answer);
                  n.act(host, answer);
              })
@@ -163,7 +186,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                 constexpr std::uint64_t kSlice = 1 << 16;
                 for (std::uint64_t left = events;;) {
                     const std::uint64_t slice = std::min(left, kSlice);
-                    const RunEnd end = n.run(until.value_or(kForever), slice);
+                    const RunEnd end = n.run(until.value_or(kForever), slice, events != ~0ULL);
                     left -= slice;
                     if (end != RunEnd::Paused || left == 0) return static_cast<int>(end);
                     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -229,6 +252,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
 }  // namespace
 
 void bind_network(nb::module_& m) {
+    nb::exception<PartitionError>(m, "PartitionError", PyExc_RuntimeError);
     nb::class_<Network, SwitchSet> network(m, "Network", "Switches, hosts and links. One thread at a time.");
     network.def(nb::init<>());
     bind_time(network);

@@ -49,9 +49,7 @@ class SwitchSet {
     virtual ~SwitchSet() = default;
 
     virtual Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) {
-        const Index<Switch> index = switches_.next();
-        switches_.push_back(std::make_unique<Switch>(name, cpu_port, pool_, shares_));
-        return index;
+        return append(name, cpu_port, pool_, shares_);
     }
     Switch& switch_at(Index<Switch> index) { return *switches_.at(index); }
     std::size_t switch_count() const { return switches_.size(); }
@@ -69,10 +67,30 @@ class SwitchSet {
 
    protected:
     // Let switches of a program share contents of tables that have changed, where these are equal.
-    void share_contents() { shares_.share_contents(); }
+    void share_contents() {
+        shares_.share_contents();
+        for (const auto& memory : further_) memory->shares.share_contents();
+    }
+    // Memory that switches of the same thread share.
+    struct SwitchMemory {
+        FramePool pool;
+        ProgramShares shares;
+    };
+
+    Index<Switch> append(const std::string& name, std::uint32_t cpu_port, FramePool& pool,
+                         ProgramShares& shares) {
+        const Index<Switch> index = switches_.next();
+        switches_.push_back(std::make_unique<Switch>(name, cpu_port, pool, shares));
+        return index;
+    }
+    SwitchMemory& further_memory() {
+        further_.push_back(std::make_unique<SwitchMemory>());
+        return *further_.back();
+    }
 
     FramePool pool_;
     ProgramShares shares_;
+    std::vector<std::unique_ptr<SwitchMemory>> further_;
     List<Switch, std::unique_ptr<Switch>> switches_;
     std::deque<ControlItem> control_;
     SharedMutex mutex_;

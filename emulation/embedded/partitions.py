@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partitions of a fabric for threads: about the same work in each, few links between them, and long ones.
+
+The least delay of a link between partitions bounds the time that a partition runs on its own.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pymetis
+
+from topologies import Fabric
+
+__all__ = ["partitions"]
+
+# Work of a node's host, in links: half of the processor time of a collective is spent in hosts.
+_HOST_WORK = 16
+
+# Largest work of a partition, as a multiple of the mean, for the sake of longer links between partitions.
+_UNEVEN = 1.15
+
+
+def partitions(fabric: Fabric, count: int) -> Sequence[int]:
+    """Return the partition of each node, below `count`.
+
+    Nodes joined by short links stay together, the shorter the links the rather: the longest delay for which
+    the partitions have about the same work is taken. A partition may be empty. No result depends on it.
+    """
+    nodes = len(fabric.nodes)
+    if count == 1:
+        return [0] * nodes
+    best: Sequence[int] = [0] * nodes
+    for delay_ps in sorted({link.delay_ps for link in fabric.links if link.delay_ps > 0}, reverse=True):
+        groups = _joined(fabric, delay_ps)
+        if len(set(groups)) < count:
+            continue
+        best = _apportion(fabric, groups, count)
+        work = Counter[int]()
+        for part, load in zip(best, _work(fabric), strict=True):
+            work[part] += load
+        if len(work) == count and max(work.values()) * count <= _UNEVEN * sum(work.values()):
+            break
+    return best
+
+
+def _joined(fabric: Fabric, delay_ps: int) -> list[int]:
+    """Return a group for each node; links with less delay join nodes of the same group."""
+    number = {node.name: index for index, node in enumerate(fabric.nodes)}
+    group = list(range(len(fabric.nodes)))
+
+    def root(node: int) -> int:
+        while group[node] != node:
+            group[node] = group[group[node]]
+            node = group[node]
+        return node
+
+    for link in fabric.links:
+        if link.delay_ps < delay_ps:
+            group[root(number[link.a.node])] = root(number[link.b.node])
+    return [root(node) for node in range(len(group))]
+
+
+def _work(fabric: Fabric) -> list[int]:
+    links = Counter(end.node for link in fabric.links for end in (link.a, link.b))
+    hosts = {end.node for end in fabric.host_ends().values()}
+    return [links[node.name] + (_HOST_WORK if node.name in hosts else 1) for node in fabric.nodes]
+
+
+def _apportion(fabric: Fabric, groups: Sequence[int], count: int) -> list[int]:
+    """Return the partition of each node; METIS cuts the graph of the groups."""
+    vertex = {group: index for index, group in enumerate(dict.fromkeys(groups))}
+    of_node = {node.name: vertex[group] for node, group in zip(fabric.nodes, groups, strict=True)}
+    work = [0] * len(vertex)
+    for group, load in zip(groups, _work(fabric), strict=True):
+        work[vertex[group]] += load
+    links: list[Counter[int]] = [Counter() for _ in vertex]
+    for link in fabric.links:
+        a, b = of_node[link.a.node], of_node[link.b.node]
+        if a != b:
+            links[a][b] += 1
+            links[b][a] += 1
+    starts, neighbours, weights = [0], [], []
+    for own in links:
+        neighbours += own
+        weights += own.values()
+        starts.append(len(neighbours))
+    graph = pymetis.CSRAdjacency(starts, neighbours)
+    _, parts = pymetis.part_graph(count, graph, eweights=weights, vweights=work)
+    return [parts[of_node[node.name]] for node in fabric.nodes]
