@@ -18,11 +18,15 @@ from emulation.traffic.collectives import (
 )
 from emulation.traffic.schedule.schedule import Schedule, check, demand
 from lab.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
+from lab.run.collectives.grids import members_of
+from lab.run.collectives.schedule import schedule_of
+from lab.scenario.schema import Collective
 from papers.claims.command import result_of, say
+from topologies import ub_rack
 
 HERE = Path(__file__).parent
 OUT = Path("results", "rack-rings")
-DIMS, NODES = (8, 8), 64
+DIMS = (8, 8)
 ELEMENTS = 2097152
 LANE_BPS, LANES = 100e9, 4
 # Elements of the schedules that are proved: enough for every ring to carry some.
@@ -37,14 +41,31 @@ TITLES = {
 }
 
 
-def schedules(elements: int) -> dict[str, Schedule]:
-    """Return the schedules of the variants with shortest paths."""
-    return {
-        "halves": bidirectional_dimension_order(DIMS, elements),
-        "rings": mesh_multi_ring(mesh_rings(DIMS), elements),
-        "both-ways": mesh_multi_ring(mesh_rings(DIMS, "undirected"), elements),
-        "multi-ring": mesh_multi_ring(borrowing_rings(DIMS), elements),
-    }
+ALGORITHMS = {
+    "halves": "bidirectional-dimension-order",
+    "rings": "rings",
+    "both-ways": "bidirectional-rings",
+    "multi-ring": "multi-ring",
+}
+
+
+def busiest_channels() -> dict[str, float]:
+    """Return the part of the array on the busiest channel of each schedule that the scenario runs."""
+    rack = ub_rack()
+    members = members_of(rack, None)
+    busiest = {}
+    for name, algorithm in ALGORITHMS.items():
+        collective = Collective(algorithm=algorithm, elements=ELEMENTS, payload_bytes=4096)
+        schedule = schedule_of(rack, members, collective, detours=False)
+        busiest[name] = max(demand(schedule, members, 1).values()) / ELEMENTS
+    return busiest
+
+
+def small_schedules() -> list[Schedule]:
+    """Return schedules of the same rings for small arrays, with all rings in use."""
+    meshes = (mesh_rings(DIMS), mesh_rings(DIMS, "undirected"), borrowing_rings(DIMS))
+    direct = bidirectional_dimension_order(DIMS, PROVED)
+    return [direct, *(mesh_multi_ring(mesh, PROVED) for mesh in meshes)]
 
 
 def picture(times: Mapping[str, float], busiest: Mapping[str, float]) -> str:
@@ -70,12 +91,8 @@ def main() -> int:
     code, result = result_of(HERE / "scenario.yaml", folder=OUT)
     unit_us = 4 * ELEMENTS * 8 / (LANES * LANE_BPS) * 1e6
     times = {name: result["metrics"][f"{name}.completion_us"] / unit_us for name in TITLES}
-    names = [str(rank) for rank in range(NODES)]
-    busiest = {
-        name: max(demand(schedule, names, 1).values()) / ELEMENTS
-        for name, schedule in schedules(ELEMENTS).items()
-    }
-    for schedule in schedules(PROVED).values():
+    busiest = busiest_channels()
+    for schedule in small_schedules():
         check(schedule)
     for name, value in times.items():
         load = f", busiest channel {busiest[name]:.4f} D" if name in busiest else ""
@@ -86,8 +103,8 @@ def main() -> int:
         {
             "all assertions hold": code == 0,
             "no run is faster than its busiest channel": all(times[name] > busiest[name] for name in busiest),
-            "rings with borrowed links have the load of direct sends": (
-                abs(busiest["multi-ring"] - busiest["halves"]) < 1e-4
+            "rings with borrowed links have nearly the load of direct sends": (
+                busiest["multi-ring"] < 1.02 * busiest["halves"]
             ),
         }
     )
