@@ -346,11 +346,11 @@ def rank(
     """Describe a rank.
 
     A peer is its rank and address, the load-balance values of data and of acknowledgements by connection,
-    paths by bucket or None, weights by bucket or none, and the state of a random choice of connections or
-    None. A send is step, place of its peer (-1: the rank itself), operation, shift in bytes and task (-1:
-    none). A plan is its phases, (step, operation, sources, task), and the sends, by their place, that leave
-    after each number of phases. `of_cell` has the place of each cell's plan. A task has the fields of
-    emulation.traffic.schedule.tasks.Task.
+    paths by bucket or None, weights by bucket or none, timings by path (fields of PathTiming) or none, and
+    the state of a random choice of connections or None. A send is step, place of its peer (-1: the rank
+    itself), operation, shift in bytes and task (-1: none). A plan is its phases, (step, operation, sources,
+    task), and the sends, by their place, that leave after each number of phases. `of_cell` has the place of
+    each cell's plan. A task has the fields of emulation.traffic.schedule.tasks.Task.
     """
 
 class Transport:

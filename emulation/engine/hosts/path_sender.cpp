@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 #include <utility>
 
 namespace railyard {
@@ -21,17 +22,23 @@ constexpr Time kProbes = 8, kProbe = 50'000'000;
 }  // namespace
 
 PathSender::PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
-                       RoundTrips& trips, Payloads& payloads)
+                       const std::vector<PathTiming>& timings, RoundTrips& trips, Payloads& payloads)
     : Sender(parameters, writer, 0, payloads), spray_(std::move(spray)), trips_(trips) {
-    if (parameters.adaptive) delays_ = std::make_unique<PathDelays>(trips);
+    if (parameters.adaptive) delays_ = std::make_unique<PathDelays>(trips, timings, parameters.ack_delay);
+}
+
+bool PathSender::has_room() const {
+    return Sender::has_room() && (!delays_ || delays_->has_room(spray_.health()));
 }
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                       Answer& answer) {
     lb_ = spray_.next_lb(now);
     if (delays_) {
-        lb_ = delays_->choose(lb_, spray_.health());
-        delays_->sent(next_psn_ & kSlot, spray_.path_of(lb_));
+        bool asks = false;
+        std::tie(lb_, asks) = delays_->steer(lb_, spray_.health(), now);
+        last = last || asks || in_flight() + 1 >= parameters_.window;
+        delays_->new_frame(next_psn_ & kSlot, spray_.path_of(lb_), message.size, last);
     }
     if (timer == kNever) rto_ = estimate();
     const std::uint32_t psn = next_psn_;
@@ -72,6 +79,7 @@ bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std
         timer = now + rto_;
     }
     find_lost(answered, now);
+    timer = std::min(timer, late_at_);
     asked_ = asked_ && !answered;
     return advanced;
 }
@@ -99,16 +107,20 @@ void PathSender::arrived(std::uint32_t psn, Time now, bool again) {
 
 void PathSender::find_lost(bool answered, Time now) {
     const Time old = newest_ - estimate();
-    const Time late = now - (delays_ ? delays_->patience(parameters_.path_rto) : 0);
+    late_at_ = kNever;
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
         if (marked(place)) continue;
         const Sent& frame = at(base_ + place);
         const std::uint32_t path = spray_.path_of(frame.lb);
         if (frame.order < top_[path] || frame.sent_at <= old ||
             (frame.sent_at < silent_[path] && silent_[path] <= newest_) ||
-            (answered && took_former_route(frame)) ||
-            (delays_ && frame.sent_at < late && delays_->congested(path)))
+            (answered && took_former_route(frame))) {
             lost_.push_back(base_ + place);
+        } else if (delays_ && delays_->congested(path)) {
+            const Time due = frame.sent_at + delays_->patience((base_ + place) & kSlot, parameters_.path_rto);
+            if (due <= now) lost_.push_back(base_ + place);
+            else if (place == 0) late_at_ = due;
+        }
     }
 }
 
@@ -155,9 +167,13 @@ BucketSet PathSender::silent_buckets() const {
     return silent;
 }
 
-std::uint8_t PathSender::other_lb(std::uint8_t lb) {
-    if (delays_)
-        if (const std::uint8_t faster = delays_->choose(lb, spray_.health()); faster != lb) return faster;
+std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
+    const std::uint8_t lb = at(psn).lb;
+    if (delays_) {
+        delays_->goes_again(psn & kSlot, now);
+        if (const std::uint8_t faster = delays_->choose(lb, spray_.health(), now); faster != lb)
+            return faster;
+    }
     return spray_.other_lb(lb, &silent_);
 }
 
@@ -165,7 +181,7 @@ std::uint8_t PathSender::other_lb(std::uint8_t lb) {
 void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer) {
     for (const std::uint32_t psn : psns) {
         Sent& frame = at(psn);
-        const std::uint8_t lb = other ? other_lb(frame.lb) : frame.lb;
+        const std::uint8_t lb = other ? other_lb(psn, now) : frame.lb;
         send_again(psn, lb, psn == psns.back(), now, answer);
         frame.order = order_++;
         ++frame.resent;
@@ -173,7 +189,7 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
     }
     again_ = true;
     recover_ = next_psn_;
-    timer = now + rto_;
+    timer = std::min(now + rto_, late_at_);
 }
 
 // Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs
@@ -181,9 +197,13 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
 void PathSender::on_timeout(Time now, Answer& answer) {
     const Sent& oldest = at(base_);
     if (retries_ == 0) {
+        if (late_at_ <= now) {
+            find_lost(false, now);
+            if (!lost_.empty()) return resend_lost(now, answer);
+        }
         const Time due = std::max(oldest.sent_at, heard_) + estimate();
         if (due > now) {
-            timer = due;
+            timer = std::min(due, late_at_);
             return;
         }
     }

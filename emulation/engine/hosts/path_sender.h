@@ -18,8 +18,10 @@ namespace railyard {
 class PathSender final : public Sender {
    public:
     PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
-               RoundTrips& trips, Payloads& payloads);
+               const std::vector<PathTiming>& timings, RoundTrips& trips, Payloads& payloads);
 
+    // Also false while all paths are slow and few more frames may be under way.
+    bool has_room() const override;
     void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
               Answer& answer) override;
     // Also finds lost frames, for resend_lost. The flag says that a frame sent again has arrived since the
@@ -40,7 +42,7 @@ class PathSender final : public Sender {
    private:
     void arrived(std::uint32_t psn, Time now, bool again);
     void find_lost(bool answered, Time now);
-    std::uint8_t other_lb(std::uint8_t lb);
+    std::uint8_t other_lb(std::uint32_t psn, Time now);
     bool took_former_route(const Sent& frame) const { return frame.order < moved_[frame.lb % kBuckets]; }
     void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer);
 
@@ -56,7 +58,8 @@ class PathSender final : public Sender {
     Time next_timeout_ = 0;                       // time of the next timeout; probes go before
     Time newest_ = 0;                             // time at which a frame was sent that has arrived
     Time heard_ = 0;                              // time of the last news
-    std::vector<std::uint32_t> lost_;             // PSNs
+    Time late_at_ = kNever;            // time at which a frame has waited too long on a congested path
+    std::vector<std::uint32_t> lost_;  // PSNs
 };
 
 }  // namespace railyard

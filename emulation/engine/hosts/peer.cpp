@@ -20,8 +20,8 @@ Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& par
         const DataWriter writer(parameters.templates, ends(number), parameters.lb_mode, own.job, own.dtype);
         const std::uint8_t lb = spec.lbs[number];
         if (health)
-            senders.push_back(std::make_unique<PathSender>(parameters, writer,
-                                                           Spray(*spec.shares, lb, health), trips, payloads));
+            senders.push_back(std::make_unique<PathSender>(
+                parameters, writer, Spray(*spec.shares, lb, health), spec.shares->timings, trips, payloads));
         else senders.push_back(std::make_unique<Sender>(parameters, writer, lb, payloads));
     }
     receivers.reserve(spec.ack_lbs.size());

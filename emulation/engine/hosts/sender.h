@@ -39,7 +39,7 @@ class Sender {
 
     // Frames from the oldest unacknowledged frame to the newest sent.
     std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
-    bool has_room() const { return in_flight() < parameters_.window; }
+    virtual bool has_room() const { return in_flight() < parameters_.window; }
 
     // Send the next frame, after has_room; `last` if no other frame follows for now.
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,

@@ -16,11 +16,18 @@ namespace railyard {
 constexpr std::size_t kBuckets = 16;  // values of the low bits of lb that have a source route each
 using BucketSet = std::uint16_t;      // a bit for each bucket
 
+// Round trip on an idle path, in ps: of a frame without payload and its acknowledgement, what each KiB adds,
+// and the time of a KiB on the slowest link.
+struct PathTiming {
+    Time headers = 0, kib = 0, narrowest_kib = 0;
+};
+
 // Paths of a pair: the number of the path of each bucket, and the weight of each bucket. Without weights,
-// frames take all buckets in turn.
+// frames take all buckets in turn. `timings`: by path, empty if the links of the paths are not known.
 struct PathShares {
     std::array<std::uint32_t, kBuckets> paths{};
     std::vector<double> weights;
+    std::vector<PathTiming> timings;
 };
 
 // Round trips that an agent has measured, over all its connections; 0 before the first.
@@ -38,6 +45,7 @@ template <typename T>
 class ByPath {
    public:
     explicit ByPath(T initial) : initial_(initial) {}
+    std::size_t size() const { return values_.size(); }
     T operator[](std::uint32_t path) const { return path < values_.size() ? values_[path] : initial_; }
     T& of(std::uint32_t path) {
         if (path >= values_.size()) values_.resize(path + 1, initial_);

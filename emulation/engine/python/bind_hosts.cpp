@@ -34,9 +34,10 @@ nb::object from_answer(const Answer& answer) {
 
 namespace {
 
-using PeerTuple = std::tuple<std::uint32_t, std::uint16_t, std::vector<std::uint8_t>,
-                             std::vector<std::uint8_t>, std::optional<std::vector<std::uint32_t>>,
-                             std::vector<double>, std::optional<std::vector<std::uint32_t>>>;
+using PeerTuple =
+    std::tuple<std::uint32_t, std::uint16_t, std::vector<std::uint8_t>, std::vector<std::uint8_t>,
+               std::optional<std::vector<std::uint32_t>>, std::vector<double>,
+               std::vector<std::tuple<Time, Time, Time>>, std::optional<std::vector<std::uint32_t>>>;
 using SendTuple = std::tuple<std::uint16_t, std::int64_t, std::uint8_t, std::int64_t, std::int64_t>;
 using PhaseTuple = std::tuple<std::uint16_t, std::uint8_t, std::vector<std::uint32_t>, std::int64_t>;
 using TaskTuple = std::tuple<std::uint32_t, Time, Time, Time, std::uint32_t, std::uint32_t, bool,
@@ -61,7 +62,7 @@ std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {
 
 PeerSpec peer_of(const PeerTuple& given) {
     PeerSpec peer;
-    const auto& [rank, address, lbs, ack_lbs, paths, weights, state] = given;
+    const auto& [rank, address, lbs, ack_lbs, paths, weights, timings, state] = given;
     peer.rank = rank;
     peer.address = address;
     peer.lbs = lbs;
@@ -74,6 +75,8 @@ PeerSpec peer_of(const PeerTuple& given) {
         peer.shares.emplace();
         std::copy(paths->begin(), paths->end(), peer.shares->paths.begin());
         peer.shares->weights = weights;
+        for (const auto& [headers, kib, narrowest_kib] : timings)
+            peer.shares->timings.push_back({headers, kib, narrowest_kib});
     }
     if (state) peer.random.emplace(*state);
     return peer;

@@ -167,7 +167,9 @@ def connect(
         senders = [
             Sender(parameters, writer, lb)
             if shares is None or health is None
-            else PathSender(parameters, writer, Spray(shares, lb, health), trips or RoundTrips())
+            else PathSender(
+                parameters, writer, Spray(shares, lb, health), trips or RoundTrips(), shares.timings
+            )
             for writer, lb in zip(writers, each.lbs, strict=True)
         ]
         receivers = [

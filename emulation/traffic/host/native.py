@@ -9,6 +9,7 @@ for a frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from random import Random
 from typing import Any, final
 
@@ -252,6 +253,7 @@ class Ranks:
     def _peer(self, end: Ends) -> tuple[Any, ...]:
         paths = None if end.shares is None else list(end.shares.paths)
         weights = () if end.shares is None else end.shares.weights or ()
+        timings = () if end.shares is None else end.shares.timings
         drawn = end.seed is not None and len(end.lbs) > 1
         return (
             end.rank,
@@ -260,6 +262,7 @@ class Ranks:
             [lb & 0xFF for lb in end.ack_lbs],
             paths,
             list(weights),
+            [astuple(timing) for timing in timings],
             list(Random(end.seed).getstate()[1]) if drawn else None,
         )
 

@@ -8,8 +8,9 @@ some member without a working path to another that the turn rules permit.
 import argparse
 import random
 import sys
+from dataclasses import dataclass
 from itertools import pairwise, permutations
-from typing import Any
+from typing import Any, final
 
 import networkx as nx
 
@@ -22,7 +23,7 @@ from lab.scenario.loader import read
 from topologies import Fabric, full_mesh
 from topologies.errors import RailyardError
 
-__all__ = ["judge", "scenario_of"]
+__all__ = ["Outcome", "judge", "outcome_of", "scenario_of"]
 
 DIMS = ([2, 4], [3, 3], [4, 4], [2, 2, 2], [6])
 SILENT = 100
@@ -117,23 +118,37 @@ def _working(scenario: dict[str, Any]) -> nx.Graph:
     return graph
 
 
+@final
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of a run: what is wrong with it, empty for nothing; its time in us, None without a result."""
+
+    wrong: str
+    completion_us: float | None = None
+    sent_again: int = 0
+
+
 def judge(scenario: dict[str, Any]) -> str:
     """Run a scenario; return what is wrong with the outcome, or nothing."""
+    return outcome_of(scenario).wrong
+
+
+def outcome_of(scenario: dict[str, Any]) -> Outcome:
+    """Run a scenario and judge it."""
     prepared = prepare(*read(Document.of_values(scenario)))
     try:
         (done,) = run(prepared, 1).runs.values()
     except RailyardError as ex:
-        return f"raised {ex}"
+        return Outcome(f"raised {ex}")
     results: Observation = done.observation
     if results.correct_nodes == results.nodes:
-        return ""
-    graph = _working(scenario)
-    separated = _separated(scenario, graph)
+        return Outcome("", (results.completion_ps or 0) / 10**6, results.traffic.retransmitted)
+    separated = _separated(scenario, _working(scenario))
     if not separated:
-        return f"gave up though every pair has a permitted path: {results.first_wrong}"
+        return Outcome(f"gave up though every pair has a permitted path: {results.first_wrong}")
     if any(node in results.first_wrong for node in separated) or "rank" in results.first_wrong:
-        return ""
-    return f"names none of {separated}: {results.first_wrong}"
+        return Outcome("")
+    return Outcome(f"names none of {separated}: {results.first_wrong}")
 
 
 def _separated(scenario: dict[str, Any], graph: nx.Graph) -> set[str]:
@@ -156,12 +171,20 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", default="1-200")
     first, last = (int(number) for number in parser.parse_args().seeds.split("-"))
-    wrong = 0
+    outcomes = []
     for seed in range(first, last + 1):
-        verdict = judge(scenario_of(seed))
-        wrong += bool(verdict)
-        print(seed, verdict or "right", flush=True)
-    print(f"{last - first + 1} scenarios, {wrong} at fault")
+        outcome = outcome_of(scenario_of(seed))
+        outcomes.append(outcome)
+        if outcome.completion_us is not None:
+            print(
+                f"{seed} right after {outcome.completion_us:.2f} us, {outcome.sent_again} frames sent again"
+            )
+        else:
+            print(seed, outcome.wrong or "ends by naming who is cut off")
+        sys.stdout.flush()
+    right = [outcome for outcome in outcomes if outcome.completion_us is not None]
+    wrong = sum(bool(outcome.wrong) for outcome in outcomes)
+    print(f"{len(outcomes)} scenarios: {len(right)} right, {wrong} at fault, the others name who is cut off")
     return int(wrong > 0)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-__all__ = ["BUCKETS", "ONE", "Choose", "Connections", "PathShares", "first_lb"]
+__all__ = ["BUCKETS", "ONE", "Choose", "Connections", "PathShares", "PathTiming", "first_lb"]
 
 # Values of the low bits of lb that have a source route each.
 BUCKETS: Final = 16
@@ -33,14 +33,30 @@ class Connections:
 
 @final
 @dataclass(frozen=True, slots=True)
+class PathTiming:
+    """Round trip on an idle path whose links have their own rates, in ps.
+
+    `headers_ps` is the round trip of a frame without payload and its acknowledgement, `kib_ps` the time that
+    each KiB of payload adds, `narrowest_kib_ps` the time of a KiB on the slowest link.
+    """
+
+    headers_ps: int
+    kib_ps: int
+    narrowest_kib_ps: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class PathShares:
     """Paths of a pair: the number of the path of each bucket, and the weight of each bucket.
 
-    Without weights frames take all buckets in turn. Buckets of weight 0 stand by for failures.
+    Without weights frames take all buckets in turn. Buckets of weight 0 stand by for failures. `timings` has
+    the timing of each path by number; it is empty if the source does not know the links of its paths.
     """
 
     paths: tuple[int, ...]
     weights: tuple[float, ...] | None = None
+    timings: tuple[PathTiming, ...] = ()
 
 
 ONE: Final = Connections({})

@@ -18,10 +18,11 @@ After three timeouts in a row a sender asks the controller of its node for other
 ones (`silent_buckets`); timeouts begin anew on them.
 """
 
+from collections.abc import Sequence
 from typing import Final, final
 
 from emulation.traffic.frames.wire import PSN_MASK, DataWriter, readdress
-from emulation.traffic.host.paths.choice import BUCKETS
+from emulation.traffic.host.paths.choice import BUCKETS, PathTiming
 from emulation.traffic.host.paths.delay import PathDelays
 from emulation.traffic.host.paths.spray import RoundTrips, Spray
 from emulation.traffic.host.transport import (
@@ -57,6 +58,7 @@ class PathSender(Sender):
         "_asks",
         "_delays",
         "_heard",
+        "_late_at",
         "_moved",
         "_newest",
         "_next_timeout",
@@ -71,12 +73,17 @@ class PathSender(Sender):
     )
 
     def __init__(
-        self, parameters: TransportParameters, writer: DataWriter, spray: Spray, trips: RoundTrips
+        self,
+        parameters: TransportParameters,
+        writer: DataWriter,
+        spray: Spray,
+        trips: RoundTrips,
+        timings: Sequence[PathTiming] = (),
     ) -> None:
         super().__init__(parameters, writer, 0)
         self.spray = spray
         self._trips = trips
-        self._delays = PathDelays(trips) if parameters.adaptive else None
+        self._delays = PathDelays(trips, timings, parameters.ack_delay_ps) if parameters.adaptive else None
         self._order = 0
         self._orders = [0] * MAX_WINDOW
         self._resent = [0] * MAX_WINDOW  # how often the frame has been sent again
@@ -88,7 +95,12 @@ class PathSender(Sender):
         self._next_timeout = 0  # time of the next timeout; probes go before
         self._newest = 0  # time at which a frame was sent that has arrived
         self._heard = 0  # time of the last news
+        self._late_at = NEVER  # time at which a frame has waited too long on a congested path
         self.lost: list[int] = []
+
+    def has_room(self) -> bool:
+        """Return whether another frame may leave: the window has room, and not all paths are slow."""
+        return super().has_room() and (self._delays is None or self._delays.has_room(self.spray.health))
 
     def send(
         self, op: int, step: int, chunk: int, offset: int, payload: bytes | memoryview, last: bool, now: int
@@ -96,8 +108,10 @@ class PathSender(Sender):
         """Return the next frame, after `has_room`; `last` if no other frame follows for now."""
         self._lb = self.spray.next_lb(now)
         if self._delays is not None:
-            self._lb = self._delays.choose(self._lb, self.spray.health)
-            self._delays.sent(self.next_psn & SLOT, self.spray.path_of(self._lb))
+            self._lb, asks = self._delays.steer(self._lb, self.spray.health, now)
+            last = last or asks or self.in_flight + 1 >= self._window
+            path = self.spray.path_of(self._lb)
+            self._delays.new_frame(self.next_psn & SLOT, path, len(payload), last)
         if self.timer == NEVER:
             self._rto = self._estimate()
         slot = self.next_psn & SLOT
@@ -146,6 +160,7 @@ class PathSender(Sender):
             self._rto = self._estimate()
             self.timer = now + self._rto
         self._find_lost(answered, now)
+        self.timer = min(self.timer, self._late_at)
         self._asked = self._asked and not answered
         return advanced
 
@@ -168,7 +183,8 @@ class PathSender(Sender):
 
     def _find_lost(self, answered: bool, now: int) -> None:
         old = self._newest - self._estimate()
-        late = now - (0 if self._delays is None else self._delays.patience(self._parameters.path_rto_ps))
+        delays, floor = self._delays, self._parameters.path_rto_ps
+        self._late_at = NEVER
         for place in range(self.in_flight):
             slot = (self._base + place) & SLOT
             if place and self._sacked >> (place - 1) & 1:
@@ -180,9 +196,14 @@ class PathSender(Sender):
                 or sent_at <= old
                 or sent_at < probed <= self._newest
                 or (answered and self._took_former_route(slot))
-                or (self._delays is not None and sent_at < late and self._delays.congested(path))
             ):
                 self.lost.append(slot)
+            elif delays is not None and delays.congested(path):
+                late_at = sent_at + delays.patience(slot, floor)
+                if late_at <= now:
+                    self.lost.append(slot)
+                elif not place:
+                    self._late_at = late_at
 
     def resend(self, now: int) -> list[bytes]:
         """Return the lost frames, to be sent again by other paths; the last asks for an acknowledgement."""
@@ -232,7 +253,7 @@ class PathSender(Sender):
     def _again_by(self, slots: list[int], now: int, *, other: bool = True) -> list[bytes]:
         frames = []
         for slot in slots:
-            lb = self._other_lb(slot) if other else self._lbs[slot]
+            lb = self._other_lb(slot, now) if other else self._lbs[slot]
             flags = RETRANSMISSION | ACK_NOW if slot == slots[-1] else RETRANSMISSION
             frame = readdress(self._frames[slot], lb, flags)
             self._frames[slot] = frame
@@ -248,13 +269,15 @@ class PathSender(Sender):
             self._again = True
             self._recover = self.next_psn
             self.retransmitted += len(slots)
-            self.timer = now + self._rto
+            self.timer = min(now + self._rto, self._late_at)
         return frames
 
-    def _other_lb(self, slot: int) -> int:
+    def _other_lb(self, slot: int, now: int) -> int:
         lb = self._lbs[slot]
-        if self._delays is not None and (faster := self._delays.choose(lb, self.spray.health)) != lb:
-            return faster
+        if self._delays is not None:
+            self._delays.goes_again(slot, now)
+            if (faster := self._delays.choose(lb, self.spray.health, now)) != lb:
+                return faster
         return self.spray.other_lb(lb, self._silent)
 
     def on_timeout(self, now: int) -> list[bytes]:
@@ -265,9 +288,13 @@ class PathSender(Sender):
         """
         slot = self._base & SLOT
         if not self.retries:
+            if self._late_at <= now:
+                self._find_lost(False, now)
+                if self.lost:
+                    return self.resend(now)
             due = max(self._sent_at[slot], self._heard) + self._estimate()
             if due > now:
-                self.timer = due
+                self.timer = min(due, self._late_at)
                 return []
         limits = self._parameters
         timeout = not self.retries or now >= self._next_timeout

@@ -30,7 +30,7 @@ from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.agent import Output
 from emulation.traffic.host.iterations import Rhythm
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
-from emulation.traffic.host.paths.choice import BUCKETS, Connections, PathShares
+from emulation.traffic.host.paths.choice import BUCKETS, Connections, PathShares, PathTiming
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array, make_data
@@ -140,9 +140,17 @@ def shares_of(random: Random) -> dict[tuple[int, int], PathShares]:
         if random.random() < 0.5:
             given = [random.choice([0, 0.25, 0.5, 1 / 3]) for _ in range(BUCKETS)]
             weights = tuple(given) if any(given) else None
+        known = random.choice([0, max(paths), max(paths) + 1])
+        timings = tuple(timing_of(random) for _ in range(known))
         if random.random() < 0.9:
-            shares[pair] = PathShares(paths, weights)
+            shares[pair] = PathShares(paths, weights, timings)
     return shares
+
+
+def timing_of(random: Random) -> PathTiming:
+    """Timing of a path: shorter than its round trips, about as long, or longer."""
+    kib_ps = random.choice([0, 1000, US, 50 * US])
+    return PathTiming(random.choice([1000, US // 10, 3 * US]), kib_ps, kib_ps // random.randrange(1, 4))
 
 
 def connections_of(random: Random) -> Connections:

@@ -2,8 +2,9 @@
 """Choice of paths by congestion: frames leave a slow path and come back, shares of equal paths stay."""
 
 from collections import Counter, deque
+from collections.abc import Sequence
 
-from emulation.traffic.host.paths.choice import BUCKETS
+from emulation.traffic.host.paths.choice import BUCKETS, PathTiming
 from emulation.traffic.host.paths.delay import PathDelays
 from emulation.traffic.host.paths.spray import PathHealth, RoundTrips
 
@@ -13,12 +14,23 @@ BASE = 300_000  # round trip of an idle path, in ps
 
 
 class Fluid:
-    """A sender with a full window over paths that are queues, each with a time for a frame."""
+    """A sender with a full window over paths that are queues, each with a time for a frame.
 
-    def __init__(self, each: list[int]) -> None:
+    Frames take the first `drawn` buckets in turn; the others stand by.
+    """
+
+    def __init__(
+        self,
+        each: list[int],
+        paths: Sequence[int] = PATHS,
+        drawn: int = BUCKETS,
+        timings: Sequence[PathTiming] = (),
+    ) -> None:
         self.each = each
-        self.health = PathHealth(PATHS)
-        self.delays = PathDelays(RoundTrips())
+        self.paths = paths
+        self.drawn = drawn
+        self.health = PathHealth(paths)
+        self.delays = PathDelays(RoundTrips(), timings)
         self.queues: list[deque[tuple[int, int, int]]] = [deque() for _ in each]  # (done, slot, sent)
         self.free = deque(range(WINDOW))
         self.turn = 0
@@ -28,11 +40,13 @@ class Fluid:
         """Send so many frames, and return the number that each path carried."""
         carried: Counter[int] = Counter()
         while sum(carried.values()) < frames:
-            while self.free:
+            while self.free and self.delays.has_room(self.health):
                 slot = self.free.popleft()
-                path = PATHS[self.delays.choose(self.turn % BUCKETS, self.health) % BUCKETS]
+                lb, _ = self.delays.steer(self.turn % self.drawn, self.health, self.now)
+                path = self.paths[lb % BUCKETS]
                 self.turn += 1
-                self.delays.sent(slot, path)
+                # Each frame asks for an acknowledgement: it comes when the path has carried the frame.
+                self.delays.new_frame(slot, path, 4096, True)
                 queue = self.queues[path]
                 begin = max(queue[-1][0] if queue else 0, self.now)
                 queue.append((begin + self.each[path], slot, self.now))
@@ -67,3 +81,40 @@ def test_frames_leave_a_slow_path_within_a_few_windows_and_come_back_without_swi
     sender.run(8 * WINDOW)
     shares = [sender.run(400)[1] / 400 for _ in range(8)]
     assert min(shares) > 0.22, shares
+
+
+FRAME_PS = 84_000  # time of a frame on an unimpaired path
+# Round trip of BASE, and a frame of 4 KiB that takes FRAME_PS on the path's link.
+TIMING = PathTiming(BASE, FRAME_PS // 4, FRAME_PS // 4)
+ONE_IN_USE = (0,) * 8 + (1,) * 8
+
+
+def one_path_in_use(each: list[int]) -> Fluid:
+    return Fluid(each, ONE_IN_USE, 8, (TIMING, TIMING))
+
+
+def test_a_full_window_on_the_only_path_in_use_is_no_congestion() -> None:
+    assert one_path_in_use([FRAME_PS, FRAME_PS]).run(2000) == {0: 2000}
+
+
+def test_a_path_shared_by_two_is_no_reason_to_leave_it() -> None:
+    assert one_path_in_use([2 * FRAME_PS, FRAME_PS]).run(2000) == {0: 2000}
+
+
+def test_the_only_path_in_use_is_left_if_it_is_slow_for_its_links() -> None:
+    sender = one_path_in_use([FRAME_PS, FRAME_PS])
+    sender.run(200)
+    sender.each[0] = 10 * FRAME_PS
+    sender.run(4 * WINDOW)
+    shares = [sender.run(400)[0] / 400 for _ in range(4)]
+    assert max(shares) < 0.15, shares
+
+
+def test_few_frames_are_under_way_while_every_path_is_slow() -> None:
+    sender = one_path_in_use([20 * FRAME_PS, 20 * FRAME_PS])
+    sender.run(4 * WINDOW)
+    assert sum(map(len, sender.queues)) <= 16
+
+
+def test_without_timings_a_source_with_one_path_in_use_stays_on_it() -> None:
+    assert Fluid([10 * FRAME_PS, FRAME_PS], ONE_IN_USE, 8).run(400) == {0: 400}
