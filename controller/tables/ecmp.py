@@ -113,11 +113,12 @@ class _EcmpTable:
         if next_hop is None or next_hop == node:
             return EcmpGroup((), 0, 0)
         planned = expand_parallel_links(self._finder, node, next_hop)
-        if isinstance(planned, str):
-            return EcmpGroup((planned,), 0, 0)
-        ends = (
-            way if isinstance(way, str) else end.node
-            for way in planned
-            if isinstance(way, str) or (end := fabric.peer(node, way)) is not None
-        )
+        if not isinstance(planned, tuple):
+            return EcmpGroup((next_hop,) if isinstance(next_hop, str) else (), 0, 0)
+        ends: list[str] = []
+        for way in planned:
+            if isinstance(way, str):
+                ends.append(way)
+            elif (end := fabric.peer(node, way)) is not None:
+                ends.append(end.node)
         return EcmpGroup(tuple(ends), self._shift, group_size(len(planned)) - 1)
