@@ -157,7 +157,8 @@ void Agent::expect(const Frame& frame, bool again) const {
     const Preview next = preview(frame.data());
     const Peer* const peer = peer_at(next.scna);
     if (peer == nullptr) return;
-    if (again) return peer->expect(next.data);
+    if (again && !peer->receivers.empty()) peer->expect(next.data);
+    if (again) return;
     fetch(peer);
     fetch(reinterpret_cast<const char*>(peer) + 64);
     if (!next.data || frame.payload == nullptr || next.offset >= payloads_.shared()->size()) return;

@@ -74,7 +74,9 @@ void Network::look_ahead(const Partition& p) const {
         return &c.lanes[static_cast<std::size_t>(std::bit_width(c.ready)) - 1];
     };
     const auto lines = [](const void* first, std::size_t count) {
-        for (std::size_t line = 0; line < count; ++line) fetch(static_cast<const char*>(first) + 64 * line);
+        const auto address = reinterpret_cast<std::uintptr_t>(first);  // may be null
+        for (std::size_t line = 0; line < count; ++line)
+            fetch(reinterpret_cast<const void*>(address + 64 * line));
     };
     if (const Ahead next = at(11); next.channel != nullptr) lines(next.channel, 5);
     if (const Ahead next = at(8); next.channel != nullptr) {
@@ -88,7 +90,8 @@ void Network::look_ahead(const Partition& p) const {
         const Channel& c = *next.channel;
         if (next.flies()) fetch(c.flying[0].frame.get());
         if (next.arrives && c.to_switch) {
-            switches_[c.to_switch]->fetch_lists();
+            const Switch& sw = *switches_[c.to_switch];
+            if (sw.program() != nullptr && !sw.program()->tables.empty()) sw.fetch_lists();
             fetch(&out_channel_[c.to_switch]);
         } else if (next.arrives) {
             lines(hosts_[c.host].station.get(), 6);
