@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory aligned to pages. Frames read and write slices of all arrays in turn: a slice of a page's size then
-// stands in one page, and large blocks stand in huge pages, where the system has any, so that the processor
+// Blocks of memory aligned to pages, large ones in huge pages where the system has any, so that the processor
 // translates fewer addresses.
 #pragma once
 
@@ -31,19 +30,5 @@ inline void* allocate_pages(std::size_t bytes) {
 }
 
 inline void free_pages(void* block, std::size_t bytes) { ::operator delete(block, alignment_of(bytes)); }
-
-// Allocator of containers.
-template <typename T>
-struct PageAllocator {
-    using value_type = T;
-
-    PageAllocator() = default;
-    template <typename U>
-    explicit PageAllocator(const PageAllocator<U>& /*other*/) {}
-
-    T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
-    void deallocate(T* block, std::size_t count) { free_pages(block, count * sizeof(T)); }
-    bool operator==(const PageAllocator& /*other*/) const { return true; }
-};
 
 }  // namespace railyard

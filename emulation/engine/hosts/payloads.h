@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,26 @@
 #include "hosts/codec.h"
 
 namespace railyard {
+
+// Allocator of arrays that begin at a page: a slice of a page's size then stands in one page. Huge pages
+// would make frames faster still, but where memory is fragmented the kernel takes longer to find them than
+// they save.
+template <typename T>
+struct PageAllocator {
+    using value_type = T;
+
+    PageAllocator() = default;
+    template <typename U>
+    explicit PageAllocator(const PageAllocator<U>& /*other*/) {}
+
+    T* allocate(std::size_t count) {
+        return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{kPageBytes}));
+    }
+    void deallocate(T* block, std::size_t /*count*/) {
+        ::operator delete(block, std::align_val_t{kPageBytes});
+    }
+    bool operator==(const PageAllocator& /*other*/) const { return true; }
+};
 
 using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 
