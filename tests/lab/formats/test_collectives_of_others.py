@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.formats.samples import ring
 
-FOLDER = Path(__file__).resolve().parents[3] / "experiments" / "41_collectives_of_others"
+FOLDER = Path(__file__).resolve().parents[3] / "experiments" / "39_collectives_of_others"
 MEASURED = """size,count,type,redop,root,time,algbw,busbw,wrong
 0,0,float,sum,-1,0.20,0.00,0.00,0
 8,2,float,sum,-1,17.06,0.00,0.00,0
