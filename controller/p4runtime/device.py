@@ -178,6 +178,8 @@ class Device:
         for answer in self._answers:
             if not answer.done():
                 answer.set_exception(self.broken())
+        if self._direct is not None:
+            self._direct.to_client = None  # a reference to this device
         self.packets.put(None)
 
     def _on_message(self, message: p4r.StreamMessageResponse) -> None:

@@ -103,6 +103,8 @@ class Streams:
         finally:
             listener.cancel()
             self._open.discard(stream)
+            if packets is not None:
+                packets.to_service = None  # a reference to the stream
             if stream.device is not None:
                 told = stream.role.arbitration.leave(stream)
                 stream.role.advisories.leave(stream)

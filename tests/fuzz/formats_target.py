@@ -17,10 +17,7 @@ from tests.lab.formats import samples
 from tests.lab.formats.test_mscclpp import packets
 from topologies.errors import TopologyError
 
-__all__ = ["FILES", "drive", "seeds"]
-
-# Operations of a workload: a number in the file stands for many, and a run of the target shall be short.
-simai.MAX_OPERATIONS = 1 << 12
+__all__ = ["FILES", "drive", "seeds", "shorten"]
 
 _CASE = {"node": samples.NODES, "topology": samples.LINKS, "traffic": samples.TASKS, "fault": samples.FAULTS}
 _ATTRIBUTES = 'default ns3::UbTransportChannel::EnableRetrans "false"\n'
@@ -52,6 +49,11 @@ FILES = (
     *(("ns-3-ub", f"{name}.csv", text) for name, text in _CASE.items()),
     ("ns-3-ub", "network_attribute.txt", _ATTRIBUTES),
 )
+
+
+def shorten() -> None:
+    """Let a workload have few operations: a number in the file stands for many, and a run shall be short."""
+    simai.MAX_OPERATIONS = 1 << 12
 
 
 def seeds() -> Iterator[tuple[str, bytes]]:

@@ -23,6 +23,7 @@ def main() -> None:
     atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=["lab.formats", "topologies.sources"]):
         target = importlib.import_module("tests.fuzz.formats_target")
+    target.shorten()
     atheris.Setup(sys.argv, target.drive)
     atheris.Fuzz()
 

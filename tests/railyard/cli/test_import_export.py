@@ -89,7 +89,8 @@ def test_dot_and_containerlab_have_every_link() -> None:
 
 @pytest.mark.parametrize("algorithm", [each.name for each in find("allreduce").algorithms])
 def test_each_allreduce_of_ours_is_proved_as_msccl(tmp_path: Path, algorithm: str) -> None:
-    grid = (5,) if algorithm.endswith("rings") else (2, 3)
+    # Idle links of rings join into a cycle in meshes with lines of an even number of NPUs only.
+    grid = (5,) if algorithm.endswith("rings") else (4, 4) if algorithm == "multi-ring" else (2, 3)
     build = next(each for each in find("allreduce").algorithms if each.name == algorithm).build
     path = tmp_path / "ours.xml"
     path.write_text(to_msccl(build(Request(grid, 7200)), algorithm))

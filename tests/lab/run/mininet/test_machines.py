@@ -126,7 +126,10 @@ def test_a_rack_on_four_machines_loses_a_crossing_link(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(RACK)
     with Lab(tmp_path, 4) as lab:
-        file = lab.file(**{name: {"nodes": f"[{', '.join(nodes)}]"} for name, nodes in rows.items()})
+        keys: dict[str, dict[str, object]] = {
+            name: {"nodes": f"[{', '.join(nodes)}]"} for name, nodes in rows.items()
+        }
+        file = lab.file(**keys)
         bed = ["--testbed", "mininet", "--switch", "builtin", "--machines", str(file)]
         words = railyard(lab, "run", str(scenario), *bed, "--dilation", "2000000", "--out")
         code, said, err = run([*words, str(tmp_path / "out")])
