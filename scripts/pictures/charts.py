@@ -5,21 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log
 from pathlib import Path
 from typing import final
 
 import railyard
 from emulation.fidelity import Measured, judge
 from lab.report.figures.operations import OPERATIONS_STYLE, operations_svg
+from lab.scenario.loader import load
 from papers.training.interconnect import mesh
 from papers.training.workload import Op
 from papers.ub_mesh.cost import capex_ratio, fit_prices
 from papers.ub_mesh.networks import clos, one_d_a, one_d_b, two_d_clos
 from scripts.pictures.svg import Box, picture, stroke, text
 
-__all__ = ["capex", "ccu", "lane_ratios", "limits", "traffic_graph"]
+__all__ = ["capex", "ccu", "completion", "lane_ratios", "limits", "traffic_graph"]
 
-EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments" / "23_traffic_graph" / "scenario.yaml"
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 SHEET = """svg { color: #1c2127; }
 @media (prefers-color-scheme: dark) { svg { color: #e4e8ec; } }"""
 
@@ -55,6 +57,26 @@ def bars_picture(title: str, bars: Sequence[Bar], note: str) -> str:
     return picture(
         LEFT + SPAN + 150, bottom + 28, title, [*parts, text(LEFT, bottom + 16, note, "small left")]
     )
+
+
+def completion(experiment: str, title: str) -> str:
+    """Draw the completion time of each variant of an experiment; by logarithm if they differ fiftyfold."""
+    result = railyard.run(EXPERIMENTS / experiment / "scenario.yaml")
+    scenario = load(EXPERIMENTS / experiment / "scenario.yaml")[0]
+    times = {
+        variant.title or variant.name: float(result.metric(variant.name, "completion_us"))
+        for variant in scenario.variants
+    }
+    least, most = min(times.values()) / 2, 1.05 * max(times.values())
+    logarithmic = most > 50 * least
+    lengths = [
+        log(time / least) / log(most / least) if logarithmic else time / most for time in times.values()
+    ]
+    bars = [
+        Bar(label, length, f"{time:,.2f}")
+        for (label, time), length in zip(times.items(), lengths, strict=True)
+    ]
+    return bars_picture(title, bars, "time, µs" + (", on a logarithmic scale" if logarithmic else ""))
 
 
 def limits() -> str:
@@ -152,7 +174,7 @@ def lane_ratios() -> str:
 
 def traffic_graph() -> str:
     """Draw the operations of the pipeline of experiment 23, from a run."""
-    result = railyard.run(EXPERIMENT, variant="pipeline")
+    result = railyard.run(EXPERIMENTS / "23_traffic_graph" / "scenario.yaml", variant="pipeline")
     drawn = operations_svg(result.runs["pipeline"].observation.operations)
     head, rest = drawn.split(">", 1)
     return f"{head}>\n<style>{SHEET}{OPERATIONS_STYLE}</style>{rest}\n"
