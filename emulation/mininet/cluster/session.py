@@ -59,6 +59,7 @@ class Session:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                bufsize=0,  # a buffer would take the first answers along with the line before them
                 env=record.environment(),
                 process_group=0,  # Ctrl-C goes to the testbed, which ends the part
             )
