@@ -82,7 +82,7 @@ def lab_text(result: LabResult) -> str:
         *_doubts(result),
         *_costs(result),
         "",
-        f"![The report of the run on {TITLES[_last(result)]}](images/{PICTURE})",
+        f"![The report of the run on {TITLES[_last(result)]}](../images/{PICTURE})",
     ]
     return "\n".join(parts)
 

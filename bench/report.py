@@ -18,7 +18,8 @@ from bench.lab_report import PICTURE, LabResult, lab_document, lab_text
 __all__ = ["GUIDE", "Result", "write_guide", "write_json", "write_lab_guide", "write_lab_json"]
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "testbeds" / "performance.md"
-PLOT = GUIDE.parent / "images" / "performance.svg"
+PICTURES = GUIDE.parents[1] / "images"
+PLOT = PICTURES / "performance.svg"
 BEGIN, END = "<!-- written by `make bench`: from here -->", "<!-- to here -->"
 LAB_BEGIN, LAB_END = "<!-- the lab, written by `make bench`: from here -->", "<!-- the lab: to here -->"
 LAB = "lab"
@@ -98,7 +99,7 @@ def write_guide(result: Result) -> None:
 def write_lab_guide(result: LabResult, picture: Path) -> None:
     """Between the lab's marks, and the picture among the guide's."""
     GUIDE.write_text(between(GUIDE.read_text(), LAB_BEGIN, LAB_END, lab_text(result)))
-    shutil.copyfile(picture, PLOT.parent / PICTURE)
+    shutil.copyfile(picture, PICTURES / PICTURE)
 
 
 def between(text: str, begin: str, end: str, new: str) -> str:
@@ -132,6 +133,5 @@ def _plot(comparisons: Sequence[Comparison]) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("times better than BMv2 (logarithmic); the mark is the target")
     axes.spines[["top", "right"]].set_visible(False)
-    PLOT.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PLOT, metadata={"Date": None})
     pyplot.close(figure)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from bench import report
 from bench.figures import Series
-from bench.lab_report import STARTS, LabResult, lab_text
+from bench.lab_report import PICTURE, STARTS, LabResult, lab_text
 
 VIRTUAL = {
     "npus": 8,
@@ -63,7 +64,7 @@ def test_one_part_is_written_and_the_other_stays(
         f"{report.LAB_BEGIN}\n\nold\n\n{report.LAB_END}\nafter\n"
     )
     monkeypatch.setattr(report, "GUIDE", guide)
-    monkeypatch.setattr(report, "PLOT", tmp_path / "images.svg")
+    monkeypatch.setattr(report, "PICTURES", tmp_path)
     report.write_lab_guide(result, picture)
     text = guide.read_text()
     assert text.startswith(f"before\n{report.BEGIN}\n\nthe switch\n\n{report.END}\nbetween\n")
@@ -83,3 +84,8 @@ def test_one_part_is_written_and_the_other_stays(
 def test_a_guide_without_the_marks_is_an_error():
     with pytest.raises(RuntimeError, match="lacks the marks"):
         report.between("nothing here", report.LAB_BEGIN, report.LAB_END, "text")
+
+
+def test_the_picture_of_the_guide_is_where_the_benchmark_writes_it(result: LabResult) -> None:
+    (link,) = re.findall(r"!\[.*\]\((.*)\)", lab_text(result))
+    assert (report.GUIDE.parent / link).resolve() == report.PICTURES / PICTURE
