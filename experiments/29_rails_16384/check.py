@@ -6,16 +6,12 @@ Exit code 1 when a statement does not hold.
 
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import railyard
-from papers.claims.command import cost_of, say
+from papers.claims.command import check_run, spread
 from topologies import NodeKind
-
-HERE = Path(__file__).parent
-
-# Largest processor time in seconds, and peak of memory in GB.
-MOST_SECONDS, MOST_GB = 300, 16
 
 SHOWN = (
     "correct_npus",
@@ -27,33 +23,20 @@ SHOWN = (
 )
 
 
-def main() -> int:
-    result, seconds, peak_gb = cost_of(lambda: railyard.run(HERE / "scenario.yaml"))
-    for name in SHOWN:
-        print(name, f"{result.metric('run', name):,}", sep=" | ")
+def facts(result: railyard.Result) -> Iterator[tuple[str, bool]]:
     frames = Counter[str]()
     for link in result.links("run"):
         frames[str(link["destination"])] += int(link["frames"] or 0)
-    by_kind = {
-        kind: [frames[node.name] for node in result.fabric.nodes if node.kind is kind]
-        for kind in (NodeKind.RAIL, NodeKind.SPINE)
-    }
-    for kind, counts in by_kind.items():
-        mean = sum(counts) / len(counts)
-        shares = f"{min(counts) / mean:.3f} to {max(counts) / mean:.3f} of the mean"
-        print(f"{kind}: {len(counts)}, {mean:,.0f} frames each, {shares}")
-    spines = by_kind[NodeKind.SPINE]
-    even = sum(spines) / len(spines)
-    return say(
-        {
-            "all assertions hold": result.passed,
-            "every spine carries 0.75 to 1.25 of the mean": (
-                0.75 * even <= min(spines) and max(spines) <= 1.25 * even
-            ),
-            f"at most {MOST_SECONDS} s and {MOST_GB} GB": seconds <= MOST_SECONDS and peak_gb <= MOST_GB,
-        }
-    )
+    for kind in (NodeKind.RAIL, NodeKind.SPINE):
+        counts = [frames[node.name] for node in result.fabric.nodes if node.kind is kind]
+        least, most = spread(f"switches of kind {kind}", counts)
+        if kind is NodeKind.SPINE:
+            yield "every spine carries 0.75 to 1.25 of the mean", least >= 0.75 and most <= 1.25
+
+
+def run(variants: Sequence[str] | None) -> railyard.Result:
+    return railyard.run(Path(__file__).parent / "scenario.yaml", variant=variants)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_run(run, SHOWN, facts, most_seconds=300, most_gb=16))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `railyard` for the checks of experiments: in a process of its own, which prints as always."""
+"""Runs for checks of experiments: by the command `railyard` in its own process, or here with their cost."""
 
 from __future__ import annotations
 
@@ -9,13 +9,45 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["cost_of", "railyard", "result_of", "say"]
+from topologies import Fabric
+
+__all__ = ["Outcome", "check_run", "cost_of", "railyard", "result_of", "say", "spread"]
 
 T = TypeVar("T")
+
+
+class Outcome(Protocol):
+    """The members of `railyard.Result` that checks of large runs use."""
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric that ran."""
+        ...
+
+    @property
+    def passed(self) -> bool:
+        """True when all assertions hold."""
+        ...
+
+    @property
+    def variants(self) -> Sequence[str]:
+        """Names of the variants that ran."""
+        ...
+
+    def metric(self, variant: str, name: str) -> int | float:
+        """Return a figure of a variant."""
+        ...
+
+    def links(self, variant: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """Return the counters of every direction of a link."""
+        ...
+
+
+R = TypeVar("R", bound="Outcome")
 
 
 def railyard(*arguments: str | Path) -> int:
@@ -58,3 +90,40 @@ def say(checks: Mapping[str, bool]) -> int:
     for text, holds in checks.items():
         print(f"{text}: {'yes' if holds else 'NO'}")
     return 0 if all(checks.values()) else 1
+
+
+def spread(what: str, counts: Sequence[int]) -> tuple[float, float]:
+    """Print how evenly frames are spread; return the least and the largest count as shares of the mean."""
+    mean = sum(counts) / len(counts)
+    least, most = min(counts) / mean, max(counts) / mean
+    print(f"{len(counts)} {what}, {mean:,.1f} frames each, {least:.3f} to {most:.3f} of that")
+    return least, most
+
+
+def check_run(
+    run: Callable[[Sequence[str] | None], R],
+    shown: Sequence[str],
+    facts: Callable[[R], Iterable[tuple[str, bool]]],
+    *,
+    most_seconds: float,
+    most_gb: float,
+) -> int:
+    """Run the variants that the command line names, or all; print their figures, and what is true.
+
+    Args:
+        run: runs the variants named, or all.
+        shown: metrics to print, a row each.
+        facts: statements about the result, beside its assertions, and whether each holds.
+        most_seconds: largest processor time of a variant, in seconds.
+        most_gb: largest peak of memory, in GB.
+
+    Returns:
+        The exit code, 1 when something is not true.
+    """
+    result, seconds, peak_gb = cost_of(lambda: run(sys.argv[1:] or None))
+    for name in shown:
+        print(name, *(f"{result.metric(variant, name):,}" for variant in result.variants), sep=" | ")
+    said = {"all assertions hold": result.passed, **dict(facts(result))}
+    said[f"at most {most_seconds:g} s a variant"] = seconds <= most_seconds * len(result.variants)
+    said[f"at most {most_gb:g} GB"] = peak_gb <= most_gb
+    return say(said)
