@@ -90,6 +90,18 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     def meter(self) -> Meter:
         """Return a meter of all processors and switch processes, from now on."""
 
+    def _stages(self) -> Callable[[str], None]:
+        """Return a function that notes in `seconds` how long the stage took that has ended."""
+        lap = time.perf_counter()
+
+        def done(stage: str) -> None:
+            nonlocal lap
+            now = time.perf_counter()
+            self.seconds[stage] = round(now - lap, 3)
+            lap = now
+
+        return done
+
     # -- agents
 
     def attach(self, node: str, host: Participant | MemoryAgent) -> None:

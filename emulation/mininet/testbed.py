@@ -6,7 +6,6 @@ Needs Linux and root. Everything it makes is recorded first, and removed by stop
 
 import os
 import selectors
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -90,14 +89,7 @@ class MininetTestbed(RealTimeTestbed):
             raise
 
     def _build(self, record: RunRecord) -> None:
-        lap = time.perf_counter()
-
-        def done(stage: str) -> None:
-            nonlocal lap
-            now = time.perf_counter()
-            self.seconds[stage] = round(now - lap, 3)
-            lap = now
-
+        done = self._stages()
         # The hosts' process loads its modules while links are made.
         population = self.population = Population(record)
         self._teardown.add(population.close)

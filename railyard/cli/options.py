@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +15,20 @@ if TYPE_CHECKING:
     from topologies import Fabric
     from topologies.families.declaration import Parameter
 
-__all__ = ["TOPOLOGY", "AgentKind", "Bed", "Switch", "dims_of", "fabric_of", "resized"]
+__all__ = ["TOPOLOGY", "AgentKind", "Bed", "MachinesFile", "Switch", "dims_of", "fabric_of", "resized"]
 
 TOPOLOGY = "name of a topology, see `railyard list`; a file *.json or *.graphml; or FILE.py:NAME"
 """Help of an argument that names a fabric."""
+
+MachinesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--machines",
+        metavar="FILE",
+        help="spread the fabric over the machines of this YAML file, by ssh and VXLAN; on mininet",
+    ),
+]
+"""Option of the verbs that start a fabric on Mininet."""
 
 
 class Bed(StrEnum):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import AgentKind, Bed, Switch, resized
+from railyard.cli.options import AgentKind, Bed, MachinesFile, Switch, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -66,13 +66,7 @@ def run(
             help="real seconds per second of the scenario on mininet; unless given, what this machine can do",
         ),
     ] = None,
-    machines: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="spread the fabric over the machines of this YAML file, by ssh and VXLAN; on mininet",
-        ),
-    ] = None,
+    machines: MachinesFile = None,
     hosts: Annotated[
         AgentKind | None,
         typer.Option(

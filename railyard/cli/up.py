@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Bed, Switch
+from railyard.cli.options import TOPOLOGY, Bed, MachinesFile, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,13 +86,7 @@ def up(
             help="with --ip: run this command on every host, and end with it; see docs/testbeds/ip.md",
         ),
     ] = "",
-    machines: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="spread the fabric over the machines of this YAML file, by ssh and VXLAN; on mininet",
-        ),
-    ] = None,
+    machines: MachinesFile = None,
     live: Annotated[
         bool, typer.Option("--live", help="show the fabric in a browser; on embedded, see `railyard serve`")
     ] = False,

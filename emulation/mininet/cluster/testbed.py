@@ -6,7 +6,6 @@ nodes and their hosts, whose crossing links are VXLAN tunnels. P4Runtime and ord
 """
 
 import selectors
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address
@@ -99,14 +98,7 @@ class MachinesTestbed(RealTimeTestbed):
             raise
 
     def _build(self, record: RunRecord) -> None:
-        lap = time.perf_counter()
-
-        def done(stage: str) -> None:
-            nonlocal lap
-            now = time.perf_counter()
-            self.seconds[stage] = round(now - lap, 3)
-            lap = now
-
+        done = self._stages()
         sessions = self._sessions = Sessions(self.machines, record, self._teardown)
         hellos = check_machines(sessions, self.machines, self.division.pairs, self._mtu, self._needs)
         if self._dilation_of is not None:

@@ -12,6 +12,7 @@ from lab.run.prepare import prepare
 from lab.run.runner import run
 from lab.run.testbeds import Embedded
 from lab.scenario.loader import load
+from tests.lab.run.embedded.scenarios import JOBS
 
 Write = Callable[[str], Path]
 
@@ -31,25 +32,6 @@ ALL_KNOWN_PATHS = "\n  - ".join(
     for link in ("npu0-npu1", "npu0-npu2", "npu0-npu3")
 )
 
-# A job with iterations beside another, on a mesh whose paths lose frames.
-JOBS = """\
-name: jobs
-topology: {name: full-mesh, dims: [2, 4]}
-transport: {initial_rto_us: 20, min_rto_us: 5}
-routing: {strategy: shortest}
-jobs:
-  - name: first
-    iterations: 3
-    compute_us: 5
-    overlap: 0.5
-    priority: 2
-    collective: {elements: 8192, payload_bytes: 1024, members: [npu0..npu3]}
-  - name: second
-    at_us: 2
-    collective: {algorithm: direct, elements: 4096, payload_bytes: 512, members: [npu4..npu7]}
-faults:
-"""
-
 
 def recorded(file: Path, hosts: Hosts, folder: Path) -> tuple[Observation, dict[str, bytes]]:
     """Return what a run did, and the frames of all links with their times."""
@@ -66,7 +48,7 @@ def recorded(file: Path, hosts: Hosts, folder: Path) -> tuple[Observation, dict[
         (MESH, "{at_us: 2, link: npu0-npu1}"),
         (MESH, "{at_us: 1, switch: npu3, event: loss, percent: 2}"),
         (MESH, "{at_us: 1, link: npu0-npu1, event: flap, period_us: 2, count: 3}"),
-        (JOBS, "{at_us: 1, direction: npu0->npu1, event: loss, percent: 5}"),
+        (JOBS + "faults:\n", "{at_us: 1, direction: npu0->npu1, event: loss, percent: 5}"),
         (MESH, ALL_KNOWN_PATHS),
     ],
     ids=["cut", "loss", "flap", "iterations", "silence"],

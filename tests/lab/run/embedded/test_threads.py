@@ -19,6 +19,7 @@ from lab.run.prepare import Prepared, prepare
 from lab.run.runner import run
 from lab.run.testbeds import Embedded, TestbedChoice
 from lab.scenario.loader import load
+from tests.lab.run.embedded.scenarios import JOBS
 from topologies.families.graphs.torus import torus
 from topologies.model.codec import to_json
 
@@ -32,23 +33,6 @@ link: {detect_us: 0.5}
 control: {processing_us: 0.5}
 transport: {window: 16, initial_rto_us: 20, min_rto_us: 5}
 """
-JOBS = """\
-name: jobs
-topology: {name: full-mesh, dims: [2, 4]}
-transport: {initial_rto_us: 20, min_rto_us: 5}
-routing: {strategy: shortest}
-jobs:
-  - name: first
-    iterations: 3
-    compute_us: 5
-    overlap: 0.5
-    priority: 2
-    collective: {elements: 8192, payload_bytes: 1024, members: [npu0..npu3]}
-  - name: second
-    at_us: 2
-    collective: {algorithm: direct, elements: 4096, payload_bytes: 512, members: [npu4..npu7]}
-"""
-
 # Buffers of a frame each: frames wait for credits of other threads' switches all the time.
 TIGHT = """\
 name: tight
