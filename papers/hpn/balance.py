@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How evenly the hash of HPN's ToRs spreads frames over cables and aggregation switches."""
+"""Frames of a run on each cable up and each aggregation switch of HPN: the balance of its hash."""
 
 from __future__ import annotations
 
