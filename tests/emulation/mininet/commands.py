@@ -37,8 +37,8 @@ _IDS, _TEMPORARY = "ids", "temporary"
 _MAIN = f"""
 import os
 from pathlib import Path
-from emulation.mininet.linux import record
-choose = record._free_id
+from emulation.mininet.linux.record import run as recording
+choose = recording._free_id
 
 def told(root):
     run = choose(root)
@@ -46,7 +46,7 @@ def told(root):
         file.write(run + "\\n")
     return run
 
-record._free_id = told
+recording._free_id = told
 from railyard.cli import main
 main()
 """

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet.linux import netns, processes, record
-from emulation.mininet.linux.record import RunRecord, clean, living
+from emulation.mininet.linux import netns, processes
+from emulation.mininet.linux.record import RunRecord, clean, cleaning, living, noted
 from emulation.mininet.patch import Jack, PatchPanel
 from tests.emulation.mininet.benches import SECONDS, no_rights, until
 from tests.emulation.mininet.foreign import Foreign
@@ -33,8 +33,8 @@ KILLS = int(os.environ.get("RAILYARD_KILLS", "8"))
 def root(tmp_path: Path) -> Iterator[Path]:
     root = tmp_path / "runs"
     yield root
-    for folder in record._folders(root):  # also of a test that has failed, whose process lives
-        record._clean(folder)
+    for folder in noted.folders(root):  # also of a test that has failed, whose process lives
+        cleaning.clean_up(folder)
 
 
 @pytest.fixture
@@ -350,7 +350,7 @@ def test_killed_at_random_moments(
         time.sleep(moments.uniform(0, 0.25))
         builder.kill()
         builder.wait()
-        recorded = [record._read(folder) for folder in root.iterdir()] if root.exists() else []
+        recorded = [noted.read(folder) for folder in root.iterdir()] if root.exists() else []
         runs = [item for item in recorded if item]
         cleaned = clean(root=root)
         assert [item.left for item in cleaned if item.left] == []

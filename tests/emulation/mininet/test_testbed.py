@@ -15,7 +15,8 @@ import pytest
 
 from emulation.errors import TestbedError
 from emulation.mininet import switches
-from emulation.mininet.linux import kernel, record
+from emulation.mininet.linux import kernel
+from emulation.mininet.linux.record import run as recording
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment
@@ -370,8 +371,8 @@ def test_start_and_stop_again_and_again(tmp_path: Path, kind: SwitchKind, starts
 
 def test_a_testbed_that_cannot_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(tmp_path)
-    choose, runs = record._free_id, list[str]()
-    monkeypatch.setattr(record, "_free_id", lambda root: runs.append(choose(root)) or runs[-1])
+    choose, runs = recording._free_id, list[str]()
+    monkeypatch.setattr(recording, "_free_id", lambda root: runs.append(choose(root)) or runs[-1])
     monkeypatch.setattr(switches.sys, "executable", "/bin/false")
     with pytest.raises(TestbedError, match=r"the switch process switchd0 has ended with code 1: no output"):
         MininetTestbed(full_mesh([2, 2]), switch="builtin").start()
