@@ -7,6 +7,7 @@ Values: an `Entry` is one row of one table of one switch, an `Update` a change o
 of a fabric with the routes from which they were made. A `Path` lists the names of the nodes that it visits.
 
     planner     make_plan: routes, entries of every node, and the nodes to notify when a link fails
+    reuse       parts of a previous plan that a new plan keeps
     plan        the values: Entry, Plan, Path, kinds of matches
     diff        updates between two sets of entries
     garbage     pauses of the garbage collector, for plans of millions of objects

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The updates that turn one set of table entries into another."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -25,11 +25,30 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
 
     Removals come last so that a frame always finds either the old entry or the new one.
     """
+    if old is new:
+        return ()
     old, new = tuple(old), tuple(new)
     if len(old) == len(new):  # most often entries of the same keys in the same order, many of them equal
         others = [(known, entry) for known, entry in zip(old, new, strict=True) if known is not entry]
         if all(known.key == entry.key for known, entry in others):
             return tuple(Update("modify", entry) for known, entry in others if known != entry)
+    elif old:  # keys take time, and objects that are in both sets need none
+        before, after = _by_identity(old), _by_identity(new)
+        old = [entry for number, entry in before.items() if number not in after]
+        new = [entry for number, entry in after.items() if number not in before]
+        if not (old and new):
+            return (
+                *(Update("insert", entry) for entry in new),
+                *(Update("delete", entry) for entry in old),
+            )
+    return _by_keys(old, new)
+
+
+def _by_identity(entries: Iterable[Entry]) -> dict[int, Entry]:
+    return {id(entry): entry for entry in entries}
+
+
+def _by_keys(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
     before = _by_key(old)
     after = _by_key(new)
     updates: list[Update] = []
@@ -43,8 +62,16 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
     return tuple(updates)
 
 
-def apply_updates(entries: Iterable[Entry], updates: Iterable[Update]) -> tuple[Entry, ...]:
+def apply_updates(entries: Iterable[Entry], updates: Sequence[Update]) -> tuple[Entry, ...]:
     """Return the entries of tables that held `entries`, after the updates in order."""
+    entries = tuple(entries)
+    if all(update.kind == "insert" for update in updates):  # a switch refuses to insert what it has
+        return (*entries, *(update.entry for update in updates))
+    removed = {id(update.entry) for update in updates if update.kind == "delete"}
+    if len(removed) == len(updates):  # removals alone, most often of the objects that the tables held
+        left = tuple(entry for entry in entries if id(entry) not in removed)
+        if len(left) + len(removed) == len(entries):
+            return left
     by_key = _by_key(entries)
     for update in updates:
         if update.kind == "delete":

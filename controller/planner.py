@@ -10,9 +10,9 @@ from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
 from controller.garbage import garbage_collection_paused
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
+from controller.reuse import Kept, kept_parts
 from controller.routing.all_path import Router
 from controller.routing.columns import relieve
-from controller.routing.general.order import is_graph
 from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
 from controller.routing.standby import add_standby_paths
@@ -24,9 +24,6 @@ from topologies import Fabric
 from topologies.transform.spares import dark
 
 __all__ = ["check_routes", "make_plan", "steers_every_hop"]
-
-# Strategies whose candidate paths follow from the links alone, whatever the addresses.
-_PATHS_BY_LINKS = ("all-path", "adaptive", "shortest")
 
 # Largest number of paths for which shares are solved: a larger linear program takes minutes.
 _MAX_SHARED_PATHS = 50_000
@@ -77,9 +74,10 @@ def make_plan(
             f"strategy tables on {fabric.name}: switches choose among ports by hash",
             remedy="use strategy hashed",
         )
-    kept = _kept_candidates(previous, fabric, strategy, rules, finder.failed)
+    kept = kept_parts(previous, fabric, strategy=strategy, rules=rules, hashing=hashing, failed=finder.failed)
+    known = {} if kept is None else kept.candidates
     candidates = {
-        pair: router.candidates(*pair) if (paths := kept.get(pair)) is None else paths for pair in pairs
+        pair: router.candidates(*pair) if (paths := known.get(pair)) is None else paths for pair in pairs
     }
     for (source, destination), paths in candidates.items():
         if not paths:
@@ -92,7 +90,7 @@ def make_plan(
         routes = {pair: router.ecmp_routes(paths) for pair, paths in candidates.items()}
         weights = {}
     else:
-        routes, weights = _routes(router, candidates, demand, payload_bytes)
+        routes, weights = _routes(router, candidates, demand, payload_bytes, kept)
         if strategy == "adaptive" and not steers_every_hop(fabric):
             raise PlanError(
                 f"strategy adaptive on {fabric.name}: switches choose ports of their own, so a source cannot "
@@ -101,7 +99,8 @@ def make_plan(
             )
         if steers_every_hop(fabric):
             add_standby_paths(router, routes, weights, candidates, standby)
-    if check and not (previous and kept and _permits_no_cycle(previous.fabric, turns)):
+    # Without new links the permitted turns are among those of the previous fabric.
+    if check and not (kept and kept.no_new_links and _permits_no_cycle(kept.previous.fabric, turns)):
         check_routes(finder, turns, (path for paths in routes.values() for path in paths))
     return Plan(
         fabric=fabric,
@@ -109,45 +108,12 @@ def make_plan(
         rules=rules,
         failed=frozenset(failed),
         routes=routes,
-        entries=_entries(finder, turns, routes, strategy, previous if kept else None),
+        entries=_entries(finder, turns, routes, strategy, kept),
         subscribers=_Subscribers(fabric, candidates, {} if strategy == "hashed" else routes),
         candidates=candidates,
         hashing=hashing,
         weights=weights,
         demand={} if demand is None else check_demand(fabric, demand),
-    )
-
-
-def _kept_candidates(
-    previous: Plan | None, fabric: Fabric, strategy: Strategy, rules: str, failed: frozenset[str]
-) -> dict[Pair, list[Path]]:
-    """Return the candidates of a previous plan that a plan of the same links with more failures has as well.
-
-    A failure takes paths away and adds none, so the candidates of a source stay that has none over the failed
-    links and no failed link itself. Empty where paths may depend on more than the links.
-    """
-    if (
-        previous is None
-        or not _are_alike(previous.fabric, fabric)
-        or strategy not in _PATHS_BY_LINKS
-        or (previous.strategy, previous.rules) != (strategy, rules)
-        or not previous.failed <= failed
-        or fabric.optical
-        or is_graph(fabric)
-    ):
-        return {}
-    touched: set[str] = set()
-    for name in failed - previous.failed:
-        link = fabric.link(name)
-        touched.update(previous.subscribers[name], (link.a.node, link.b.node))
-    return {pair: paths for pair, paths in previous.candidates.items() if touched.isdisjoint(pair)}
-
-
-def _are_alike(fabric: Fabric, other: Fabric) -> bool:
-    """Return whether two fabrics differ in addresses at most."""
-    return fabric.links is other.links and all(
-        (a.name, a.tier, a.level, a.coordinates) == (b.name, b.tier, b.level, b.coordinates)
-        for a, b in zip(fabric.nodes, other.nodes, strict=True)
     )
 
 
@@ -211,6 +177,7 @@ def _routes(
     candidates: Mapping[Pair, list[Path]],
     demand: Demand | None,
     payload_bytes: int,
+    kept: Kept | None = None,
 ) -> tuple[dict[Pair, tuple[Path, ...]], dict[Pair, tuple[float, ...]]]:
     """Return the paths of the 16 buckets by pair, and the weights of those that do not count alike."""
     finder, fabric = router.finder, router.finder.fabric
@@ -226,6 +193,9 @@ def _routes(
     routes: dict[Pair, tuple[Path, ...]] = {}
     weights: dict[Pair, tuple[float, ...]] = {}
     for pair, paths in candidates.items():
+        if kept is not None and (same := kept.routes_of(pair)) is not None:
+            routes[pair] = same
+            continue
         turn = fabric.node(pair[0]).index + fabric.node(pair[1]).index
         if pair in solved and steered:
             routes[pair], exact = divide(*solved[pair], turn)
@@ -240,6 +210,8 @@ def _routes(
         else:
             fewest = [path for path in paths if len(path) == len(paths[0])]
             routes[pair] = apportion(fewest, [1.0] * len(fewest), turn)
+        if kept is not None:
+            routes[pair] = kept.same_routes(pair, routes[pair])
     return routes, weights
 
 
@@ -248,15 +220,13 @@ def _entries(
     rules: RuleSet,
     routes: Mapping[Pair, tuple[Path, ...]],
     strategy: Strategy,
-    previous: Plan | None,
+    kept: Kept | None,
 ) -> dict[str, tuple[Entry, ...]]:
     fabric = finder.fabric
     by_source: dict[str, dict[str, tuple[Path, ...]]] = {node.name: {} for node in fabric.nodes}
     for (source, destination), paths in routes.items():
         by_source[source][destination] = paths
-    return {
-        node: node_entries(finder, rules, node, own, strategy, previous) for node, own in by_source.items()
-    }
+    return {node: node_entries(finder, rules, node, own, strategy, kept) for node, own in by_source.items()}
 
 
 @final

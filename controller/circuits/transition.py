@@ -18,7 +18,7 @@ from controller.plan import Entry, Plan
 from controller.planner import make_plan
 from controller.routing.weights import Demand, Pair
 from topologies import Fabric
-from topologies.families.lumos.core import core_of, crossconnects, maps_of, with_maps
+from topologies.families.lumos.core import core_of, crossconnects, crossconnects_of, maps_of
 from topologies.transform.circuits import circuit_of
 from topologies.transform.circuits import with_maps as with_crossconnects
 
@@ -36,6 +36,7 @@ __all__ = [
     "replan",
     "standing_circuits",
     "table_updates",
+    "unserved_pods",
 ]
 
 Crossconnects = Mapping[str, Mapping[int, int]]
@@ -126,8 +127,30 @@ def allocate_crossconnects(
     else:
         allocated = allocate(wanted, spines, core.ports, standing)
         lit = fill_unused_ports(allocated, standing)
-    circuits = crossconnects(with_maps(fabric, lit.maps.tolist()))
+    circuits = crossconnects_of(fabric, lit.maps.tolist())
     return CircuitTarget(circuits, (wanted > 0) & (allocated.counts.sum(axis=0) == 0))
+
+
+def unserved_pods(
+    fabric: Fabric, traffic: NDArray[np.int64], dark: Set[OpticalPort] = frozenset()
+) -> NDArray[np.bool_]:
+    """Return the pairs of Pods, (P, P), that get no circuit for this traffic when ports are `dark`.
+
+    PlanError when there are more pairs of Pods than ports if all work. Without dark ports nothing else can
+    fail, so nothing is allocated.
+    """
+    from controller.circuits.demand import check_demand
+
+    core = core_of(fabric)
+    wanted = circuit_shares(traffic, len(core.groups) * core.ports)
+    if not dark:
+        check_demand(wanted, len(core.groups) * core.ports)
+        return np.zeros_like(wanted, bool)
+    from controller.circuits import CircuitPlan, allocate_available
+
+    standing = CircuitPlan.of(np.array(maps_of(fabric)))
+    allocated = allocate_available(wanted, standing, _working_ports(fabric, dark), traffic)
+    return (wanted > 0) & (allocated.counts.sum(axis=0) == 0)
 
 
 def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
@@ -212,6 +235,7 @@ def replan(
         demand=demand,
         peers=peers,
         failed=frozenset(down) & known,
+        previous=plan,
     )
 
 

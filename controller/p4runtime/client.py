@@ -138,6 +138,11 @@ class P4RuntimeClient:
         """Carry out updates in order; a refused update does not stop the rest."""
         run(self._device(node).write(updates))
 
+    def write_all(self, updates: Mapping[str, Sequence[Update]]) -> None:
+        """Carry out the updates of several nodes, all nodes at once, those of a node in order."""
+        writes = (self._device(node).write(own) for node, own in updates.items())
+        run(_all(writes, _LARGE_AT_ONCE))
+
     def replicate(self, node: str, entries: Sequence[p4r.PacketReplicationEngineEntry]) -> None:
         """Insert multicast groups and clone sessions."""
         run(self._device(node).replicate(entries))

@@ -10,7 +10,12 @@ frame up to its spine, and the tables lead it from there:
                 Pod; third Pods count only where no spine has a circuit: a group of spines if shares differ
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from controller.plan import BUCKETS
 from controller.routing.paths import PathFinder, ocs_dimensions
@@ -61,28 +66,33 @@ def leaf_segments(finder: PathFinder, here: Node, up: NextHop) -> list[Segment]:
     if not above or here.name in ocs_dimensions(fabric):
         return []
     axis = ocs_dimensions(fabric)[above[0]]
-    lines = {name: _line_members(fabric, name) for name in above}
-    places = sorted({place for line in lines.values() for place in line})
+    key = "leaf", tuple(above), up, here.coordinates[axis]  # leaves of a Pod have them alike
+    array = finder.cached(key, lambda: _leaf_array(finder, above, up, here.coordinates[axis]))
+    return _segments(fabric, axis, here.address, array) if array else []
+
+
+def _leaf_array(finder: PathFinder, above: Sequence[str], up: NextHop, own: int) -> Sequence[NextHop]:
+    """Return the next hops of a leaf by Pod; empty if all are the default `up`. `own` is the leaf's Pod."""
+    fabric = finder.fabric
+    axis = ocs_dimensions(fabric)[above[0]]
+    lines = {name: _circuits_of_line(finder, name) for name in above}
+    places = sorted({place for line in lines.values() for place in line.members})
     slots = min(_shared_group_size(len(above)), _max_group_size(len(places) + 1))
     array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
     for place in places:
         array[place] = up
-        if place == here.coordinates[axis]:
+        if place == own:
             continue
-        fars = [lines[name].get(place) for name in above]
-        for count in (_direct_circuits, _relayed_circuits):
-            shares = [count(finder, *way) if way[1] else 0 for way in zip(above, fars, strict=True)]
-            if any(shares):
-                break
+        shares = [line.direct_to(name, place) for name, line in lines.items()]
+        if not any(shares):
+            shares = [line.relayed_to(name, place) for name, line in lines.items()]
         if len(set(shares)) > 1:
             used = [(name, share) for name, share in zip(above, shares, strict=True) if share]
             dealt = apportion([name for name, _ in used], [share for _, share in used], buckets=slots)
             array[place] = dealt if len(used) > 1 else used[0][0]
         elif not any(shares):
             array[place] = None
-    if all(array[place] == up for place in places):
-        return []
-    return _segments(fabric, axis, here.address, array)
+    return [] if all(array[place] == up for place in places) else array
 
 
 def _segments(fabric: Fabric, axis: int, address: int, array: Sequence[NextHop]) -> list[Segment]:
@@ -123,32 +133,65 @@ def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*place[:axis], *place[axis + 1 :])
 
 
-def _direct_circuits(finder: PathFinder, switch: str, neighbour: str | None) -> int:
-    """Return the number of circuits between two switches that have not failed."""
-    if neighbour is None or not finder.has_link(switch, neighbour):
-        return 0
-    return len(finder.ports_to(switch, neighbour))
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _LineCircuits:
+    """Circuits that have not failed between the switches that circuits may join, `members` by coordinate.
+
+    `direct[i, j]` counts those between the i-th and the j-th member. A relay by a third member can use the
+    fewer of its two hops; `relayed[i, j]` is their sum over all third members.
+    """
+
+    members: Mapping[int, str]
+    position: Mapping[str, int]
+    direct: NDArray[np.int64]
+    relayed: NDArray[np.int64]
+
+    def direct_to(self, switch: str, place: int) -> int:
+        """Return the circuits from a member to the member with a coordinate; 0 if there is no such member."""
+        return self._count(self.direct, switch, place)
+
+    def relayed_to(self, switch: str, place: int) -> int:
+        """Return the circuits that relays from a member to another member can use."""
+        return self._count(self.relayed, switch, place)
+
+    def _count(self, counts: NDArray[np.int64], switch: str, place: int) -> int:
+        member = self.members.get(place)
+        return 0 if member is None else int(counts[self.position[switch], self.position[member]])
+
+    def relays(self, switch: str, neighbour: str) -> Iterator[tuple[str, int]]:
+        """Yield the third members by which relays are possible, with the circuits that each can use."""
+        counts = np.minimum(self.direct[self.position[switch]], self.direct[self.position[neighbour]])
+        names = tuple(self.position)
+        for third in np.flatnonzero(counts).tolist():
+            yield names[third], int(counts[third])
 
 
-def _relayed_circuits(finder: PathFinder, switch: str, neighbour: str | None) -> int:
-    return sum(_relay_capacities(finder, switch, neighbour).values()) if neighbour else 0
+def _circuits_of_line(finder: PathFinder, switch: str) -> _LineCircuits:
+    """Return the circuits of the line of a switch, counted once for all its members."""
+    members = _line_members(finder.fabric, switch)
+    return finder.cached(
+        ("circuits of a line", next(iter(members.values()))), lambda: _count_circuits(finder, members)
+    )
 
 
-def _relay_capacities(finder: PathFinder, switch: str, neighbour: str) -> dict[str, int]:
-    """Return, by third switch, the circuits that a relay through it can use: the fewer of its two hops."""
-    ways = {
-        third: min(_direct_circuits(finder, switch, third), _direct_circuits(finder, third, neighbour))
-        for third in _line_members(finder.fabric, switch).values()
-        if third not in (switch, neighbour)
-    }
-    return {third: count for third, count in ways.items() if count}
+def _count_circuits(finder: PathFinder, members: Mapping[int, str]) -> _LineCircuits:
+    position = {name: number for number, name in enumerate(members.values())}
+    direct = np.zeros((len(members), len(members)), np.int64)
+    for name, number in position.items():
+        for neighbour in finder.neighbours(name):
+            if neighbour in position:
+                direct[number, position[neighbour]] = len(finder.ports_to(name, neighbour))
+    # A switch has no circuits to itself, so it is no relay of its own.
+    relayed = np.array([np.minimum(row, direct).sum(axis=1) for row in direct])
+    return _LineCircuits(members, position, direct, relayed)
 
 
 def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]:
     """Return the ports by which a switch of the core reaches another switch, used equally."""
-    if _direct_circuits(finder, switch, neighbour):
+    if finder.has_link(switch, neighbour):
         return list(finder.ports_to(switch, neighbour))
-    ways = _relay_capacities(finder, switch, neighbour).items()
+    ways = _circuits_of_line(finder, switch).relays(switch, neighbour)
     return [port for third, count in ways for port in finder.ports_to(switch, third)[:count]]
 
 

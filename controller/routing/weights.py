@@ -62,8 +62,13 @@ def rate_between(fabric: Fabric, node: str, neighbour: str, failed: Set[str] = f
     """Return the rate of a hop in bit/s: of all parallel links that have not `failed`."""
     if not fabric.has_parallel:
         return fabric.link_between(node, neighbour).rate_bps
-    links = fabric.links_between(node, neighbour)
-    return sum(link.rate_bps for link in links if len(links) == 1 or link.name not in failed)
+    rates: dict[Pair, int] = fabric.cached(("rates", frozenset(failed)), dict)
+    rate = rates.get((node, neighbour))
+    if rate is None:
+        links = fabric.links_between(node, neighbour)
+        rate = sum(link.rate_bps for link in links if len(links) == 1 or link.name not in failed)
+        rates[node, neighbour] = rate
+    return rate
 
 
 def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:

@@ -19,7 +19,8 @@ from itertools import count
 
 from controller.deadlock.turn_rules import RuleSet, turn_entries
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Entry, Exact, Lpm, Match, Params, Path, Plan, Strategy, Ternary
+from controller.plan import BUCKETS, Entry, Exact, Lpm, Match, Params, Path, Strategy, Ternary
+from controller.reuse import Kept
 from controller.routing.general.order import is_graph
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
@@ -42,17 +43,21 @@ def node_entries(
     node: str,
     routes: Mapping[str, Sequence[Path | None]],
     strategy: Strategy,
-    previous: Plan | None = None,
+    kept: Kept | None = None,
 ) -> tuple[Entry, ...]:
     """Return all table entries of one node; `routes` are its 16 source routes by destination.
 
-    Entries that equal those of a `previous` plan over the same links are the same objects.
+    Entries that equal those of the previous plan of which parts are `kept` are the same objects, and so is
+    the tuple of all entries where other circuits change none.
     """
-    return (
-        *turn_entries(rules, finder.fabric, node),
-        *linear_entries(finder, node),
-        *all_path_entries(finder, node, routes, strategy, previous),
-    )
+    same = None if kept is None else kept.entries_of(node, routes)
+    if same is not None:
+        return same
+    tables = None if kept is None else kept.table_entries(node)
+    if tables is None:
+        tables = (*turn_entries(rules, finder.fabric, node), *linear_entries(finder, node))
+    entries = (*tables, *all_path_entries(finder, node, routes, strategy, kept))
+    return entries if kept is None else kept.same_entries(node, entries)
 
 
 def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
@@ -109,13 +114,13 @@ def all_path_entries(
     node: str,
     routes: Mapping[str, Sequence[Path | None]],
     strategy: Strategy = "all-path",
-    previous: Plan | None = None,
+    kept: Kept | None = None,
 ) -> tuple[Entry, ...]:
     """Return the entries of a node's table all_path for these destinations; a bucket of None has none.
 
     A route takes the first of parallel links that has not failed. A source route ends where tables decide:
     at the circuits of an optical core, and at the first switch with the strategy `hashed`. With the strategy
-    `tables` there are no source routes. Routes of a `previous` plan over the same links keep their entries.
+    `tables` there are no source routes. Routes of a previous plan that stay keep their entries.
     """
     fabric = finder.fabric
     if is_graph(fabric):
@@ -123,7 +128,7 @@ def all_path_entries(
     if strategy == "tables":
         return ()
     entries: list[Entry] = []
-    earlier = {} if previous is None else _earlier_entries(previous, node)
+    earlier = {} if kept is None else _earlier_entries(kept, node)
     for destination, paths in routes.items():
         keys = _all_path_keys(fabric.node(destination).address)
         params: dict[Path, Params] = {}
@@ -148,12 +153,18 @@ def all_path_entries(
 _NO_ENTRIES: Sequence[tuple[Path | None, Entry | None]] = ((None, None),) * BUCKETS
 
 
-def _earlier_entries(plan: Plan, node: str) -> dict[str, Sequence[tuple[Path | None, Entry | None]]]:
-    """Return the planned path and entry of every bucket, by destination; none where links are parallel."""
+def _earlier_entries(kept: Kept, node: str) -> dict[str, Sequence[tuple[Path | None, Entry | None]]]:
+    """Return the planned path and entry of every bucket, by destination.
+
+    None where a failure may have changed which of parallel links a path takes.
+    """
+    plan = kept.previous
     routes = plan.routes_from(node)
     entries = plan.entries[node]
     first = len(entries) - BUCKETS * len(routes)
-    if plan.fabric.has_parallel or first < 0 or not all(e.table == "all_path" for e in entries[first:]):
+    if first < 0 or not all(e.table == "all_path" for e in entries[first:]):
+        return {}
+    if plan.fabric.has_parallel and not kept.circuits:
         return {}
     return {
         destination: tuple(zip(paths, entries[start : start + BUCKETS], strict=True))

@@ -84,8 +84,8 @@ class ControlLoop:
         self._mode: Mode = mode
         self._messenger = Messenger(testbed, client, repeat_ps)
         self._use_plan(plan, {})
-        self._first_plan = plan
-        self._updated: dict[str, list[Update]] = {}
+        self._installed = dict(plan.entries)
+        self._updated: dict[str, list[Update]] = {}  # written since `installed` was last asked for
         self._takeovers: TakeoverController | None = None
         if spares is not None:
             self._takeovers = TakeoverController(
@@ -184,11 +184,12 @@ class ControlLoop:
 
     def installed(self) -> Mapping[str, tuple[Entry, ...]]:
         """Return the table entries written up to now, by node; scheduled writes are not among them."""
-        planned = self._first_plan.entries
-        return {
-            node: apply_updates(entries, self._updated[node]) if node in self._updated else entries
-            for node, entries in planned.items()
-        }
+        for node, updates in self._updated.items():
+            entries, planned = apply_updates(self._installed[node], updates), self.plan.entries[node]
+            # The plan's own tuple where it is equal: the next difference to a plan then costs nothing.
+            self._installed[node] = planned if entries == planned else entries
+        self._updated.clear()
+        return self._installed
 
     def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:
         """Write the updates, and let new node controllers continue from another plan.
@@ -202,9 +203,11 @@ class ControlLoop:
             self._hellos.use_plan(same_links=same)
 
     def write(self, updates: Mapping[str, Sequence[Update]]) -> None:
-        """Write updates now, node by node."""
-        for node, node_updates in updates.items():
-            self._write(node, node_updates)
+        """Write updates now."""
+        changed = {node: own for node, own in updates.items() if own}
+        self._client.write_all(changed)
+        for node, own in changed.items():
+            self._note_written(node, own)
 
     def learn(self, node: str, updates: Sequence[Update]) -> None:
         """Write updates that are not a reaction to a failure."""
@@ -324,7 +327,11 @@ class ControlLoop:
 
     def _write(self, node: str, updates: Sequence[Update]) -> None:
         if updates:
-            self.learn(node, updates)
-            self._rewritten += len(updates)
-            self._converged = self._testbed.now_ps
-            self._tell("rewrite", node, len(updates))
+            self._client.write(node, updates)
+            self._note_written(node, updates)
+
+    def _note_written(self, node: str, updates: Sequence[Update]) -> None:
+        self._updated.setdefault(node, []).extend(updates)
+        self._rewritten += len(updates)
+        self._converged = self._testbed.now_ps
+        self._tell("rewrite", node, len(updates))

@@ -13,16 +13,20 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Protocol, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from controller.circuits.transition import (
     CircuitShortage,
-    CircuitTarget,
     Crossconnects,
     allocate_crossconnects,
     circuit_shortages,
     keep_common_circuits,
+    pod_traffic,
     replan,
     standing_circuits,
     table_updates,
+    unserved_pods,
 )
 from controller.diff import Update
 from controller.errors import PlanError
@@ -185,23 +189,23 @@ class RewiringController:
 
     def _can_begin(self, present: Mapping[str, Demand], running: Mapping[str, Demand]) -> list[str]:
         """Return the waiting jobs that get circuits beside all running jobs, in order of arrival."""
-        chosen: list[str] = []
+        fabric, chosen = self._runtime.plan.fabric, list[str]()
+        traffic = pod_traffic(fabric, _all_of(running))
         for name in self._waiting:
-            others = {**running, **{job: present[job] for job in chosen}}
-            if not others or self._fits({name: present[name]}, others):
+            together = traffic + pod_traffic(fabric, present[name])
+            if not (running or chosen) or self._fits(traffic, together):
                 chosen.append(name)
+                traffic = together
         return chosen
 
-    def _fits(self, new: Mapping[str, Demand], others: Mapping[str, Demand]) -> bool:
-        """Return whether the new jobs leave no further pair of Pods without a circuit."""
+    def _fits(self, before: NDArray[np.int64], together: NDArray[np.int64]) -> bool:
+        """Return whether more traffic between Pods, (P, P), leaves no further pair without a circuit."""
+        fabric, dark = self._runtime.plan.fabric, self._light.dark
         try:
-            together, before = self._realised({**others, **new}), self._realised(others)
+            unserved = unserved_pods(fabric, together, dark) & ~unserved_pods(fabric, before, dark)
         except PlanError:
             return False
-        return not (together.unserved & ~before.unserved).any()
-
-    def _realised(self, jobs: Mapping[str, Demand], fabric: Fabric | None = None) -> CircuitTarget:
-        return allocate_crossconnects(fabric or self._runtime.plan.fabric, _all_of(jobs), self._light.dark)
+        return not unserved.any()
 
     def _begin(
         self,
@@ -213,7 +217,7 @@ class RewiringController:
         """Begin a change for `jobs`, in place of the change under way if it has been `replaced`."""
         fabric = replaced.standing if replaced else self._runtime.plan.fabric
         before = replaced.before if replaced else fabric
-        circuits = self._realised(jobs, fabric).circuits
+        circuits = allocate_crossconnects(fabric, _all_of(jobs), self._light.dark).circuits
         target = with_maps(fabric, circuits)
         stay = keep_common_circuits(fabric, circuits)
         added, removed = ends_beyond(target, stay), ends_beyond(fabric, stay)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, final
 
-from controller.circuits.transition import allocate_crossconnects
+from controller.circuits.transition import pod_traffic, unserved_pods
 from controller.errors import PlanError
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan import Plan
@@ -231,7 +231,7 @@ def _check_circuits(
 
 def _allocate(fabric: Fabric, job: JobPlan) -> None:
     try:
-        allocate_crossconnects(fabric, job.demand)
+        unserved_pods(fabric, pod_traffic(fabric, job.demand))
     except PlanError as ex:
         raise PlanError(
             f"job {job.name} has no allocation of circuits: {ex.message}",

@@ -5,13 +5,17 @@ import gc
 import random
 import weakref
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
 from controller import Plan, PlanError, make_plan
+from controller.circuits.transition import crossconnects_for, keep_common_circuits
 from controller.garbage import earlier_objects_left_out, garbage_collection_paused
-from topologies import Fabric, full_mesh, ub_pod
+from topologies import Fabric, full_mesh, lumos, ub_pod
+from topologies.families.lumos.core import core_of
 from topologies.families.ub_mesh.fabrics import ub_superpod
+from topologies.transform.circuits import with_maps
 from topologies.transform.spares import taken_over
 
 FABRICS = {
@@ -83,6 +87,54 @@ def test_returned_links_and_other_coordinates_are_planned_anew() -> None:
     )
     same = replace(fabric, nodes=nodes)
     assert content(make_plan(same, previous=cut)) == content(make_plan(same))
+
+
+LUMOS = {
+    "mesh in a server": lumos(5, 2, 2, accelerators=4, hb_size=4, ports=4),
+    "switch in a server": lumos(4, 1, 2, accelerators=8, hb_size=4, ports=4, inside="switch"),
+    "two fibres on a switch": lumos(4, 2, 2, accelerators=4, hb_size=4, wiring="dual-link"),
+}
+
+
+@pytest.mark.parametrize("strategy", ["shortest", "all-path", "hashed"])
+@pytest.mark.parametrize("name", LUMOS)
+def test_other_circuits_change_a_plan_as_if_it_were_made_anew(name: str, strategy: str) -> None:
+    """Jobs between random Pods come and go, circuits follow them, and links fail on the way."""
+    fabric, chosen = LUMOS[name], random.Random(f"{name} {strategy}")
+    core = core_of(fabric)
+    pods = {
+        p: [n.name for n in fabric.nodes if not n.tier and n.coordinates[-1] == p] for p in range(core.pods)
+    }
+    previous = make_plan(fabric, strategy=strategy, peers=[])
+    shared = 0
+    for _ in range(4):
+        sets = [chosen.sample(range(core.pods), 2) for _ in range(2)]
+        demand = {
+            pair: 1000.0
+            for a, b in sets
+            for pair in permutations(chosen.sample(pods[a], 4) + chosen.sample(pods[b], 4), 2)
+        }
+        wanted = crossconnects_for(previous.fabric, demand)
+        target, stay = with_maps(fabric, wanted), keep_common_circuits(previous.fabric, wanted)
+        down = chosen.sample([link.name for link in stay.links], chosen.choice([0, 0, 1, 3]))
+        for changed in (stay, target):
+            failed = frozenset(down) & {link.name for link in changed.links}
+            plans: list[Plan | str] = []
+            for before in (previous, None):
+                try:
+                    plans.append(
+                        make_plan(changed, strategy=strategy, peers=demand, failed=failed, previous=before)
+                    )
+                except PlanError as ex:
+                    plans.append(str(ex))
+            plan, anew = plans
+            if isinstance(plan, str) or isinstance(anew, str):
+                assert plan == anew
+                continue
+            assert content(plan) == content(anew)
+            shared += sum(plan.entries[node] is entries for node, entries in previous.entries.items())
+            previous = plan
+    assert bool(shared) == (strategy == "shortest")
 
 
 class Held:

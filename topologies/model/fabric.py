@@ -252,6 +252,10 @@ class Fabric:
         except KeyError:
             raise _unknown(self.name, "optical switch", name, self._optical) from None
 
+    def has_optical_switch(self, name: str) -> bool:
+        """Return whether an optical switch has this name."""
+        return name in self._optical
+
     def link_at(self, node: str, port: int) -> Link | None:
         """Return the link on a port, or None: the host port, or a port that does not exist."""
         return self._link_at.get((node, port))

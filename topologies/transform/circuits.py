@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Circuits of optical switches: as links, in a fabric, and the fabric with other circuits."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from topologies.errors import TopologyError
@@ -9,6 +9,7 @@ from topologies.model import Fabric, Link
 
 __all__ = [
     "Circuit",
+    "both_ways",
     "circuit_link",
     "circuit_of",
     "circuits_of",
@@ -47,6 +48,11 @@ def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circu
     return tuple(circuits)
 
 
+def both_ways(circuits: Iterable[Circuit]) -> dict[int, int]:
+    """Return the joined ports of circuits, from both ends of each, ascending."""
+    return dict(sorted(end for low, high in circuits for end in ((low, high), (high, low))))
+
+
 def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
     """Return the link of a circuit of optical switch `name`, whether the circuit exists or not."""
     switch = fabric.optical_switch(name)
@@ -73,10 +79,10 @@ def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
     circuit = int(low), int(high)
     if (str(circuit[0]), str(circuit[1])) != (low, high):
         return None
-    for switch in fabric.optical:
-        if switch.name == name and circuit[0] < circuit[1] < len(switch.ends):
-            return name, circuit
-    return None
+    if not fabric.has_optical_switch(name):
+        return None
+    ends = fabric.optical_switch(name).ends
+    return (name, circuit) if circuit[0] < circuit[1] < len(ends) else None
 
 
 def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:

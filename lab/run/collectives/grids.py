@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import final
 
 from lab.errors import ScenarioError
-from topologies import Fabric
+from topologies import Fabric, Node
 
 __all__ = [
     "Group",
@@ -191,28 +192,35 @@ def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[Group, .
     size = len(fabric.dims)
     cuts = dict.fromkeys([*((d,) for d in range(size)), *(tuple(range(d, size)) for d in range(1, size))])
     for cut in cuts:
-
-        def key(name: str, cut: tuple[int, ...] = cut) -> tuple[int, ...]:
-            coordinates = fabric.node(name).coordinates
-            return tuple(coordinates[dimension] for dimension in cut)
-
-        groups: dict[tuple[int, ...], set[str]] = {}
-        for name in members:
-            groups.setdefault(key(name), set()).add(name)
+        groups = _by_place([fabric.node(name) for name in members], cut)
         if len(groups) < 2:
             continue
-        places: dict[tuple[int, ...], set[str]] = {at: set() for at in groups}
-        for node in fabric.nodes:
-            if node.kind.member and (at := key(node.name)) in places:
-                places[at].add(node.name)
-        yield tuple(Group(frozenset(group), frozenset(places[at])) for at, group in groups.items())
+        places = fabric.cached(("places", cut), partial(_places, fabric, cut))
+        yield tuple(Group(group, places[at]) for at, group in groups.items())
+
+
+def _places(fabric: Fabric, cut: tuple[int, ...]) -> dict[tuple[int, ...], frozenset[str]]:
+    """Return all nodes that compute, by the coordinates of a cut."""
+    return _by_place([node for node in fabric.nodes if node.kind.member], cut)
+
+
+def _by_place(nodes: Iterable[Node], cut: tuple[int, ...]) -> dict[tuple[int, ...], frozenset[str]]:
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for node in nodes:
+        groups.setdefault(tuple(node.coordinates[dimension] for dimension in cut), []).append(node.name)
+    return {at: frozenset(names) for at, names in groups.items()}
 
 
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
     """Return the sum of the rates of all links that lead out of a group, in bits per second each way.
 
-    A switch with all neighbours in the group, such as that of a domain, counts as part of the group.
+    A switch with all neighbours in the group, such as that of a domain, counts as part of the group. Computed
+    once a group: jobs have places in common.
     """
+    return fabric.cached(("out", group), partial(_out_bps, fabric, group))
+
+
+def _out_bps(fabric: Fabric, group: frozenset[str]) -> int:
     outside = {neighbour for name in group for neighbour in fabric.neighbours(name)} - group
     closed = group | {
         name

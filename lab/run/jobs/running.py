@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import final
 
 from emulation.testbed import Testbed
@@ -70,7 +70,7 @@ class Jobs:
 
     def demands(self) -> dict[str, dict[tuple[str, str], int]]:
         """Return bytes by pair of members, by name of each job that is due and not done."""
-        return {job.plan.name: job.plan.demand for job in self.all if job.due and not job.done}
+        return {job.plan.name: job.demand for job in self.all if job.due and not job.done}
 
     @property
     def busy(self) -> bool:
@@ -123,6 +123,11 @@ class Job:
         self.level = plan.level
         self.on_iteration: Callable[[str, int], None] | None = None
         self._busy: set[str] = set()  # nodes whose agents are at work; empty unless `begin` has a callback
+
+    @cached_property
+    def demand(self) -> dict[tuple[str, str], int]:
+        """Bytes by pair of members."""
+        return self.plan.demand
 
     @property
     def done(self) -> bool:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 from topologies.errors import TopologyError
 from topologies.model import Fabric, OpticalSwitch
 from topologies.transform import circuits as optical
-from topologies.transform.circuits import crossconnect
+from topologies.transform.circuits import both_ways, circuits_of, crossconnect
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +38,7 @@ __all__ = [
     "circulant",
     "core_of",
     "crossconnects",
+    "crossconnects_of",
     "maps_of",
     "physical",
     "switch_name",
@@ -128,6 +129,19 @@ def _round(pods: int, number: int) -> list[int]:
 
 def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
     """Return the fabric with these circuits alone; TopologyError names optical switch and port."""
+    return optical.with_maps(fabric, _joined_ports(fabric, maps))
+
+
+def crossconnects_of(fabric: Fabric, maps: Maps) -> dict[str, dict[int, int]]:
+    """Return the `crossconnects` of the fabric with these circuits alone."""
+    joined = _joined_ports(fabric, maps)
+    return {
+        switch.name: both_ways(circuits_of(switch.name, len(switch.ends), joined[switch.name]))
+        for switch in fabric.optical
+    }
+
+
+def _joined_ports(fabric: Fabric, maps: Maps) -> dict[str, dict[int, int]]:
     core = core_of(fabric)
     rows = len(core.groups[0])
     if len(maps) != len(core.groups) or any(len(group) != rows for group in maps):
@@ -138,7 +152,7 @@ def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
     for group, switches in zip(maps, core.groups, strict=True):
         for row, switch in zip(group, switches, strict=True):
             joined[switch.name] = _joined(core, switch.name, [int(to) for to in row])
-    return optical.with_maps(fabric, joined)
+    return joined
 
 
 def _joined(core: Core, name: str, row: Sequence[int]) -> dict[int, int]:

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a previous plan that a new plan keeps, which changes no result.
+
+If more links of a fabric have failed, the candidates of sources stay that have no path over these links. If
+the core of a fabric has other optical circuits (LumosCore), candidates and routes stay of the pairs whose
+paths are shorter than any path over a circuit, and so do the entries of endpoints.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import final
+
+from controller.plan import BUCKETS, Entry, Path, Plan
+from controller.routing.general.order import is_graph
+from controller.routing.paths import ocs_dimensions
+from controller.routing.weights import Pair
+from topologies import Fabric
+from topologies.transform.circuits import circuit_of
+
+__all__ = ["Kept", "kept_parts"]
+
+# Strategies whose candidate paths follow from the links alone, whatever the addresses.
+_PATHS_BY_LINKS = ("all-path", "adaptive", "shortest")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Parts of the plan `previous` that hold in a new plan.
+
+    `candidates` are by pair. With `circuits` the fabrics differ in the circuits of a core alone, and routes
+    and entries stay as well. `no_new_links`: the new fabric has no link that the previous fabric lacks.
+    """
+
+    previous: Plan
+    candidates: Mapping[Pair, list[Path]]
+    circuits: bool = False
+    no_new_links: bool = True
+
+    def routes_of(self, pair: Pair) -> tuple[Path, ...] | None:
+        """Return the paths of a pair's buckets if they stay."""
+        return self.previous.routes[pair] if self.circuits and pair in self.candidates else None
+
+    def same_routes(self, pair: Pair, routes: tuple[Path, ...]) -> tuple[Path, ...]:
+        """Return these paths of a pair's buckets, as the object of the previous plan if they are equal."""
+        known = self.previous.routes.get(pair) if self.circuits else None
+        return known if known is not None and known == routes else routes
+
+    def entries_of(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...] | None:
+        """Return all entries of a node if they stay; `routes` are its routes by destination."""
+        if not self.circuits or self.previous.fabric.node(node).tier:
+            return None
+        known = self.previous.routes_from(node)
+        if len(known) != len(routes) or not all(map(is_, map(known.get, routes), routes.values())):
+            return None
+        return self.previous.entries[node]
+
+    def same_entries(self, node: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Return all entries of a node, as the object of the previous plan if they are equal."""
+        known = self.previous.entries[node] if self.circuits else None
+        return known if known is not None and known == entries else entries
+
+    def table_entries(self, node: str) -> tuple[Entry, ...] | None:
+        """Return a node's entries of all tables but all_path if they stay."""
+        if not self.circuits or self.previous.fabric.node(node).tier:
+            return None
+        entries = self.previous.entries[node]
+        return entries[: len(entries) - BUCKETS * len(self.previous.routes_from(node))]
+
+
+def kept_parts(
+    previous: Plan | None, fabric: Fabric, *, strategy: str, rules: str, hashing: str, failed: frozenset[str]
+) -> Kept | None:
+    """Return what a new plan keeps of a previous plan; None if that is nothing."""
+    if previous is None or is_graph(fabric) or (previous.strategy, previous.rules) != (strategy, rules):
+        return None
+    if fabric.optical:
+        same = strategy == "shortest" and hashing == previous.hashing
+        kept = _after_moved_circuits(previous, fabric, failed) if same else None
+    else:
+        kept = _after_failures(previous, fabric, failed) if strategy in _PATHS_BY_LINKS else None
+    return kept if kept is not None and kept.candidates else None
+
+
+def _after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Kept | None:
+    """Return the candidates of sources that have none over the failed links and no failed link of their own.
+
+    A failure takes paths away and adds none.
+    """
+    if not _are_alike(previous.fabric, fabric) or not previous.failed <= failed:
+        return None
+    touched: set[str] = set()
+    for name in failed - previous.failed:
+        link = fabric.link(name)
+        touched.update(previous.subscribers[name], (link.a.node, link.b.node))
+    return Kept(
+        previous, {pair: paths for pair, paths in previous.candidates.items() if touched.isdisjoint(pair)}
+    )
+
+
+def _are_alike(fabric: Fabric, other: Fabric) -> bool:
+    """Return whether two fabrics differ in addresses at most."""
+    return fabric.links is other.links and all(
+        (a.name, a.tier, a.level, a.coordinates) == (b.name, b.tier, b.level, b.coordinates)
+        for a, b in zip(fabric.nodes, other.nodes, strict=True)
+    )
+
+
+def _after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Kept | None:
+    """Return the candidates that no circuit can shorten, of fabrics that differ in their circuits alone.
+
+    Circuits that join switches of the highest level only: a path over circuits climbs to them and comes down.
+    """
+    old = previous.fabric
+    if old.nodes is not fabric.nodes or old.optical is not fabric.optical or not _joins_the_top(fabric):
+        return None
+    links, old_links = ({link.name: link for link in either.links} for either in (fabric, old))
+    circuits = {name for name in links.keys() | old_links.keys() if circuit_of(fabric, name) is not None}
+    differing = {name for name in links.keys() | old_links.keys() if links.get(name) != old_links.get(name)}
+    if not differing <= circuits or failed - circuits != previous.failed - circuits:
+        return None
+    climb = fabric.cached("hops to the core", lambda: _hops_to_core(fabric))
+    switches = {node.name for node in fabric.nodes if node.tier}
+    most = len(fabric.nodes)
+    candidates = {
+        pair: paths
+        for pair, paths in previous.candidates.items()
+        if len(paths[0]) - 1 < climb.get(pair[0], most) + 1 + climb.get(pair[1], most)
+        and switches.issuperset(paths[0][1:-1])
+    }
+    return Kept(previous, candidates, circuits=True, no_new_links=links.keys() <= old_links.keys())
+
+
+def _joins_the_top(fabric: Fabric) -> bool:
+    """Return whether optical switches join switches of the highest level only, all of one tier."""
+    core = {end.node for switch in fabric.optical for end in switch.ends}
+    levels = {(fabric.node(name).level, fabric.node(name).tier) for name in core}
+    top = max(node.level for node in fabric.nodes)
+    return core == ocs_dimensions(fabric).keys() and len(levels) == 1 and levels.pop()[0] == top
+
+
+def _hops_to_core(fabric: Fabric) -> dict[str, int]:
+    """Return the hops of each node to the nearest switch of the core, over links that are no circuits."""
+    hops = dict.fromkeys(ocs_dimensions(fabric), 0)
+    waiting = deque(hops)
+    while waiting:
+        node = waiting.popleft()
+        for neighbour in fabric.neighbours(node):
+            if neighbour not in hops:
+                hops[neighbour] = hops[node] + 1
+                waiting.append(neighbour)
+    return hops
