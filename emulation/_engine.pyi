@@ -54,10 +54,18 @@ class EntryLayouts:
 class EntryUpdates:
     """The updates of a serialised WriteRequest; ValueError for other bytes."""
 
-    def __init__(self, layouts: EntryLayouts, request: bytes, /) -> None: ...
+    def __init__(self, request: bytes, /) -> None: ...
+    @property
+    def head(self) -> bytes:
+        """The request without its updates."""
+    @property
+    def count(self) -> int:
+        """Number of updates."""
     @property
     def position(self) -> int:
         """Position of the next update."""
+    def plain(self, layouts: EntryLayouts, /) -> bool:
+        """Return whether the engine can read every update."""
     def skip(self) -> None:
         """Leave out the next update."""
 
@@ -80,7 +88,7 @@ class SwitchSet:
         """Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse."""
     def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None:
         """(kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log."""
-    def write_entries(self, switch: int, updates: EntryUpdates, /) -> None:
+    def write_entries(self, switch: int, layouts: EntryLayouts, updates: EntryUpdates, /) -> None:
         """Carry out updates of table entries, up to one that is not plain or that fails, or to the end."""
     def table_insert(
         self, switch: int, table: int, keys: list[Key], priority: int, action: int, params: list[bytes], /

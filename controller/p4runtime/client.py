@@ -35,6 +35,8 @@ _OPTIONS = [
 ]
 
 
+_WRITE = "/p4.v1.P4Runtime/Write"
+
 # Largest number of devices with a call in progress: a gRPC server refuses some above a thousand.
 _AT_ONCE = 64
 
@@ -96,7 +98,10 @@ class P4RuntimeClient:
             return LocalStub(address)
         channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._channels.append(channel)
-        return p4r_grpc.P4RuntimeStub(channel)
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        # Entries are serialised already: the bytes go out as they are.
+        stub.Write = channel.unary_unary(_WRITE, response_deserializer=p4r.WriteResponse.FromString)
+        return stub
 
     def push_pipeline(self, programs: Mapping[str, ProgramFiles]) -> None:
         """Give each node its program; its tables, counters and registers are cleared."""

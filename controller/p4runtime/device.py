@@ -18,7 +18,7 @@ from finsy.proto import U128, p4r, rpc_code, rpc_status
 from controller.diff import Update
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import describe
-from controller.p4runtime.kept_updates import BATCH, KeptUpdates, installing
+from controller.p4runtime.kept_updates import KeptUpdates, batches_of, installing
 from controller.p4runtime.local import DirectPackets, LocalStream
 from controller.p4runtime.p4info import P4Info
 from controller.plan import Entry
@@ -66,6 +66,10 @@ class Device:
         self._node = node
         self._id = device_id
         self._election_id = U128.encode(election_id)
+        # All that WriteRequests of this device have in common, in front of their updates.
+        self._write_head = p4r.WriteRequest(
+            device_id=device_id, election_id=self._election_id
+        ).SerializeToString()
         self._stub = stub
         self._address = address
         self._timeout = timeout
@@ -241,26 +245,22 @@ class Device:
         info = await self._p4info()
         with _naming(self._node):
             batches = kept.batches(self._node, info, entries)
-        for start, serialised in zip(range(0, len(entries), BATCH), batches, strict=True):
-            batch = entries[start : start + BATCH]
+        for batch, serialised in batches:
             await self._send_updates(serialised, lambda written=batch: list(map(installing, written)))
             report(len(batch))
 
     async def write(self, updates: Sequence[Update]) -> None:
         """Write updates in batches."""
         info = await self._p4info()
-        for start in range(0, len(updates), BATCH):
-            batch = updates[start : start + BATCH]
+        for batch in batches_of(updates):
             with _naming(self._node):
                 serialised = b"".join([info.encode_update(update.kind, update.entry) for update in batch])
             await self._send_updates(serialised, lambda written=batch: written)
 
     async def _send_updates(self, serialised: bytes, updates: Callable[[], Sequence[Update]]) -> None:
         """Write serialised updates; `updates` returns them for the message of a refusal."""
-        request = p4r.WriteRequest(device_id=self._id, election_id=self._election_id)
-        request.MergeFromString(serialised)
         try:
-            await self._stub.Write(request, timeout=self._timeout)
+            await self._stub.Write(self._write_head + serialised, timeout=self._timeout)
         except grpc.RpcError as error:
             raise self._refusal(updates(), error) from error
 
@@ -271,7 +271,7 @@ class Device:
             update = request.updates.add(type=p4r.Update.INSERT)
             update.entity.packet_replication_engine_entry.CopyFrom(entry)
         try:
-            await self._stub.Write(request, timeout=self._timeout)
+            await self._stub.Write(request.SerializeToString(), timeout=self._timeout)
         except grpc.RpcError as error:
             raise self._failure("multicast groups and clone sessions", error) from error
 

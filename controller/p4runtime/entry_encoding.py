@@ -9,34 +9,29 @@ not name a node: the client does.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Literal, TypeVar, final
 
 from finsy.proto import p4r
 
 from controller.errors import InstallError
-from controller.plan import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
+from controller.p4runtime.field_encoding import ENCODERS, REMEDY, Field, sized, tag, varint
+from controller.plan import Entry, Exact, Lpm, Match, Params, Range, Ternary
 
 __all__ = [
     "ActionEncoder",
-    "Field",
     "Kind",
     "TableEncoder",
-    "bytestring",
     "calls_of",
     "describe",
-    "match_field",
-    "parameter",
+    "encode_installing",
     "unknown",
 ]
 
 Kind = Literal["insert", "modify", "delete"]
 
-_REMEDY = "plan entries for the program whose p4info was pushed"
 _TYPES = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
 _LARGEST_PRIORITY = (1 << 31) - 1
-
-# Key by which tables look up destinations, and the bits of addresses in plans.
-_ADDRESS_KEY, _ADDRESS_BITS = "dcna", 16
 
 
 def describe(entry: Entry) -> str:
@@ -68,157 +63,17 @@ def unknown(kind: str, name: str, among: Iterable[str] | Sequence[str]) -> Insta
     return InstallError(f"{kind} {name} is not in the p4info", remedy=hint)
 
 
-# -- protocol buffers' wire format
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-_SIZES = [_varint(size) for size in range(1 << 10)]
-
-
-def _size(content: bytes) -> bytes:
-    return _SIZES[len(content)] if len(content) < len(_SIZES) else _varint(len(content))
-
-
-def _tag(message: type, name: str) -> bytes:
-    """Return the tag of a field of a message."""
-    descriptor = message.DESCRIPTOR.fields_by_name[name]  # type: ignore[attr-defined]
-    is_number = descriptor.cpp_type not in (descriptor.CPPTYPE_STRING, descriptor.CPPTYPE_MESSAGE)
-    return _varint(descriptor.number << 3 | (0 if is_number else 2))
-
-
-_UPDATES, _TYPE = _tag(p4r.WriteRequest, "updates"), _tag(p4r.Update, "type")
-_ENTITY, _TABLE_ENTRY = _tag(p4r.Update, "entity"), _tag(p4r.Entity, "table_entry")
-_TABLE_ID, _MATCH = _tag(p4r.TableEntry, "table_id"), _tag(p4r.TableEntry, "match")
-_ACTION, _PRIORITY = _tag(p4r.TableEntry, "action"), _tag(p4r.TableEntry, "priority")
-_IS_DEFAULT = _tag(p4r.TableEntry, "is_default_action") + _varint(1)
-_FIELD_ID = _tag(p4r.FieldMatch, "field_id")
-_PREFIX_LENGTH = _tag(p4r.FieldMatch.LPM, "prefix_len")
-_DIRECT, _ACTION_SET = (_tag(p4r.TableAction, name) for name in ("action", "action_profile_action_set"))
-_MEMBER = _tag(p4r.ActionProfileActionSet, "action_profile_actions")
-_MEMBER_ACTION = _tag(p4r.ActionProfileAction, "action")
-_WEIGHT_1 = _tag(p4r.ActionProfileAction, "weight") + _varint(1)
-_ACTION_ID, _PARAMS = _tag(p4r.Action, "action_id"), _tag(p4r.Action, "params")
-_PARAM_ID, _PARAM_VALUE = (_tag(p4r.Action.Param, name) for name in ("param_id", "value"))
-_HEADS = {kind: _TYPE + _varint(type) + _ENTITY for kind, type in _TYPES.items()}
-
-
-def bytestring(value: int, bits: int, what: str) -> bytes:
-    """Return the canonical bytestring of a number that fits in `bits`."""
-    if value < 0 or value >> bits:
-        raise InstallError(f"{what} = {value:#x} does not fit in {bits} bits", remedy=_REMEDY)
-    return value.to_bytes((value.bit_length() + 7) >> 3 or 1)
-
-
-# -- fields
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A match field or a parameter; `kind` is None for a parameter, and for a kind of match not supported.
-
-    `heads`, by the number of bytes of its value: all that comes before the value in the serialised field.
-    `wider`: bits of the key beyond those of an address, of a program whose network header is CNA24. They are
-    0 in every address, and prefixes of a plan do not count them.
-    """
-
-    id: int
-    name: str
-    bits: int
-    kind: type[Match] | None
-    heads: tuple[bytes, ...]
-    wider: int = 0
-
-    def encode(self, value: int) -> bytes:
-        """Return the serialised field with a single value."""
-        if value < 0 or value >> self.bits:
-            bytestring(value, self.bits, self.name)  # raises
-        size = (value.bit_length() + 7) >> 3 or 1
-        return self.heads[size] + value.to_bytes(size)
-
-
-def parameter(id: int, name: str, bits: int) -> Field:
-    """Return a parameter of an action: an element of Action.params."""
-    inside = _PARAM_ID + _varint(id) + _PARAM_VALUE
-    heads = (
-        _PARAMS + _varint(len(inside) + len(_varint(size)) + size) + inside + _varint(size)
-        for size in _value_sizes(bits)
-    )
-    return Field(id, name, bits, None, tuple(heads))
-
-
-def match_field(id: int, name: str, bits: int, kind: type[Match] | None) -> Field:
-    """Return a field of a table's key: an element of TableEntry.match."""
-    heads: Iterable[bytes] = ()
-    if kind is Exact or kind is Optional:
-        chosen, message = ("exact", p4r.FieldMatch.Exact) if kind is Exact else _OPTIONAL
-        value = _tag(message, "value")
-        heads = (
-            _match_head(id, chosen, len(value) + len(_varint(size)) + size) + value + _varint(size)
-            for size in _value_sizes(bits)
-        )
-    wider = max(0, bits - _ADDRESS_BITS) if name == _ADDRESS_KEY else 0
-    return Field(id, name, bits, kind, tuple(heads), wider)
-
-
-_OPTIONAL = ("optional", p4r.FieldMatch.Optional)
-
-
-def _value_sizes(bits: int) -> range:
-    return range((bits + 7) // 8 + 1)
-
-
-def _match_head(id: int, chosen: str, size: int) -> bytes:
-    inside = _FIELD_ID + _varint(id) + _tag(p4r.FieldMatch, chosen) + _varint(size)
-    return _MATCH + _varint(len(inside) + size) + inside
-
-
-def _encode_lpm(key: Field, match: Lpm) -> bytes:
-    value = bytestring(match.value, key.bits, key.name)
-    content = _tag(p4r.FieldMatch.LPM, "value") + _size(value) + value
-    prefix = match.prefix + key.wider
-    if prefix:
-        content += _PREFIX_LENGTH + _varint(prefix & ((1 << 64) - 1))
-    return _match_head(key.id, "lpm", len(content)) + content
-
-
-def _pair(key: Field, chosen: str, message: type, **values: bytes) -> bytes:
-    content = b"".join(_tag(message, name) + _size(value) + value for name, value in values.items())
-    return _match_head(key.id, chosen, len(content)) + content
-
-
-def _encode_ternary(key: Field, match: Ternary) -> bytes:
-    value = bytestring(match.value, key.bits, key.name)
-    mask = bytestring(match.mask, key.bits, f"{key.name} mask")
-    return _pair(key, "ternary", p4r.FieldMatch.Ternary, value=value, mask=mask)
-
-
-def _encode_range(key: Field, match: Range) -> bytes:
-    low, high = (bytestring(value, key.bits, key.name) for value in (match.low, match.high))
-    return _pair(key, "range", p4r.FieldMatch.Range, low=low, high=high)
-
-
-def _encode_optional(key: Field, match: Optional) -> bytes:
-    return key.encode(match.value)
-
-
-_ENCODERS: dict[type, Callable[..., bytes]] = {
-    Lpm: _encode_lpm,
-    Ternary: _encode_ternary,
-    Range: _encode_range,
-    Optional: _encode_optional,
-}
-
-
-# -- entries
+_UPDATES, _TYPE = tag(p4r.WriteRequest, "updates"), tag(p4r.Update, "type")
+_ENTITY, _TABLE_ENTRY = tag(p4r.Update, "entity"), tag(p4r.Entity, "table_entry")
+_TABLE_ID = tag(p4r.TableEntry, "table_id")
+_ACTION, _PRIORITY = tag(p4r.TableEntry, "action"), tag(p4r.TableEntry, "priority")
+_IS_DEFAULT = tag(p4r.TableEntry, "is_default_action") + varint(1)
+_DIRECT, _ACTION_SET = (tag(p4r.TableAction, name) for name in ("action", "action_profile_action_set"))
+_MEMBER = tag(p4r.ActionProfileActionSet, "action_profile_actions")
+_MEMBER_ACTION = tag(p4r.ActionProfileAction, "action")
+_WEIGHT_1 = tag(p4r.ActionProfileAction, "weight") + varint(1)
+_ACTION_ID = tag(p4r.Action, "action_id")
+_HEADS = {kind: _TYPE + varint(type) + _ENTITY for kind, type in _TYPES.items()}
 
 Key = tuple[tuple[str, Match], ...]
 
@@ -226,11 +81,11 @@ T = TypeVar("T")
 
 # Serialised parts of entries by the identity of the value, which stands beside them so that it stays alive.
 # Entries of a large fabric have few different keys and parameters, most of which are the same objects.
-_Known = dict[int, tuple[T, bytes]]
+Known = dict[int, tuple[T, bytes]]
 _MOST_KNOWN = 1 << 17
 
 
-def _remember(known: "_Known[T]", value: T, encoded: bytes) -> None:
+def _remember(known: "Known[T]", value: T, encoded: bytes) -> None:
     if len(known) >= _MOST_KNOWN:
         known.clear()
     known[id(value)] = value, encoded
@@ -245,27 +100,42 @@ class ActionEncoder:
     name: str
     params: tuple[Field, ...]
     _head: bytes = field(init=False)
-    _known: "_Known[Params]" = field(init=False, repr=False, compare=False)
+    calls: "Known[Params]" = field(init=False, repr=False, compare=False)
+    _members: "Known[Params]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_head", _ACTION_ID + _varint(self.id))
-        object.__setattr__(self, "_known", {})
+        object.__setattr__(self, "_head", _ACTION_ID + varint(self.id))
+        object.__setattr__(self, "calls", {})
+        object.__setattr__(self, "_members", {})
 
-    def encode(self, entry: Entry, params: Params) -> bytes:
-        """Return the serialised Action with these parameters."""
-        known = self._known.get(id(params))
+    def call(self, entry: Entry) -> bytes:
+        """Return the serialised field `action` of a TableEntry that calls this action."""
+        known = self.calls.get(id(entry.params))
         if known is not None:
             return known[1]
-        encoded = self._encode(entry, params)
-        _remember(self._known, params, encoded)
-        return encoded
+        content = self._encode(entry, entry.params)
+        content = _DIRECT + sized(content)
+        content = _ACTION + sized(content)
+        _remember(self.calls, entry.params, content)
+        return content
+
+    def member(self, entry: Entry, params: Params) -> bytes:
+        """Return a serialised member of an action set that calls this action."""
+        known = self._members.get(id(params))
+        if known is not None:
+            return known[1]
+        content = self._encode(entry, params)
+        content = _MEMBER_ACTION + sized(content) + _WEIGHT_1
+        content = _MEMBER + sized(content)
+        _remember(self._members, params, content)
+        return content
 
     def _encode(self, entry: Entry, params: Params) -> bytes:
         if len(params) != len(self.params):
             raise InstallError(
                 f"table {entry.table}: action {entry.action} takes {len(self.params)} parameters, "
                 f"not {len(params)}: {describe(entry)}",
-                remedy=_REMEDY,
+                remedy=REMEDY,
             )
         parts = [self._head]
         for (name, value), param in zip(params, self.params, strict=True):
@@ -286,42 +156,45 @@ class TableEncoder:
     actions: Mapping[str, ActionEncoder]
     actions_by_id: Mapping[int, ActionEncoder]
     keys_by_name: Mapping[str, Field] = field(init=False)
+    matches: "Known[Key]" = field(init=False, repr=False, compare=False)
     _head: bytes = field(init=False)
-    _known: "_Known[Key]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", {})
+        object.__setattr__(self, "matches", {})
         object.__setattr__(self, "keys_by_name", {key.name: key for key in self.keys})
-        object.__setattr__(self, "_head", _TABLE_ID + _varint(self.id))
+        object.__setattr__(self, "_head", _TABLE_ID + varint(self.id))
 
     def encode_update(self, kind: Kind, entry: Entry) -> bytes:
         """Return the serialised field `updates` of a WriteRequest; a deletion names the key only."""
-        content = self._key(entry) + _rank(entry) if kind == "delete" else self.encode(entry)
-        content = _TABLE_ENTRY + _size(content) + content
-        content = _HEADS[kind] + _size(content) + content
-        return _UPDATES + _size(content) + content
+        content = self.match(entry) + _rank(entry) if kind == "delete" else self.encode(entry)
+        content = _TABLE_ENTRY + sized(content)
+        content = _HEADS[kind] + sized(content)
+        return _UPDATES + sized(content)
 
     def encode(self, entry: Entry) -> bytes:
         """Return the serialised TableEntry."""
-        key = self._key(entry)
+        key = self.match(entry)
+        chosen = self.action(entry)
+        if not entry.members:
+            return key + chosen.call(entry) + _rank(entry)
+        content = b"".join(chosen.member(entry, params) for params in entry.members)
+        content = _ACTION_SET + sized(content)
+        return key + _ACTION + sized(content) + _rank(entry)
+
+    def action(self, entry: Entry) -> ActionEncoder:
+        """Return the action of an entry."""
         chosen = self.actions.get(entry.action)
         if chosen is None:
             raise unknown(f"table {entry.table}: action", entry.action, self.actions)
-        if entry.members:
-            content = b"".join(_member(chosen.encode(entry, params)) for params in entry.members)
-            content = _ACTION_SET + _size(content) + content
-        else:
-            content = chosen.encode(entry, entry.params)
-            content = _DIRECT + _size(content) + content
-        return key + _ACTION + _size(content) + content + _rank(entry)
+        return chosen
 
-    def _key(self, entry: Entry) -> bytes:
+    def match(self, entry: Entry) -> bytes:
         """Return the serialised table and match."""
-        known = self._known.get(id(entry.match))
+        known = self.matches.get(id(entry.match))
         if known is not None:
             return known[1]
         encoded = self._encode_key(entry)
-        _remember(self._known, entry.match, encoded)
+        _remember(self.matches, entry.match, encoded)
         return encoded
 
     def _encode_key(self, entry: Entry) -> bytes:
@@ -333,17 +206,49 @@ class TableEncoder:
                 raise unknown(f"table {entry.table}: match field", name, keys)
             if type(match) is not key.kind:
                 wanted = key.kind.__name__ if key.kind else "of an unsupported kind"
-                raise InstallError(f"table {entry.table}: {name} is {wanted}, not {match!r}", remedy=_REMEDY)
+                raise InstallError(f"table {entry.table}: {name} is {wanted}, not {match!r}", remedy=REMEDY)
             if type(match) is Exact:
                 parts.append(key.encode(match.value))
             else:
-                parts.append(_ENCODERS[type(match)](key, match))
+                parts.append(ENCODERS[type(match)](key, match))
         return b"".join(parts)
 
 
-def _member(action: bytes) -> bytes:
-    content = _MEMBER_ACTION + _size(action) + action + _WEIGHT_1
-    return _MEMBER + _size(content) + content
+def encode_installing(table_of: Callable[[Entry], TableEncoder], entries: Sequence[Entry]) -> bytes:
+    """Return the serialised updates that install entries in empty tables.
+
+    They are those of `TableEncoder.encode_update`, which serialises an entry in several times the time.
+    """
+    parts: list[bytes] = []
+    if not entries:
+        return b""
+    earlier = entries[0]
+    encoder = table_of(earlier)
+    chosen = encoder.action(earlier)
+    for entry in entries:
+        if entry.table is not earlier.table or entry.action is not earlier.action:
+            encoder = table_of(entry)
+            chosen = encoder.action(entry)
+            earlier = entry
+        matches, calls = encoder.matches, chosen.calls
+        if entry.priority or entry.members or entry.default:
+            parts.append(encoder.encode_update("modify" if entry.default else "insert", entry))
+            continue
+        known = matches.get(id(entry.match))
+        match = encoder.match(entry) if known is None else known[1]
+        known = calls.get(id(entry.params))
+        call = chosen.call(entry) if known is None else known[1]
+        parts += (_insert_head(len(match) + len(call)), match, call)
+    return b"".join(parts)
+
+
+@cache
+def _insert_head(size: int) -> bytes:
+    """Return what comes before a TableEntry of some size in the update that inserts it."""
+    head = b""
+    for start in (_TABLE_ENTRY, _HEADS["insert"], _UPDATES):
+        head = start + varint(len(head) + size) + head
+    return head
 
 
 def _rank(entry: Entry) -> bytes:
@@ -355,6 +260,6 @@ def _rank(entry: Entry) -> bytes:
         raise InstallError(
             f"table {entry.table}: priority {entry.priority} is not within 1..{_LARGEST_PRIORITY}: "
             f"{describe(entry)}",
-            remedy=_REMEDY,
+            remedy=REMEDY,
         )
-    return _PRIORITY + _varint(entry.priority) + mark
+    return _PRIORITY + varint(entry.priority) + mark

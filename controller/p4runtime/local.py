@@ -35,8 +35,8 @@ class Service(Protocol):
         """Return the program of a device."""
         ...
 
-    def Write(self, request: p4r.WriteRequest, context: Any) -> Coroutine[Any, Any, p4r.WriteResponse]:
-        """Carry out updates."""
+    def Write(self, request: bytes, context: Any) -> Coroutine[Any, Any, p4r.WriteResponse]:
+        """Carry out the updates of a serialised WriteRequest."""
         ...
 
     def Read(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[p4r.ReadResponse]:
@@ -151,10 +151,8 @@ class LocalStub:
         """Return the program of a device."""
         return self._service().GetForwardingPipelineConfig(request, _Context())
 
-    def Write(
-        self, request: p4r.WriteRequest, timeout: float | None = None
-    ) -> Coroutine[Any, Any, p4r.WriteResponse]:
-        """Carry out updates."""
+    def Write(self, request: bytes, timeout: float | None = None) -> Coroutine[Any, Any, p4r.WriteResponse]:
+        """Carry out the updates of a serialised WriteRequest."""
         return self._service().Write(request, _Context())
 
     def Read(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[p4r.ReadResponse]:

@@ -5,7 +5,7 @@ Names are resolved once and every number is checked against its width. Errors ar
 name a node: the client does.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
@@ -16,14 +16,12 @@ from google.protobuf import text_format
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import (
     ActionEncoder,
-    Field,
     Kind,
     TableEncoder,
-    bytestring,
-    match_field,
-    parameter,
+    encode_installing,
     unknown,
 )
+from controller.p4runtime.field_encoding import Field, bytestring, match_field, parameter
 from controller.plan import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
 
 __all__ = ["P4Info"]
@@ -121,6 +119,10 @@ class P4Info:
     def encode_update(self, kind: Kind, entry: Entry) -> bytes:
         """Return the serialised field `updates` of a WriteRequest; a deletion names the key only."""
         return self._table(entry).encode_update(kind, entry)
+
+    def encode_installing(self, entries: Sequence[Entry]) -> bytes:
+        """Return the updates that install entries in empty tables: `encode_update` of each, joined."""
+        return encode_installing(self._table, entries)
 
     def _table(self, entry: Entry) -> TableEncoder:
         table = self._tables.get(entry.table)

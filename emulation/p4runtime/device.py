@@ -16,8 +16,9 @@ from emulation.p4runtime.reconcile import carried_over, write_back
 from emulation.p4runtime.roles import Role, entity_id
 from emulation.p4runtime.status import Refusal, batch_status
 from emulation.p4runtime.target import Target
+from emulation.p4runtime.write_request import SerialisedWrite
 
-__all__ = ["Device", "serialised_updates"]
+__all__ = ["Device"]
 
 _Action = p4r.SetForwardingPipelineConfigRequest
 _Response = p4r.GetForwardingPipelineConfigRequest
@@ -209,49 +210,50 @@ class Device:
 
     # -- entities
 
-    def write(self, request: p4r.WriteRequest) -> None:
+    def write(self, request: SerialisedWrite) -> None:
         """Carry out updates in order; a BatchRefusal lists the updates that failed."""
-        role = self._require_primary(request)
+        head = request.head
+        role = self._require_primary(head)
         target = self._configured()
-        if request.atomicity == _Write.CONTINUE_ON_ERROR:
+        if head.atomicity == _Write.CONTINUE_ON_ERROR:
             refused = self._write_each(target, role, request)
-        elif request.atomicity in (_Write.ROLLBACK_ON_ERROR, _Write.DATAPLANE_ATOMIC):
+        elif head.atomicity in (_Write.ROLLBACK_ON_ERROR, _Write.DATAPLANE_ATOMIC):
             refused = self._write_all_or_none(target, role, request.updates)
         else:
-            raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown atomicity {request.atomicity}")
+            raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown atomicity {head.atomicity}")
         if self._staged:
             done = (update for position, update in enumerate(request.updates) if position not in refused)
             self._staged.written.extend(done)
         if refused:
-            raise batch_status("updates", len(request.updates), refused)
+            raise batch_status("updates", request.count, refused)
 
-    def _write_each(self, target: Target, role: Role, request: p4r.WriteRequest) -> dict[int, Refusal]:
+    def _write_each(self, target: Target, role: Role, request: SerialisedWrite) -> dict[int, Refusal]:
         """Write each update on its own; frames pass between batches of updates, never within an update.
 
         The engine carries out plain updates of table entries from the serialised request. An update that it
         leaves is written here, as are all updates of a role that is limited to some entities.
         """
-        updates = request.updates
-        serialised: _engine.EntryUpdates | None = None
-        if role.config is None:
-            serialised = serialised_updates(target, request.SerializeToString())
+        entries = request.entries if role.config is None else None
+        if entries is None or not target.reads_all(entries):
+            request.parse()  # bytes that are no message are refused before anything is written
         refused: dict[int, Refusal] = {}
         position = 0
         while True:
-            if serialised is not None:
-                target.write_serialised(serialised)
-                position = serialised.position
-            if position == len(updates):
+            if entries is not None:
+                target.write_serialised(entries)
+                position = entries.position
+            if position == request.count:
                 return refused
+            update = request.updates[position]
             with self._frames_held():
                 try:
-                    if serialised is None:
-                        _check_role(role, updates[position])
-                    target.write(updates[position])
+                    if entries is None:
+                        _check_role(role, update)
+                    target.write(update)
                 except Refusal as refusal:
                     refused[position] = refusal
-            if serialised is not None:
-                serialised.skip()
+            if entries is not None:
+                entries.skip()
             position += 1
 
     def _write_all_or_none(
@@ -319,17 +321,6 @@ class Device:
             for target in (self._committed, self._staged.target if self._staged else None):
                 if target is not None:
                     target.port_changed(port)
-
-
-def serialised_updates(target: Target, request: bytes) -> _engine.EntryUpdates | None:
-    """Return the updates of a serialised WriteRequest for the engine.
-
-    None if it has unknown fields of wire types that no field of P4Runtime has: the engine reads none.
-    """
-    try:
-        return _engine.EntryUpdates(target.pipeline.entry_layouts, request)
-    except ValueError:
-        return None
 
 
 def _check_role(role: Role, update: p4r.Update) -> None:

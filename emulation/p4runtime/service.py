@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, final
 
 import grpc
-from finsy.proto import p4r, p4r_grpc, rpc_code
+from finsy.proto import p4r, rpc_code
+from google.protobuf.message_factory import GetMessageClass
 
 from controller.p4runtime.event_loop import background_loop, run
 from controller.p4runtime.local import offer, withdraw
@@ -21,6 +22,7 @@ from emulation.p4runtime.device import Device
 from emulation.p4runtime.pipeline.pipelines import PIPELINES, Pipelines
 from emulation.p4runtime.status import Refusal, abort
 from emulation.p4runtime.streams import Streams
+from emulation.p4runtime.write_request import SerialisedWrite
 
 __all__ = ["ControlItem", "P4RuntimeServer", "Requests"]
 
@@ -40,6 +42,13 @@ _OPTIONS = [
     ("grpc.server.max_pending_requests", _PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", _PENDING_CALLS),
 ]
+
+# By whether the client streams, and whether the server does.
+_HANDLERS = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
 
 ControlItem = tuple[str, int, int, int, bool, bytes]
 """Result of the engine's take_control(): kind, time in ps, switch, value, True for up, bytes."""
@@ -103,8 +112,7 @@ class P4RuntimeServer:
 
     async def _start(self, address: str) -> str:
         server = grpc.aio.server(options=_OPTIONS)
-        p4r_grpc.add_P4RuntimeServicer_to_server(self._service, server)
-        server.add_generic_rpc_handlers(self._others)
+        server.add_generic_rpc_handlers([_handlers(self._service), *self._others])
         port = server.add_insecure_port(address)
         await server.start()
         self._server = server
@@ -163,6 +171,20 @@ def _device_of(devices: Mapping[int, Device], device_id: int) -> Device:
     return device
 
 
+def _handlers(service: "_Service") -> grpc.GenericRpcHandler:
+    """Return the handlers of all methods; that of Write passes the request on as bytes."""
+    described = p4r.DESCRIPTOR.services_by_name["P4Runtime"]
+    handlers = {}
+    for method in described.methods:
+        request, response = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
+        handlers[method.name] = _HANDLERS[method.client_streaming, method.server_streaming](
+            getattr(service, method.name),
+            request_deserializer=None if method.name == "Write" else request.FromString,
+            response_serializer=response.SerializeToString,
+        )
+    return grpc.method_handlers_generic_handler(described.full_name, handlers)
+
+
 @final
 class _Locked:
     """A clock that calls back with the lock held."""
@@ -182,8 +204,8 @@ class _Locked:
 
 
 @final
-class _Service(p4r_grpc.P4RuntimeServicer):
-    """The methods of the P4Runtime service, all run by one event loop."""
+class _Service:
+    """The methods of the P4Runtime service by their names, all run by one event loop."""
 
     def __init__(
         self,
@@ -256,12 +278,13 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         except Refusal as refusal:
             await abort(context, refusal)
 
-    async def Write(self, request: p4r.WriteRequest, context: Any) -> p4r.WriteResponse:
+    async def Write(self, request: bytes, context: Any) -> p4r.WriteResponse:
         try:
-            device = self._device(request.device_id)
-            self.updates[device.id] += len(request.updates)
+            updates = SerialisedWrite(request)
+            device = self._device(updates.head.device_id)
+            self.updates[device.id] += updates.count
             with self._lock:
-                device.write(request)
+                device.write(updates)
         except Refusal as refusal:
             await abort(context, refusal)
         return p4r.WriteResponse()

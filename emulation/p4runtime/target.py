@@ -104,6 +104,10 @@ class Target:
             kind, message = self._kind(entity)
             kind.write(type, message)
 
+    def reads_all(self, updates: _engine.EntryUpdates) -> bool:
+        """Return whether the engine can read all updates, whether or not it can carry them out."""
+        return updates.plain(self.pipeline.entry_layouts)
+
     def write_serialised(self, updates: _engine.EntryUpdates) -> None:
         """Carry out updates of table entries, up to one that only write() can carry out or refuse."""
         self._tables.write_serialised(updates)

@@ -20,6 +20,7 @@ from emulation.p4runtime.device import Device
 from emulation.p4runtime.pipeline.pipelines import Pipelines
 from emulation.p4runtime.status import Refusal
 from emulation.p4runtime.streams import Stream, Streams
+from emulation.p4runtime.write_request import SerialisedWrite
 from tests.emulation.p4runtime import every_entity as e
 from tests.fuzz.protobuf import Choices, Mutator
 
@@ -131,12 +132,15 @@ class _Bench:
         )
         for kind, entities in ((_INSERT, _ENTITIES), (_MODIFY, _SET)):
             for entity in entities:
-                self.device.write(_batch([p4r.Update(type=kind, entity=entity)]))
+                self.write(_batch([p4r.Update(type=kind, entity=entity)]))
 
     def _device_of(self, device_id: int) -> Device:
         if device_id != _DEVICE:
             raise Refusal(rpc_code.NOT_FOUND, f"no device with id {device_id}")
         return self.device
+
+    def write(self, request: p4r.WriteRequest) -> None:
+        self.device.write(SerialisedWrite(request.SerializeToString()))
 
     def everything(self) -> list[bytes]:
         """Return everything that a controller can read, in a fixed order."""
@@ -195,7 +199,7 @@ def _write(bench: _Bench, choose: Choices) -> None:
     request = _batch(updates, choose.below(3))
     if choose.below(16) == 0:
         _MUTATOR.mutate(request, choose)
-    before, refusal = bench.everything(), _refusal(bench.device.write, request)
+    before, refusal = bench.everything(), _refusal(bench.write, request)
     after = bench.everything()
     if refusal is None:
         return

@@ -159,38 +159,49 @@ const EntryLayout* EntryLayouts::find(std::uint32_t table_id) const {
     return nullptr;
 }
 
-EntryUpdates::EntryUpdates(std::shared_ptr<const EntryLayouts> layouts, std::string request)
-    : layouts_(std::move(layouts)), request_(std::move(request)) {
+EntryUpdates::EntryUpdates(std::string request) : request_(std::move(request)) {
     WireReader reader(request_);
     WireField field;
-    while (reader.next(field))
+    std::string_view rest = reader.rest();
+    while (reader.next(field)) {
         if (field.number == write_request::kUpdates && field.is_bytes) updates_.push_back(field.bytes);
+        else head_ += rest.substr(0, rest.size() - reader.rest().size());
+        rest = reader.rest();
+    }
     if (!reader.regular()) throw std::invalid_argument("the bytes are no WriteRequest");
 }
 
-bool EntryUpdates::apply(Switch& to, std::size_t most) {
+bool EntryUpdates::plain(const EntryLayouts& layouts) {
+    return std::all_of(updates_.begin(), updates_.end(),
+                       [&](std::string_view message) { return decode_update(layouts, message); });
+}
+
+bool EntryUpdates::apply(Switch& to, const EntryLayouts& layouts, std::size_t most) {
     for (; most > 0 && !ended(); --most, ++position_)
-        if (!apply(to, updates_[position_])) return false;
+        if (!decode_update(layouts, updates_[position_]) || !carry_out(to)) return false;
     return true;
 }
 
-bool EntryUpdates::apply(Switch& to, std::string_view message) {
-    std::uint64_t type = 0;
-    std::string_view entity, table_entry;
-    if (!number_and_bytes(message, update::kType, type, update::kEntity, entity) ||
-        !only_bytes(entity, entity::kTableEntry, table_entry) || !decode(table_entry))
-        return false;
+bool EntryUpdates::carry_out(Switch& to) {
     Table& table = to.table(layout_->table);
     if (table.constant()) return false;
-    switch (type) {
-        case update::kInsert: return has_action_ && table.insert(entry_) == Status::Ok;
-        case update::kModify: return has_action_ && table.modify(entry_) == Status::Ok;
-        case update::kDelete: return table.erase(entry_.match, entry_.priority) == Status::Ok;
-        default: return false;
+    switch (type_) {
+        case update::kInsert: return table.insert(entry_) == Status::Ok;
+        case update::kModify: return table.modify(entry_) == Status::Ok;
+        default: return table.erase(entry_.match, entry_.priority) == Status::Ok;
     }
 }
 
-bool EntryUpdates::decode(std::string_view message) {
+bool EntryUpdates::decode_update(const EntryLayouts& layouts, std::string_view message) {
+    type_ = 0;
+    std::string_view entity, table_entry;
+    return number_and_bytes(message, update::kType, type_, update::kEntity, entity) &&
+           only_bytes(entity, entity::kTableEntry, table_entry) && decode(layouts, table_entry) &&
+           (type_ == update::kDelete ||
+            ((type_ == update::kInsert || type_ == update::kModify) && has_action_));
+}
+
+bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message) {
     layout_ = nullptr;
     has_action_ = false;
     entry_.priority = 0;
@@ -202,7 +213,7 @@ bool EntryUpdates::decode(std::string_view message) {
         if (layout_ == nullptr) {
             if (field.number != table_entry::kTableId || field.is_bytes || !is_uint32(field.value))
                 return false;
-            layout_ = layouts_->find(static_cast<std::uint32_t>(field.value));
+            layout_ = layouts.find(static_cast<std::uint32_t>(field.value));
             if (layout_ == nullptr) return false;
             entry_.match.resize(layout_->fields.size());
             given_.assign(layout_->fields.size(), false);

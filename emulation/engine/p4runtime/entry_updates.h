@@ -60,34 +60,40 @@ class EntryLayouts {
     std::vector<EntryLayout> layouts_;
 };
 
-// The updates of one request. `layouts` outlives it.
+// The updates of one request.
 class EntryUpdates {
    public:
     // Throws std::invalid_argument if the bytes are no WriteRequest.
-    EntryUpdates(std::shared_ptr<const EntryLayouts> layouts, std::string request);
+    explicit EntryUpdates(std::string request);
     EntryUpdates(const EntryUpdates&) = delete;  // updates_ refers to request_
 
+    // The request without its updates.
+    const std::string& head() const { return head_; }
+    std::size_t count() const { return updates_.size(); }
     // Position of the next update.
     std::size_t position() const { return position_; }
     bool ended() const { return position_ == updates_.size(); }
+    // True if each update is an entry that apply() can read.
+    bool plain(const EntryLayouts& layouts);
     // Carry out at most `most` updates, up to one that is left; false if one is.
-    bool apply(Switch& to, std::size_t most);
+    bool apply(Switch& to, const EntryLayouts& layouts, std::size_t most);
     void skip() { ++position_; }
 
    private:
-    bool apply(Switch& to, std::string_view message);
-    // The parts of a serialised TableEntry; false for anything unusual.
-    bool decode(std::string_view message);
+    // The parts of a serialised Update, then those of its TableEntry; false for anything unusual.
+    bool decode_update(const EntryLayouts& layouts, std::string_view message);
+    bool decode(const EntryLayouts& layouts, std::string_view message);
     bool decode_match(std::string_view message);
     bool decode_action(std::string_view message);
     bool complete();
+    bool carry_out(Switch& to);
 
-    std::shared_ptr<const EntryLayouts> layouts_;
-    std::string request_;
+    std::string request_, head_;
     std::vector<std::string_view> updates_;
     std::size_t position_ = 0;
 
-    // The entry at work; its vectors keep their memory from entry to entry.
+    // The update at work; its vectors keep their memory from entry to entry.
+    std::uint64_t type_ = 0;
     const EntryLayout* layout_ = nullptr;
     EntrySpec entry_;
     std::vector<bool> given_;  // by match field

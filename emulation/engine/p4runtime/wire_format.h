@@ -31,6 +31,8 @@ class WireReader {
     }
     // True if all bytes read so far are such fields.
     bool regular() const { return regular_; }
+    // The bytes after the field read last.
+    std::string_view rest() const { return rest_; }
 
    private:
     bool content(std::uint64_t wire_type, WireField& field) {

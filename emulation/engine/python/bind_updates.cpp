@@ -64,17 +64,21 @@ void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
             return std::make_shared<EntryLayouts>(std::move(layouts));
         }));
     nb::class_<EntryUpdates>(m, "EntryUpdates", "The updates of a serialised WriteRequest.")
-        .def(nb::new_([](std::shared_ptr<EntryLayouts> layouts, const nb::bytes& request) {
-            return std::make_shared<EntryUpdates>(std::move(layouts), std::string(view(request)));
+        .def(nb::new_([](const nb::bytes& request) {
+            return std::make_shared<EntryUpdates>(std::string(view(request)));
         }))
+        .def_prop_ro("head", [](const EntryUpdates& updates) { return to_bytes(updates.head()); })
+        .def_prop_ro("count", &EntryUpdates::count)
+        .def("plain", &EntryUpdates::plain)
         .def_prop_ro("position", &EntryUpdates::position)
         .def("skip", [](EntryUpdates& updates) {
             if (updates.ended()) throw std::out_of_range("no update is left");
             updates.skip();
         });
-    switches.def("write_entries", [](SwitchSet& n, Index<Switch> sw, EntryUpdates& updates) {
+    switches.def("write_entries", [](SwitchSet& n, Index<Switch> sw, const EntryLayouts& layouts,
+                                     EntryUpdates& updates) {
         while (!updates.ended())
-            if (!updates.apply(*LockedSwitch(n, sw), kUpdatesAtOnce)) break;
+            if (!updates.apply(*LockedSwitch(n, sw), layouts, kUpdatesAtOnce)) break;
     });
 }
 

@@ -39,6 +39,7 @@ class Tables:
         self._network = network
         self._switch = switch
         self._tables = pipeline.tables
+        self._layouts = pipeline.entry_layouts
         self._by_handle = {table.handle: table for table in pipeline.tables.values()}
         self._profiles = profiles
         self._notes: dict[EntryKey, _Note] = {}
@@ -62,7 +63,7 @@ class Tables:
     def write_serialised(self, updates: _engine.EntryUpdates) -> None:
         """Carry out updates in the engine, up to one that only write() can carry out or refuse."""
         if not self._notes:  # the engine knows none
-            self._network.write_entries(self._switch, updates)
+            self._network.write_entries(self._switch, self._layouts, updates)
 
     def write(self, kind: int, entry: p4r.TableEntry) -> None:
         """Carry out an INSERT, MODIFY or DELETE of an entry, or a MODIFY of a default entry."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from controller import Entry, Exact, InstallError, Lpm, Match, Optional, Range, Ternary, Update
+from controller.p4runtime import kept_updates
 from controller.p4runtime.client import P4RuntimeClient, PacketIn, ProgramFiles
 from controller.p4runtime.entry_encoding import describe
 from emulation._engine import Network
@@ -110,7 +111,10 @@ def test_a_group_comes_back_with_its_members_in_order(bench: Bench) -> None:
     assert describe(changed) == "group=0x7 -> set_way(port=0x2) | set_way(port=0x9)"
 
 
-def test_large_installs_go_in_batches_and_report_progress(client: P4RuntimeClient) -> None:
+def test_large_installs_go_in_batches_and_report_progress(
+    client: P4RuntimeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_updates, "_BATCH", 1000)
     client.push_pipeline(dict.fromkeys(("npu0", "npu1"), sampler_files(exact_size=4000)))
     entries = {
         node: [forward("exact_table", port, a=Exact(n)) for n in range(count)]

@@ -2,6 +2,7 @@
 """Serialised entries are those of protocol buffers: same messages, also in canonical form."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,6 +121,17 @@ def test_an_update_is_the_serialised_message(seed: int) -> None:
     assert _INFO.encode_update("delete", entry) == p4r.WriteRequest(updates=[deletion]).SerializeToString()
 
 
+def test_updates_that_install_entries_are_those_of_each_entry() -> None:
+    dice = random.Random(1)
+    entries = [_entry(dice) for _ in range(60)]
+    entries += [replace(dice.choice(entries), priority=0) for _ in range(60)]
+    kinds: list[Kind] = ["modify" if entry.default else "insert" for entry in entries]
+    wanted = b"".join(map(_INFO.encode_update, kinds, entries))
+    assert _info().encode_installing(entries) == wanted  # nothing is known from before
+    assert _INFO.encode_installing(entries) == wanted
+    assert _INFO.encode_installing(()) == b""
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -133,3 +145,5 @@ def test_an_update_is_the_serialised_message(seed: int) -> None:
 def test_what_no_message_can_carry_is_refused(entry: Entry, message: str) -> None:
     with pytest.raises(InstallError, match=message):
         _INFO.encode_update("delete", entry)
+    with pytest.raises(InstallError):
+        _INFO.encode_installing([entry])

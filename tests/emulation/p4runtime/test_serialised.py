@@ -11,11 +11,12 @@ from google.protobuf.message import DecodeError
 
 from emulation import _engine
 from emulation.p4runtime.clock import VirtualTime
-from emulation.p4runtime.device import Device, serialised_updates
+from emulation.p4runtime.device import Device
 from emulation.p4runtime.pipeline.pipelines import Pipelines
 from emulation.p4runtime.status import Refusal
 from emulation.p4runtime.streams import Stream
 from emulation.p4runtime.target import Target
+from emulation.p4runtime.write_request import SerialisedWrite
 from tests.emulation.p4runtime import every_entity as e
 from tests.emulation.p4runtime import messages as m
 from tests.fuzz.protobuf import Mutator
@@ -71,7 +72,7 @@ def _one_by_one(target: Target, updates: Any) -> dict[int, tuple[int, str]]:
 
 def _from_bytes(device: Device, target: Target, updates: Any, data: bytes) -> dict[int, tuple[int, str]]:
     """Carry out updates as Device._write_each does, but from given bytes."""
-    serialised = serialised_updates(target, data)
+    serialised = SerialisedWrite(data).entries
     if serialised is None:
         return _one_by_one(target, updates)
     refused = {}
@@ -198,11 +199,12 @@ def test_bytes_that_protobuf_reads_are_read_the_same(seed: int) -> None:
 
 
 def _engine_survives(device: Device, data: bytes) -> None:
-    """Bytes that are no message are refused, or no update of theirs is carried out."""
+    """Bytes that are no message are refused whole."""
     before = _state(_target(device))
-    updates = serialised_updates(_target(device), data)
-    if updates is not None:
-        _target(device).write_serialised(updates)
+    good = p4r.WriteRequest(device_id=1, election_id=_ELECTION)
+    good.updates.add(type=_INSERT).entity.CopyFrom(m.entry("exact_table", m.exact(1, b"\x7f")))
+    with pytest.raises(Refusal, match="the bytes are no WriteRequest"):
+        device.write(SerialisedWrite(good.SerializeToString() + data))
     assert _state(_target(device)) == before
 
 
@@ -215,11 +217,14 @@ def test_a_plain_entry_needs_no_call_of_the_specification() -> None:
         m.mixed(7, m.ternary(b"\x01", b"\x03"), m.within(b"\x01", b"\x02"), m.optional(b"\x05")),
     ]
     updates = [p4r.Update(type=_INSERT, entity=entity) for entity in entities]
-    serialised = _engine.EntryUpdates(
-        target.pipeline.entry_layouts, p4r.WriteRequest(updates=updates).SerializeToString()
-    )
+    request = p4r.WriteRequest(device_id=1, updates=updates, election_id=_ELECTION, role="clerk")
+    serialised = _engine.EntryUpdates(request.SerializeToString())
+    assert serialised.count == 3
+    assert target.reads_all(serialised)
     target.write_serialised(serialised)
     assert serialised.position == 3
+    request.ClearField("updates")
+    assert p4r.WriteRequest.FromString(serialised.head) == request
     with pytest.raises(IndexError):
         serialised.skip()
 
@@ -232,6 +237,6 @@ def test_an_entry_with_metadata_switches_the_decoder_off() -> None:
     request = p4r.WriteRequest(device_id=1, election_id=_ELECTION)
     request.updates.add(type=_INSERT).entity.CopyFrom(noted)
     request.updates.add(type=_MODIFY).entity.CopyFrom(plain)
-    device.write(request)
+    device.write(SerialisedWrite(request.SerializeToString()))
     (entry,) = _target(device).read(m.all_of("exact_table"))
     assert entry.table_entry.metadata == b""

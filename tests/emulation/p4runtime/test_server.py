@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
-from finsy.proto import p4i, p4r, p4r_grpc, rpc_code
+from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_code
 from google.protobuf import text_format
 
 from controller.p4runtime.event_loop import run
@@ -20,7 +20,7 @@ from emulation.errors import EmulationError
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
-from tests.emulation.p4runtime.messages import entry, exact, refused
+from tests.emulation.p4runtime.messages import all_of, entry, exact, refused
 
 
 def test_capabilities(client: Controller) -> None:
@@ -36,6 +36,20 @@ def test_port_in_use(bench: Bench) -> None:
     ):
         second.start()
     second.stop()
+
+
+def test_a_write_of_other_bytes_is_refused_whole(ready: Controller) -> None:
+    plain = p4r.Update(type=p4r.Update.INSERT, entity=entry("exact_table", exact(1, b"\x01")))
+    request = p4r.WriteRequest(device_id=1, election_id=U128.encode(1), updates=[plain])
+    torn = p4r.WriteRequest(updates=[plain]).SerializeToString()[:-1]
+    write = ready.channel.unary_unary("/p4.v1.P4Runtime/Write")
+    # A field that ends early, no field, and an update that is none.
+    for wrong in (torn, b"\xff", b"\x22\x01\xff"):
+        code, message = refused(lambda data=wrong: write(request.SerializeToString() + data))
+        assert (code, message[:27]) == ("INVALID_ARGUMENT", "the bytes are no WriteReque")
+    assert not ready.read(all_of("exact_table"))
+    write(request.SerializeToString())
+    assert len(ready.read(all_of("exact_table"))) == 1
 
 
 @pytest.mark.parametrize(
