@@ -12,6 +12,7 @@ from pathlib import Path
 
 from emulation.errors import MachineError
 from emulation.traffic.graph.truth import moves_inputs_only
+from emulation.traffic.schedule.data import checked_by_sum, stays
 from lab.run.jobs.plan import JobPlan
 from lab.run.prepare import Prepared
 from lab.scenario.schema import ELEMENT_BYTES
@@ -40,9 +41,10 @@ _PROCESS, _PLANNED = 80 * _MB, 500
 _BASE = 120 * _MB
 # Bytes a node (its switch, agent and P4Runtime client), a link, a table entry.
 _NODE, _LINK, _ENTRY = 100 << 10, 4 << 10, 160
-# Copies of every array of a collective: input, agent, result, the arithmetic truth and its proof. Inputs of a
-# graph are made anew when they are needed; its truth is not kept if it is made of inputs.
-_ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 5, 2, 1
+# Copies of every array of a collective beside its input: agent, result, the arithmetic truth and its proof;
+# where one sum proves all arrays, the agent's alone. Inputs of a graph are made anew when they are needed.
+# The truth of a graph is not kept if it is made of inputs.
+_ARRAYS, _SUMMED_ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 4, 1, 2, 1
 # Bytes an operation of a graph: with its tasks, plans, connection and reports; and a frame under way, whose
 # payload stays in the sender's array.
 _OPERATION, _FRAME = 16 << 10, 640
@@ -73,7 +75,8 @@ def _variant_bytes(ready: Prepared) -> int:
 def _job_bytes(job: JobPlan, window: int) -> int:
     arrays = job.elements * ELEMENT_BYTES
     if job.graph is None:
-        return _ARRAYS * arrays
+        summed = job.rhythm is None and checked_by_sum(job.sliced, job.collective.dtype)
+        return ((_SUMMED_ARRAYS if summed else _ARRAYS) + stays(arrays)) * arrays
     operations = [operation for lowered in job.graph.jobs for operation in lowered.job.graph.operations]
     copies = _MOVED_ARRAYS if moves_inputs_only(job.graph) else _GRAPH_ARRAYS
     # Sends that wait for nothing may all be under way at once, each with a window of frames.

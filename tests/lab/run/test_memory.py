@@ -12,7 +12,11 @@ from lab.run import memory
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
 
-SCENARIO = "name: small\ntopology: {name: full-mesh, dims: [2, 2]}\ncollective: {elements: ELEMENTS}\n"
+SCENARIO = """\
+name: small
+topology: {name: full-mesh, dims: [2, 2]}
+collective: {elements: ELEMENTS, dtype: DTYPE}
+"""
 
 
 @pytest.fixture
@@ -20,8 +24,8 @@ def having(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return lambda free: monkeypatch.setattr(memory, "available_bytes", lambda: free)
 
 
-def scenario(write: Write, elements: int = 1024) -> Path:
-    return write(SCENARIO.replace("ELEMENTS", str(elements)))
+def scenario(write: Write, elements: int = 1024, dtype: str = "int32") -> Path:
+    return write(SCENARIO.replace("ELEMENTS", str(elements)).replace("DTYPE", dtype))
 
 
 def figure(said: str) -> float:
@@ -30,11 +34,21 @@ def figure(said: str) -> float:
     return float(match[1].replace(",", "")) * (1000 if match[2] == "GB" else 1)
 
 
-def test_check_names_the_memory_which_grows_with_the_arrays(railyard: Railyard, write: Write):
-    small = figure(railyard("check", scenario(write))[1])
-    large = figure(railyard("check", scenario(write, 1 << 24))[1])
-    # Four NPUs with arrays of 64 MiB, each held five times.
-    assert large - small == pytest.approx(4 * 5 * 67, rel=0.05)
+@pytest.mark.parametrize(
+    ("dtype", "bits", "copies"),
+    [
+        ("int32", 24, 2),  # of an agent, and the input
+        ("float32", 24, 5),  # and those of the proof
+        ("int32", 25, 1),  # inputs of more than 256 MiB are made anew when they are needed
+    ],
+)
+def test_check_names_the_memory_which_grows_with_the_arrays(
+    railyard: Railyard, write: Write, dtype: str, bits: int, copies: int
+):
+    small = figure(railyard("check", scenario(write, dtype=dtype))[1])
+    large = figure(railyard("check", scenario(write, 1 << bits, dtype))[1])
+    # Arrays of four NPUs of 64 or 128 MiB.
+    assert large - small == pytest.approx(4 * copies * (4 << bits) / 10**6, rel=0.05)
 
 
 GRAPH = """\
@@ -75,7 +89,7 @@ def test_a_sweep_refuses_processes_that_do_not_fit_together(
     railyard: Railyard, write: Write, having: Callable[[int], None]
 ):
     having(2_000_000_000)
-    path = scenario(write, 1 << 24)
+    path = scenario(write, 1 << 24, "float32")
     code, _, err = railyard("sweep", path, "--seeds", "1..4", "--jobs", "4", "--out", "results")
     assert code == 3
     assert "4 processes need about" in err

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,8 +8,16 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import bidirectional_dimension_order
 from emulation.traffic.collectives.rings import allreduce_ring
-from emulation.traffic.schedule.data import compare, fold, make_data, make_inputs, truth
-from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, slice_schedule
+from emulation.traffic.schedule import data
+from emulation.traffic.schedule.data import (
+    checked_by_sum,
+    compare,
+    fold,
+    make_data,
+    make_inputs,
+    truth,
+)
+from emulation.traffic.schedule.schedule import Combine, Goal, Schedule, Transfer, slice_schedule
 
 SLICED = slice_schedule(bidirectional_dimension_order((2, 4), 100))
 
@@ -58,6 +67,37 @@ def test_comparison_does_not_trust_the_schedule(dtype: str) -> None:
     inputs = [make_data(rank, 10, dtype, 2) for rank in range(2)]
     sliced = slice_schedule(broken)
     assert "schedule brings element 0 of rank 0 to" in compare(truth(sliced, inputs), inputs, sliced).first
+
+
+def test_a_sum_proves_an_allreduce_of_whole_arrays_of_integers() -> None:
+    whole = slice_schedule(allreduce_ring(range(4), 96))
+    assert checked_by_sum(whole, "int32")
+    assert not checked_by_sum(whole, "float32")  # its sums depend on their order
+    three = replace(whole.schedule, goals=(Goal("allreduce", (0, 1, 2), (((0, 96),),)),))
+    part = replace(whole.schedule, goals=(Goal("allreduce", (0, 1, 2, 3), (((0, 95),),)),))
+    other = replace(whole.schedule, goals=(Goal("all-gather", (0, 1, 2, 3), (((0, 24),),) * 4),))
+    assert not any(checked_by_sum(slice_schedule(schedule), "int32") for schedule in (three, part, other))
+    inputs = make_inputs(4, 96, "int32", 5)
+    expected = truth(whole, inputs)
+    assert all(array.tobytes() == np.sum(inputs, axis=0, dtype=np.int32).tobytes() for array in expected)
+    assert compare(expected, inputs, whole).right
+    expected[3][95] += 1
+    assert compare(expected, inputs, whole).first.startswith("rank 3 element 95: ")
+
+
+def test_large_inputs_are_made_anew_and_stay_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = make_inputs(4, 96, "float32", 6)
+    assert kept[1] is kept[1]
+    monkeypatch.setattr(data, "_KEPT_BYTES", 100)
+    large = data.Inputs(4, 96, "float32", 6)
+    assert large[1] is not large[1]
+    assert [array.tobytes() for array in large] == [array.tobytes() for array in kept]
+    assert [array.tobytes() for array in large[1:3]] == [array.tobytes() for array in kept[1:3]]
+    assert len(large) == 4
+    with pytest.raises(ValueError, match="read-only"):
+        large[-1][0] = 1
+    with pytest.raises(IndexError):
+        large[4]
 
 
 def test_a_proof_that_is_kept_serves_its_own_schedule_and_inputs_only() -> None:
