@@ -75,10 +75,8 @@ def make_plan(
             remedy="use strategy hashed",
         )
     kept = kept_parts(previous, fabric, strategy=strategy, rules=rules, hashing=hashing, failed=finder.failed)
-    known = {} if kept is None else kept.candidates
-    candidates = {
-        pair: router.candidates(*pair) if (paths := known.get(pair)) is None else paths for pair in pairs
-    }
+    earlier = {} if kept is None else kept.candidates
+    candidates = _candidates(router, pairs, strategy, rules, hashing, earlier)
     for (source, destination), paths in candidates.items():
         if not paths:
             links = f"{len(failed)} links failed" if failed else "no link failed"
@@ -115,6 +113,31 @@ def make_plan(
         weights=weights,
         demand={} if demand is None else check_demand(fabric, demand),
     )
+
+
+def _candidates(
+    router: Router | GraphRouter,
+    pairs: Sequence[Pair],
+    strategy: Strategy,
+    rules: str,
+    hashing: Hashing,
+    kept: Mapping[Pair, list[Path]],
+) -> dict[Pair, list[Path]]:
+    """Return the candidate paths of each pair; `kept` has those of some pairs.
+
+    Candidates without failures follow from the fabric, which keeps them for the next plan.
+    """
+    finder = router.finder
+    known: dict[Pair, list[Path]] = {}
+    if not finder.failed:
+        known = finder.fabric.cached(("candidates", strategy, rules, hashing), dict)
+    candidates: dict[Pair, list[Path]] = {}
+    for pair in pairs:
+        paths = kept.get(pair)
+        if paths is None and (paths := known.get(pair)) is None:
+            paths = known[pair] = router.candidates(*pair)
+        candidates[pair] = paths
+    return candidates
 
 
 def _ordered_pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:

@@ -97,8 +97,8 @@ def _add_columns(
     """
     added = False
     byte_costs = dict(load.pair_costs)
+    costs = search.costs(load.hop_cost, load.prices)
     for source, destinations in _by_source(meshed).items():
-        costs = search.costs(load.hop_cost, load.prices)
         extra = np.zeros_like(costs)
         for number in range(_PASSES if len(meshed) <= _FEW_PAIRS else 1):
             for destination, (path, least) in search.cheapest(
@@ -178,11 +178,12 @@ class _LayeredSearch:
     def _layers(self, source: int, costs: NDArray[np.float64], limit: int) -> list[NDArray[np.float64]]:
         """Return, by number of hops, the least cost of a path that ends with each channel."""
         first = np.full(self._hops.channels, np.inf)
+        onward = costs[self._onward]
         leaving = np.flatnonzero(self._hops.tails == source)
         first[leaving * VLS + ENTRY_VLS[0]] = costs[leaving]
         layers = [first]
         for _ in range(limit - 1):
-            reached = layers[-1][self._before] + costs[self._onward]
+            reached = layers[-1][self._before] + onward
             layer = np.full(self._hops.channels, np.inf)
             layer[self._heads] = np.minimum.reduceat(reached, self._starts)
             layers.append(layer)

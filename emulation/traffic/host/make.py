@@ -12,6 +12,7 @@ from typing import Literal
 
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated, Rhythm
+from emulation.traffic.host.kept_ranks import KeptRanks
 from emulation.traffic.host.native import NativeAgent, NativeIterated, Ranks
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
@@ -39,14 +40,16 @@ def make_agents(
     job: int = 1,
     parameters: TransportParameters | None = None,
     reduction: Reduction | None = None,
+    kept: KeptRanks | None = None,
 ) -> list[Participant]:
     """Return the agent of each rank; those of a job with a rhythm have iterations, and no job number.
 
     `addresses[r]` is the CNA of rank r, `inputs[r]` its array. `reduction` models what reduces on an NPU.
+    `kept` has what earlier agents of the same traffic in C++ were made from.
     """
     parameters = parameters or TransportParameters()
     if hosts == "native":
-        ranks = Ranks(sliced, addresses, parameters, reduction)
+        ranks = Ranks(sliced, addresses, parameters, reduction, kept)
         if rhythm is not None:
             return [ranks.iterated(rank, data, rhythm) for rank, data in enumerate(inputs)]
         return [ranks.agent(rank, data, job) for rank, data in enumerate(inputs)]

@@ -24,6 +24,7 @@ from emulation.traffic.host.agent import Output
 from emulation.traffic.host.checks import check_agent
 from emulation.traffic.host.connections import Ends, ends_of
 from emulation.traffic.host.iterations import MOST_FRAMES, IterationReport, Rhythm, too_many_frames
+from emulation.traffic.host.kept_ranks import KeptRanks
 from emulation.traffic.host.paths.choice import BUCKETS
 from emulation.traffic.host.reduction import Reduction, ReductionStats
 from emulation.traffic.host.stats import AgentStats, Failure
@@ -170,6 +171,7 @@ class Ranks:
         addresses: Sequence[int],
         parameters: TransportParameters,
         reduction: Reduction | None = None,
+        kept: KeptRanks | None = None,
     ) -> None:
         self.reduction = reduction
         self.addresses = addresses
@@ -177,6 +179,7 @@ class Ranks:
         self._parameters = parameters
         self._slices: dict[int, _engine.Slices] = {}
         self._dtype = 0
+        self._known = (kept or KeptRanks()).of(sliced, addresses, parameters)
 
     def agent(self, rank: int, data: Array, job: int) -> NativeAgent:
         """Return a rank's agent; EmulationError as for an agent in Python."""
@@ -192,6 +195,12 @@ class Ranks:
 
     def part(self, rank: int) -> _engine.Rank:
         """Return the engine's description of a rank: its plan and its peers."""
+        known = self._known.get((rank, self._dtype))
+        if known is None:
+            known = self._known[rank, self._dtype] = self._part(rank)
+        return known
+
+    def _part(self, rank: int) -> _engine.Rank:
         plans = self._sliced.plans_of(rank)
         count = len(self.addresses)
         ends = list(ends_of(rank, plans, count, self._parameters))

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
+from controller.plan import Plan
 from emulation.traffic.graph.lowering import SlicedGraph
 from emulation.traffic.host.iterations import Rhythm
-from emulation.traffic.host.paths.choice import Connections
+from emulation.traffic.host.kept_ranks import KeptRanks
+from emulation.traffic.host.paths.choice import Connections, PathShares
 from emulation.traffic.schedule.schedule import SlicedTraffic, demand
 from lab.scenario.schema import ELEMENT_BYTES, Collective
 
-__all__ = ["JobPlan", "JobShare", "demand_of"]
+__all__ = ["JobPlan", "JobShare", "KeptAgents", "demand_of"]
+
+PathsByPair = Mapping[tuple[int, int], PathShares]
 
 
 @final
@@ -29,13 +33,30 @@ class JobShare:
 
 
 @final
+class KeptAgents:
+    """Values that the agents of a job are made from, kept for the next run with the same plan."""
+
+    def __init__(self) -> None:
+        self.ranks = KeptRanks()
+        self._plan: Plan | None = None
+        self._paths: PathsByPair | None = None
+
+    def paths_of(self, plan: Plan, make: Callable[[], PathsByPair | None]) -> PathsByPair | None:
+        """Return `make()`, the paths of a plan by pair of ranks, which is called once a plan."""
+        if self._plan is not plan:
+            self._plan, self._paths = plan, make()
+        return self._paths
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class JobPlan:
     """Plan of one job from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`.
 
     A job without `rhythm` sends once and computes nothing. `bound_ps` is the bound of all iterations, `level`
     the service level of the job's data. `bounds` are those of its collective alone, in ps, by what each is.
-    A traffic graph has `shares`: the jobs that it consists of, which have members in common.
+    A traffic graph has `shares`: the jobs that it consists of, which have members in common. `kept` spares
+    later runs of the job the making of equal values.
     """
 
     name: str
@@ -49,6 +70,7 @@ class JobPlan:
     connections: Connections | None = None
     bounds: Mapping[str, float] = field(default_factory=dict)
     shares: tuple[JobShare, ...] = ()
+    kept: KeptAgents = field(default_factory=KeptAgents, repr=False, compare=False)
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:

@@ -116,7 +116,9 @@ class Job:
         self.holders = list(plan.members)
         self._were = set(plan.members)
         # Several connections of a pair have a path each; a variant without them sprays by path.
-        self._paths = None if plan.connections is not None else path_shares(ready.plan, plan.members)
+        self._paths = None
+        if plan.connections is None:
+            self._paths = plan.kept.paths_of(ready.plan, lambda: path_shares(ready.plan, plan.members))
         self.due = False
         self.begun_ps: int | None = None
         self._unfinished = 0  # a rank without a result, as far as is known
@@ -243,6 +245,7 @@ class Job:
             job=self._number,
             parameters=parameters,
             reduction=None if hosts is None else hosts.model,
+            kept=self.plan.kept.ranks,
         )
         for name, agent in zip(self.holders, agents, strict=True):
             if self.on_iteration is not None and isinstance(agent, RepeatingParticipant):

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions of ranks for agents in C++, kept for the next agents of the same traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from emulation import _engine
+    from emulation.traffic.host.transport import TransportParameters
+    from emulation.traffic.schedule.slicing import SlicedTraffic
+
+__all__ = ["KeptRanks"]
+
+
+@final
+class KeptRanks:
+    """Descriptions of the ranks of one traffic, by rank and element type; agents do not change them.
+
+    They depend on the slices, on the ranks' addresses and on the paths and connections of each pair, which
+    are compared by identity.
+    """
+
+    def __init__(self) -> None:
+        self._same: tuple[object, ...] = ()
+        self._addresses: tuple[int, ...] = ()
+        self._known: dict[tuple[int, int], _engine.Rank] = {}
+
+    def of(
+        self, sliced: SlicedTraffic, addresses: Sequence[int], parameters: TransportParameters
+    ) -> dict[tuple[int, int], _engine.Rank]:
+        """Return the descriptions known so far, to be completed; those of other traffic are dropped."""
+        same = (sliced, parameters.connections, parameters.paths)
+        alike = len(self._same) == len(same) and all(map(is_, self._same, same))
+        if not alike or self._addresses != tuple(addresses):
+            self._known = {}
+            self._same, self._addresses = same, tuple(addresses)
+        return self._known
