@@ -17,6 +17,9 @@ class Program:
     def __init__(self, bmv2_json: bytes, traced: bool = False) -> None:
         """Compile a program; a traced one does the same, and reports each step of it to Network.trace()."""
     @property
+    def translated(self) -> bool:
+        """Whether the engine was built with a translation of the program to C++, which runs in its place."""
+    @property
     def name(self) -> str: ...
     @property
     def tables(self) -> list[dict[str, Any]]: ...

@@ -27,7 +27,10 @@ Slot Compiler::new_slots(unsigned count, std::uint64_t initial) {
 Slot Compiler::constant(std::uint64_t value) {
     const auto found = constants_.find(value);
     if (found != constants_.end()) return found->second;
-    return constants_[value] = new_slots(1, value);
+    const Slot slot = new_slots(1, value);
+    p_.constants.resize(p_.image.size(), false);
+    p_.constants[slot] = true;
+    return constants_[value] = slot;
 }
 
 Operand Compiler::wide_constant(const std::vector<std::uint64_t>& value, unsigned bits) {
@@ -39,7 +42,7 @@ Operand Compiler::wide_constant(const std::vector<std::uint64_t>& value, unsigne
 
 void Compiler::reserve(unsigned parameter_limbs) {
     parameters_ = new_slots(parameter_limbs);
-    temporary_base_ = new_slots(kTemporaries);
+    temporary_base_ = p_.first_temporary = new_slots(kTemporaries);
 }
 
 Slot Compiler::temporary(unsigned n) {

@@ -12,9 +12,6 @@
 
 namespace railyard {
 
-// Slots for intermediate results; an expression that needs more is refused.
-constexpr unsigned kTemporaries = 512;
-
 // Location of a value, an unbounded integer in n limbs: zero-extended, or sign-extended if it may be
 // negative. A raw value is correct modulo 2^(64 n) only; its consumer masks it.
 struct Operand {

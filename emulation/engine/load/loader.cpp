@@ -36,6 +36,7 @@ void Loader::load() {
     bind_direct();
     deparser();
     lay_out();
+    p_.constants.resize(p_.image.size(), false);
 }
 
 std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool traced) {
@@ -51,6 +52,8 @@ std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool 
             reason.begin(), reason.end(), [](char c) { return static_cast<unsigned char>(c) > 126; }, '?');
         throw ProgramError("program: not the JSON of a BMv2 program: " + reason);
     }
+    const Translation* const translation = find_translation(fingerprint(bmv2_json));
+    if (translation != nullptr && !traced) program->translation = *translation;
     return program;
 }
 

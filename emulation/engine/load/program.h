@@ -12,6 +12,7 @@
 
 #include "index.h"
 #include "load/instruction.h"
+#include "load/translation.h"
 #include "switch/hash.h"
 #include "tables/entry.h"
 
@@ -25,6 +26,8 @@ class ProgramError : public std::runtime_error {
 
 constexpr unsigned kPortBits = 9;  // v1model's
 constexpr std::uint32_t kDropPort = 511;
+// Slots for intermediate results; an expression that needs more is refused.
+constexpr unsigned kTemporaries = 512;
 constexpr unsigned kMaxKeyLimbs = 64;  // 64-bit words of a whole table key
 
 // A field lives in limbs(bits) consecutive slots, least significant first; a signed one is sign-extended to
@@ -321,6 +324,9 @@ class Program {
     bool reads_queue = false, verifies = false;
 
     Code code;
+    Translation translation;
+    Slot first_temporary = 0;          // of kTemporaries slots
+    std::vector<bool> constants;       // by slot: whether it keeps its initial value
     std::size_t metadata_slots = 0;    // slots of metadata come first
     std::size_t cleared_slots = 0;     // zeroed for every frame: metadata, validity, stacks, fields
     std::vector<std::uint64_t> image;  // initial value of every slot: cleared slots, temporaries, constants

@@ -135,6 +135,7 @@ void bind_program(nb::module_& m) {
                  return std::const_pointer_cast<Program>(Program::load(std::string(view(json)), traced));
              }),
              nb::arg("bmv2_json"), nb::arg("traced") = false)
+        .def_prop_ro("translated", [](const Program& p) { return p.translation.ingress != nullptr; })
         .def_ro("name", &Program::name)
         .def_prop_ro("tables", &describe_tables)
         .def_prop_ro("actions", &describe_actions)

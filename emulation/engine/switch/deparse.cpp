@@ -79,8 +79,28 @@ void Traversal::emit(const Header& header, const std::uint8_t* from, std::uint8_
     overlay(header, to);
 }
 
+// Set the parsed bytes aside, in scratch_, and return room for so many bytes in their place.
+std::uint8_t* Traversal::make_room(Frame& frame, unsigned bytes) {
+    scratch_.assign(frame.data(), frame.data() + parsed_);
+    const std::uint32_t payload = frame.start + parsed_, rest = frame.stored - parsed_;
+    if (bytes > payload) {
+        // The headroom is too small: move to a larger buffer.
+        const FrameHandle larger = switch_->pool_.acquire(bytes + rest);
+        std::memcpy(larger->data() + bytes, frame.data() + parsed_, rest);
+        std::swap(frame.buffer, larger->buffer);
+        std::swap(frame.size_class, larger->size_class);
+        frame.start = Frame::kHeadroom;
+    } else {
+        frame.start = payload - bytes;
+    }
+    frame.length += bytes - parsed_;
+    frame.stored = rest + bytes;
+    return frame.data();
+}
+
 void Traversal::deparse(Frame& frame) {
     const Program& p = program_;
+    if (p.translation.deparse != nullptr) return p.translation.deparse(*this, frame);
     if (!p.checksums.empty()) update_checksums();
     if (p.deparser_code != kNowhere) execute(p.deparser_code);
     // If every header keeps its position, only written fields change.
@@ -105,21 +125,7 @@ void Traversal::deparse(Frame& frame) {
         }
         return;
     }
-    scratch_.assign(frame.data(), frame.data() + parsed_);
-    const std::uint32_t payload = frame.start + parsed_, rest = frame.stored - parsed_;
-    if (bytes > payload) {
-        // The headroom is too small: move to a larger buffer.
-        const FrameHandle larger = switch_->pool_.acquire(bytes + rest);
-        std::memcpy(larger->data() + bytes, frame.data() + parsed_, rest);
-        std::swap(frame.buffer, larger->buffer);
-        std::swap(frame.size_class, larger->size_class);
-        frame.start = Frame::kHeadroom;
-    } else {
-        frame.start = payload - bytes;
-    }
-    frame.length += bytes - parsed_;
-    frame.stored = rest + bytes;
-    std::uint8_t* to = frame.data();
+    std::uint8_t* to = make_room(frame, bytes);
     for (const Index<Header> number : p.deparser) {
         const Header& h = p.headers[number];
         if (slots_[h.valid] == 0) continue;

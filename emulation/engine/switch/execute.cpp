@@ -32,15 +32,31 @@ LookupResult Traversal::after_hit(Table& table, LookupResult result) {
     return result;
 }
 
-// Look up a table with the present slots, and assign the parameters of the action.
+// Look up a table with the present slots.
+LookupResult Traversal::look_up(std::size_t table) {
+    const TableContent& content = *switch_->contents_[table];
+    const LookupResult result = content.lookup(slots_.data());
+    if (result.entry && content.layout->instrumented) return after_hit(switch_->tables_[table], result);
+    return result;
+}
+
+// Look up a table, and assign the parameters of the action.
 inline const Continuation& Traversal::apply(std::size_t table) {
     std::uint64_t* const v = slots_.data();
-    const TableContent& content = *switch_->contents_[table];
-    LookupResult result = content.lookup(v);
-    if (result.entry && content.layout->instrumented) result = after_hit(switch_->tables_[table], result);
+    const LookupResult result = look_up(table);
     const Continuation& then = *result.then;
     for (unsigned k = 0; k < then.limbs; ++k) v[then.targets[k]] = result.parameters[k];
     return then;
+}
+
+void Traversal::run_ingress() {
+    if (program_.translation.ingress != nullptr) program_.translation.ingress(*this);
+    else execute(program_.ingress);
+}
+
+void Traversal::run_egress() {
+    if (program_.translation.egress != nullptr) program_.translation.egress(*this);
+    else execute(program_.egress);
 }
 
 void Traversal::execute(Place at) {

@@ -195,6 +195,7 @@ inline Index<ParserState> Traversal::transition(const ParserState& state) const 
 
 void Traversal::parse(Frame& frame) {
     const Program& p = program_;
+    if (p.translation.parse != nullptr) return p.translation.parse(*this, frame);
     parsed_ = 0;
     std::uint64_t error = 0;
     // A state that consumes nothing and returns to itself is stopped.

@@ -115,6 +115,7 @@ class Switch {
 
    private:
     friend class Traversal;
+    friend struct TranslatedProgram;
 
     // A traversal for one frame, back with the switch at the end of the scope.
     class Lease {

@@ -97,8 +97,8 @@ void Traversal::run_to(Part last, Frame& frame, std::uint32_t ingress_port) {
         begin(frame, ingress_port, 0);
         parse(frame);
     }
-    if (last >= Part::Ingress) execute(program_.ingress);
-    if (last >= Part::Egress) execute(program_.egress);
+    if (last >= Part::Ingress) run_ingress();
+    if (last >= Part::Egress) run_egress();
     if (last >= Part::Deparse) deparse(frame);
 }
 
@@ -276,7 +276,7 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
     requests_ = {};
     parse(*frame);
     if (program_.verifies) verify_checksums();
-    execute(program_.ingress);
+    run_ingress();
     if (requests_.any) {
         if (requests_.cloned) {
             const auto clone = switch_->clones_.find(static_cast<std::uint32_t>(requests_.clone));
@@ -320,7 +320,7 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
     slots_[s.egress_spec] = 0;
     slots_[s.packet_length] = length_ & low_mask(32);
     requests_ = {};
-    execute(program_.egress);
+    run_egress();
     if (requests_.cloned) {
         const auto clone = switch_->clones_.find(static_cast<std::uint32_t>(requests_.clone));
         if (clone != switch_->clones_.end()) clone_egress(*frame, clone->second, out, defer);

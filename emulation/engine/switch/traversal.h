@@ -60,6 +60,8 @@ class Traversal {
     void run_to(Part last, Frame& frame, std::uint32_t ingress_port);
 
    private:
+    friend struct TranslatedProgram;
+
     enum Instance : std::uint64_t {
         kNormal = 0,
         kIngressClone = 1,
@@ -115,7 +117,10 @@ class Traversal {
 
     // execute.cpp
     void execute(Place at);
+    void run_ingress();
+    void run_egress();
     const Continuation& apply(std::size_t table);
+    LookupResult look_up(std::size_t table);
     LookupResult after_hit(Table& table, LookupResult result);
 
     // operations.cpp
@@ -150,6 +155,7 @@ class Traversal {
 
     // deparse.cpp
     void deparse(Frame& frame);
+    std::uint8_t* make_room(Frame& frame, unsigned bytes);
     unsigned emitted_bytes(const Header& header) const;
     void emit(const Header& header, const std::uint8_t* from, std::uint8_t* to);
     void overlay(const Header& header, std::uint8_t* bytes) const;

@@ -45,6 +45,7 @@ Continuation TableLayout::continuation(Index<Action> action, bool hit) const {
     Continuation after;
     after.next = spec.next_default;
     const auto at = std::find(spec.actions.begin(), spec.actions.end(), action);
+    after.number = static_cast<unsigned>(at - spec.actions.begin());
     if (spec.by_hit) after.next = hit ? spec.next_hit : spec.next_miss;
     else if (at != spec.actions.end())
         after.next = spec.next_by_action[static_cast<std::size_t>(at - spec.actions.begin())];

@@ -20,7 +20,8 @@ namespace railyard {
 struct Continuation {
     Place action = kNowhere, next = 0;
     const Slot* targets = nullptr;
-    unsigned limbs = 0;  // of the parameters
+    unsigned limbs = 0;   // of the parameters
+    unsigned number = 0;  // place of the action in the specification; their number for none
 
     bool operator==(const Continuation&) const = default;
 };
@@ -106,6 +107,10 @@ struct alignas(64) TableContent {
     explicit TableContent(const TableLayout& of);
 
     LookupResult lookup(const std::uint64_t* slots) const;  // defined below, for the interpreter to inline
+    // Look up a key of less than 64 bits that the caller has put together from the slots.
+    LookupResult lookup(std::uint64_t key, const std::uint64_t* slots) const {
+        return packed.used() ? lookup_packed(key) : lookup(slots);
+    }
     std::uint64_t* row_of(EntryIndex entry) { return rows.data() + entry.at() * layout->stride; }
     const std::uint64_t* row_of(EntryIndex entry) const { return rows.data() + entry.at() * layout->stride; }
     const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
@@ -133,6 +138,12 @@ struct alignas(64) TableContent {
     std::vector<std::uint64_t> extras;  // masks and high ends of a TCAM's keys, by entry
 
    private:
+    LookupResult lookup_packed(std::uint64_t key) const {
+        const std::uint64_t* const row = packed.find(key);
+        if (row == nullptr) return {&default_then, default_parameters.data(), {}};
+        return {&layout->then[static_cast<std::uint32_t>(row[0])], row + PackedRows::kParametersAt,
+                EntryIndex(row[0] >> 32)};
+    }
     EntryIndex match_tcam(const std::uint64_t* key) const;
     EntryIndex search(const std::uint64_t* slots) const;
     EntryIndex match_prefix(const std::uint64_t* key) const;
@@ -143,12 +154,8 @@ inline LookupResult TableContent::lookup(const std::uint64_t* slots) const {
     if (packed.used() || layout->shape == TableLayout::Shape::Direct) {
         std::uint64_t key = 0;
         for (const TableLayout::KeyLimb& k : layout->key) key = key << k.bits | (slots[k.slot] & k.mask);
-        if (packed.used()) [[likely]] {
-            const std::uint64_t* const row = packed.find(key);
-            if (row == nullptr) return {&default_then, default_parameters.data(), {}};
-            return {&layout->then[static_cast<std::uint32_t>(row[0])], row + PackedRows::kParametersAt,
-                    EntryIndex(row[0] >> 32)};
-        }
+        if (packed.used()) [[likely]]
+            return lookup_packed(key);
         entry = direct[key];
     } else if (live > 0) {
         entry = search(slots);

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.p4runtime.client import P4RuntimeClient
+from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.tables.pipeline import DropReason
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
@@ -20,14 +20,15 @@ NODE = "router"
 class Standing:
     """A program with the tables of ub_reference, and what it has dropped since the last look."""
 
-    def __init__(self, router: Router) -> None:
+    def __init__(self, router: Router, files: ProgramFiles | None = None) -> None:
+        """`files` stand in for those of the router."""
         self.tables = router
         self._network = Network()
         self._network.add_switch(NODE)
         self._server = P4RuntimeServer(self._network, {10: 0}, lock=threading.RLock())
         self._client = P4RuntimeClient(self._server.start())
         self._client.connect({NODE: 10})
-        self._client.push_pipeline({NODE: router.files})
+        self._client.push_pipeline({NODE: files or router.files})
         self._client.install({NODE: router.entries})
         self._drops = Counter[int]()
 
@@ -56,6 +57,9 @@ class Standing:
         now = Counter({index: packets for index, (packets, _) in counts})
         new, self._drops = now - self._drops, now
         return {DropReason(index): count for index, count in new.items()}
+
+    def counters(self) -> dict[str, dict[int, tuple[int, int]]]:
+        return {name: self._client.read_counter(NODE, name) for name in ("drops", "tx_by_port_vl")}
 
     def sent(self, port: int, vl: int) -> tuple[int, int]:
         return self._client.read_counter(NODE, "tx_by_port_vl")[port * 4 + vl]

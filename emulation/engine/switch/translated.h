@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Access of translated programs to a traversal: the code that the translator (translate/) writes calls this.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "load/translation.h"
+#include "switch/switch.h"
+
+namespace railyard {
+
+struct TranslatedProgram {
+   protected:
+    static std::uint64_t* slots(Traversal& t) { return t.slots_.data(); }
+
+    static std::uint64_t shift_signed(std::uint64_t value, std::uint64_t by) {
+        return static_cast<std::uint64_t>(static_cast<std::int64_t>(value) >>
+                                          std::min<std::uint64_t>(by, 63));
+    }
+    static bool less_signed(std::uint64_t a, std::uint64_t b) {
+        return static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b);
+    }
+
+    // An instruction that has no translation of its own.
+    static void operate(Traversal& t, Place place) { t.operate(t.program_.code[place]); }
+    static void use_rounds(Traversal& t, unsigned count) { t.use_rounds(count); }
+    static void count(Traversal& t, std::size_t counter, std::uint64_t index) {
+        Switch::Counter& cells = t.switch_->counters_[counter];
+        if (index >= cells.size()) return;
+        cells[index].packets += 1;
+        cells[index].bytes += t.ingress_length_;
+    }
+    static void drop(std::uint64_t& egress_spec, std::uint64_t& multicast) {
+        egress_spec = kDropPort;
+        multicast = 0;
+    }
+    static void add_header(Traversal& t, std::uint64_t* valid, std::uint64_t* first, unsigned slots,
+                           unsigned bytes) {
+        if (*valid != 0) return;
+        std::fill_n(first, slots, 0);
+        valid[0] = 1;
+        valid[1] = 0;
+        t.length_ += bytes;
+    }
+    static void remove_header(Traversal& t, std::uint64_t* valid, unsigned bytes) {
+        if (*valid != 0) t.length_ -= bytes;
+        *valid = 0;
+    }
+
+    // Look up a table whose hits change no state, by a key of one word.
+    static LookupResult lookup(Traversal& t, std::size_t table, std::uint64_t key) {
+        return t.switch_->contents_[table]->lookup(key, t.slots_.data());
+    }
+    static LookupResult lookup(Traversal& t, std::size_t table) { return t.look_up(table); }
+
+    static bool lacks(Frame& frame, std::uint32_t parsed, std::uint32_t bytes) {
+        if (frame.stored - parsed >= bytes) [[likely]]
+            return false;
+        frame.join();
+        return frame.length - parsed < bytes;
+    }
+    static void end_parse(Traversal& t, std::uint32_t parsed, unsigned states, std::uint64_t error) {
+        t.parsed_ = parsed;
+        t.use_rounds(states);
+        t.slots_[t.program_.standard.parser_error] = error & low_mask(32);
+    }
+
+    static std::uint32_t parsed(const Traversal& t) { return t.parsed_; }
+    // Room for so many bytes of headers in place of those that were parsed, which headers() has from now on.
+    static std::uint8_t* make_room(Traversal& t, Frame& frame, unsigned bytes) {
+        return t.make_room(frame, bytes);
+    }
+    static const std::uint8_t* headers(const Traversal& t) { return t.scratch_.data(); }
+    // base: 1 + position of the header among the parsed bytes, or 0.
+    template <unsigned kBytes>
+    static void copy_header(std::uint8_t* to, const std::uint8_t* parsed, std::uint64_t base) {
+        if (base != 0) std::memcpy(to, parsed + base - 1, kBytes);
+        else std::memset(to, 0, kBytes);
+    }
+};
+
+}  // namespace railyard

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translation of pipelines: a statement for each instruction, and a block for each table.
+#include <algorithm>
+#include <array>
+
+#include "translate/text.h"
+#include "translate/translator.h"
+
+namespace railyard {
+
+namespace {
+
+// True for instructions that touch slots which Instruction does not name one by one.
+bool touches_more(const Instruction& i) {
+    const bool of_header = (i.op == Op::AddHeader || i.op == Op::RemoveHeader) && i.n == 0;
+    return !of_one_limb(i.op) && !jumps(i.op) && i.op < Op::Count && i.op != Op::MarkToDrop && !of_header;
+}
+
+}  // namespace
+
+std::string Translator::slot(std::size_t slot) const {
+    const std::size_t temporary = slot - p_.first_temporary;
+    if (temporary < local_.size() && local_[temporary]) return "x" + std::to_string(temporary);
+    return "v[" + std::to_string(slot) + "]";
+}
+
+std::string Translator::value(Slot of) const { return p_.constants[of] ? number(p_.image[of]) : slot(of); }
+
+// Successors of a table.
+std::vector<Place> Translator::following(const TableSpec& spec) const {
+    std::vector<Place> out = spec.next_by_action;
+    if (spec.by_hit) out = {spec.next_hit, spec.next_miss};
+    out.push_back(spec.next_default);
+    return out;
+}
+
+// Add the places that can follow `from`, within an action's code from `first` to `end`, and those that jumps
+// or tables lead to.
+void Translator::visit(Place from, Place first, Place end, std::set<Place>& places,
+                       std::set<Place>& targets) const {
+    std::vector<Place> open{from};
+    const auto go = [&](Place to) {
+        targets.insert(to);
+        open.push_back(to);
+    };
+    while (!open.empty()) {
+        const Place at = open.back();
+        open.pop_back();
+        if (at < first || at >= end || !places.insert(at).second) continue;
+        const Instruction& i = p_.code[at];
+        if (jumps(i.op)) go(static_cast<Place>(i.mask));
+        if (i.op == Op::Apply)
+            for (const Place next : following(p_.tables[Index<TableSpec>(i.a)])) go(next);
+        const bool ends = i.op == Op::Jump || i.op == Op::JumpBack || i.op == Op::Apply ||
+                          i.op == Op::Return || i.op == Op::Exit || i.op == Op::End;
+        if (!ends) open.push_back(at + 1);
+        // Falling through to a place that is not the next one in the order of places cannot happen: places
+        // are written in their order, and all that follow one are among them.
+    }
+}
+
+// Temporaries that an operation outside of the translation may touch stay slots.
+void Translator::find_shared(const std::set<Place>& places) {
+    const auto share = [this](std::size_t from, std::size_t count) {
+        for (std::size_t at = from; at < from + count; ++at)
+            if (at >= p_.first_temporary && at - p_.first_temporary < local_.size())
+                local_[at - p_.first_temporary] = false;
+    };
+    for (const Place place : places) {
+        const Instruction& i = p_.code[place];
+        if (!touches_more(i)) continue;
+        const std::size_t most = std::max<std::size_t>({1, i.n, i.b <= kMaxKeyLimbs ? i.b : 1u});
+        for (const std::size_t at : {std::size_t{i.dst}, std::size_t{i.a}, std::size_t{i.b}})
+            share(at > 0 ? at - 1 : 0, most + 1);
+        if (i.mask < kNoSlot) share(i.mask, most);
+    }
+}
+
+std::string Translator::pipeline(Place start) {
+    std::set<Place> places, targets{start};
+    const auto size = static_cast<Place>(p_.code.size());
+    visit(start, 0, size, places, targets);
+    local_.assign(kTemporaries, true);
+    find_shared(places);
+    std::set<std::size_t> used;
+    for (const Action& a : p_.actions) {
+        std::set<Place> own, inner;
+        if (a.code != kNowhere) visit(a.code, 0, size, own, inner);
+        find_shared(own);
+        places.insert(own.begin(), own.end());
+    }
+    for (const Place place : places) {
+        const Instruction& i = p_.code[place];
+        for (const Slot s : {i.dst, i.a, i.b})
+            if (s >= p_.first_temporary && s < p_.first_temporary + kTemporaries)
+                used.insert(s - p_.first_temporary);
+    }
+    std::string out = "        std::uint64_t* const v = slots(t);\n";
+    for (const std::size_t temporary : used)
+        if (local_[temporary]) out += "        std::uint64_t x" + std::to_string(temporary) + " = 0;\n";
+    places.clear();
+    visit(start, 0, size, places, targets);
+    if (*places.begin() != start) out += "        goto L" + std::to_string(start) + ";\n";
+    run(places, targets, "L", "", out);
+    return out;
+}
+
+// The instructions at these places. `prefix`: of their labels. `after`: where an action's code returns to.
+void Translator::run(const std::set<Place>& places, const std::set<Place>& targets, const std::string& prefix,
+                     const std::string& after, std::string& out) {
+    for (const Place place : places) {
+        if (targets.contains(place)) out += "    " + prefix + std::to_string(place) + ":\n";
+        instruction(place, prefix, after, out);
+    }
+}
+
+void Translator::instruction(Place place, const std::string& prefix, const std::string& after,
+                             std::string& out) {
+    const Instruction& i = p_.code[place];
+    const std::string a = value(i.a), b = value(i.b), to = "goto " + prefix + std::to_string(i.mask) + ";";
+    const auto assign = [&](const std::string& expression) {
+        const std::string mask = i.mask == ~0ULL ? "" : " & " + number(i.mask);
+        out += "        " + slot(i.dst) + " = (" + expression + ")" + mask + ";\n";
+    };
+    const auto binary = [&](const char* sign) { assign(a + " " + sign + " " + b); };
+    const auto truth = [&](const std::string& test) { assign("std::uint64_t{" + test + "}"); };
+    const auto say = [&](const std::string& statement) { out += "        " + statement + "\n"; };
+    const auto jump_if = [&](const std::string& test) { say("if (" + test + ") " + to); };
+    switch (i.op) {
+        case Op::Add: return binary("+");
+        case Op::Sub: return binary("-");
+        case Op::Mul: return binary("*");
+        case Op::And: return binary("&");
+        case Op::Or: return binary("|");
+        case Op::Xor: return binary("^");
+        case Op::ShlBy: return assign(a + " << " + std::to_string(i.b));
+        case Op::ShrBy: return assign(a + " >> " + std::to_string(i.b));
+        case Op::Shl: return assign(b + " > 63 ? 0 : " + a + " << " + b);
+        case Op::Shr: return assign(b + " > 63 ? 0 : " + a + " >> " + b);
+        case Op::Sar: return assign("shift_signed(" + a + ", " + b + ")");
+        case Op::Eq: return truth(a + " == " + b);
+        case Op::Ne: return truth(a + " != " + b);
+        case Op::Lt: return truth(a + " < " + b);
+        case Op::Le: return truth(a + " <= " + b);
+        case Op::LtS: return truth("less_signed(" + a + ", " + b + ")");
+        case Op::LeS: return truth("!less_signed(" + b + ", " + a + ")");
+        case Op::LogicalAnd: return truth(a + " != 0 && " + b + " != 0");
+        case Op::LogicalOr: return truth(a + " != 0 || " + b + " != 0");
+        case Op::Move: return assign(a);
+        case Op::Not: return assign("~" + a);
+        case Op::LogicalNot: return truth(a + " == 0");
+        case Op::Count: return say("count(t, " + std::to_string(i.a) + ", " + b + ");");
+        case Op::Apply: return apply(p_.tables[Index<TableSpec>(i.a)], i.a, out);
+        case Op::JumpBack: say("use_rounds(t, 1);"); return say(to);
+        case Op::Jump: return say(to);
+        case Op::JumpIf: return jump_if(a + " != 0");
+        case Op::JumpUnless: return jump_if(a + " == 0");
+        case Op::JumpEqual: return jump_if(a + " == " + b);
+        case Op::JumpUnequal: return jump_if(a + " != " + b);
+        case Op::JumpLess: return jump_if(a + " < " + b);
+        case Op::JumpNotLess: return jump_if(a + " >= " + b);
+        case Op::Return: return say("goto " + after + ";");
+        case Op::Exit:
+        case Op::End: return say("return;");
+        case Op::MarkToDrop: return say("drop(" + slot(i.dst) + ", " + slot(i.a) + ");");
+        default: break;
+    }
+    const auto h = i.n == 0 && i.a < p_.headers.size() ? &p_.headers[Index<Header>(i.a)] : nullptr;
+    if (i.op == Op::AddHeader && h != nullptr && !h->header_union)
+        return say("add_header(t, v + " + std::to_string(h->valid) + ", v + " + std::to_string(h->first) +
+                   ", " + std::to_string(h->slots) + ", " + std::to_string(h->bytes) + ");");
+    if (i.op == Op::RemoveHeader && h != nullptr && !h->variable)
+        return say("remove_header(t, v + " + std::to_string(h->valid) + ", " + std::to_string(h->bytes) +
+                   ");");
+    say("operate(t, " + std::to_string(place) + ");");
+}
+
+// The parameters of an entry go to their targets; then the action's code runs.
+void Translator::action(const Action& action, const std::string& prefix, std::string& out) {
+    for (std::size_t limb = 0; limb < action.targets.size(); ++limb)
+        out +=
+            "        " + slot(action.targets[limb]) + " = result.parameters[" + std::to_string(limb) + "];\n";
+    if (action.code == kNowhere) return;
+    std::set<Place> places, targets;
+    visit(action.code, 0, static_cast<Place>(p_.code.size()), places, targets);
+    run(places, targets, prefix, prefix + "done", out);
+    out += "    " + prefix + "done:\n";
+}
+
+void Translator::apply(const TableSpec& spec, std::size_t table, std::string& out) {
+    const bool instrumented = bool(spec.profile) || spec.counted || spec.ageing || bool(spec.meter);
+    std::string key;
+    unsigned bits = 0;
+    bool exact = !spec.keys.empty();
+    for (const Key& k : spec.keys) {
+        exact = exact && k.kind == MatchKind::Exact && k.bits < 64;
+        bits += k.bits;
+        const std::string limb =
+            "(" + slot(k.slot) + " & " + number(k.mask.empty() ? low_mask(k.bits) : k.mask[0]) + ")";
+        key = key.empty() ? limb : "(" + key + " << " + std::to_string(k.bits) + " | " + limb + ")";
+    }
+    const bool by_word = exact && bits < 64 && !instrumented;
+    out += "    {  // table " + spec.name + "\n        const LookupResult result = lookup(t, " +
+           std::to_string(table) + (by_word ? ", " + key : "") + ");\n";
+    out += "        switch (result.then->number) {\n";
+    for (std::size_t k = 0; k < spec.actions.size(); ++k) {
+        const Action& a = p_.actions[spec.actions[k]];
+        out += "        case " + std::to_string(k) + ":  // " + a.name + "\n";
+        action(a, "T" + std::to_string(table) + "_" + std::to_string(k) + "_", out);
+        out += spec.by_hit ? "        break;\n"
+                           : "        goto L" + std::to_string(spec.next_by_action[k]) + ";\n";
+    }
+    out += "        default: break;\n        }\n";
+    if (spec.by_hit)
+        out += "        if (result.entry) goto L" + std::to_string(spec.next_hit) + ";\n        goto L" +
+               std::to_string(spec.next_miss) + ";\n    }\n";
+    else out += "        goto L" + std::to_string(spec.next_default) + ";\n    }\n";
+}
+
+}  // namespace railyard

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translates a loaded program to C++, for the build to compile with the engine. The functions do what the
+// interpreter does with the same program: tests run both.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "load/program.h"
+
+namespace railyard {
+
+class Translator {
+   public:
+    explicit Translator(const Program& program) : p_(program) {}
+
+    // Text of a file of C++ that registers the translation under `fingerprint`.
+    std::string file(std::uint64_t fingerprint);
+
+   private:
+    // translator.cpp. Empty if the program does what only the interpreter can do.
+    std::string parser() const;
+    std::string deparser() const;
+    void extract(const Header& header, std::string& out) const;
+    void transition(const ParserState& state, std::string& out) const;
+    void overlay(const Header& header, std::string& out) const;
+
+    // pipeline.cpp
+    std::string pipeline(Place start);
+    void visit(Place from, Place first, Place end, std::set<Place>& places, std::set<Place>& targets) const;
+    void find_shared(const std::set<Place>& places);
+    void run(const std::set<Place>& places, const std::set<Place>& targets, const std::string& prefix,
+             const std::string& after, std::string& out);
+    void instruction(Place place, const std::string& prefix, const std::string& after, std::string& out);
+    void apply(const TableSpec& spec, std::size_t table, std::string& out);
+    void action(const Action& action, const std::string& prefix, std::string& out);
+    std::vector<Place> following(const TableSpec& spec) const;
+    std::string value(Slot slot) const;
+    std::string slot(std::size_t slot) const;
+
+    const Program& p_;
+    std::vector<bool> local_;  // by temporary: it is a variable of the function, and no slot
+};
+
+}  // namespace railyard
