@@ -94,13 +94,18 @@ class Delivery:
             return Outgoing(answer, sender_cna)
         return self._by_path(answer, sender_cna, before, failed)
 
-    def on_timer(self, now: int, failed: frozenset[str], most: int = MAX_REPETITIONS) -> tuple[Outgoing, ...]:
-        """Return the messages to repeat; those repeated `most` times become `unconfirmed`."""
+    def give_up(self) -> None:
+        """Await no acknowledgement any more: all pending messages become `unconfirmed`."""
+        self.unconfirmed += [pending.outgoing for pending in self._pending.values()]
+        self._pending.clear()
+
+    def on_timer(self, now: int, failed: frozenset[str]) -> tuple[Outgoing, ...]:
+        """Return the messages to repeat; those repeated often enough become `unconfirmed`."""
         again: list[Outgoing] = []
         for key, pending in list(self._pending.items()):
             if pending.due_ps > now:
                 continue
-            if pending.repetitions >= most:
+            if pending.repetitions == MAX_REPETITIONS:
                 del self._pending[key]
                 self.unconfirmed.append(pending.outgoing)
                 continue

@@ -6,7 +6,7 @@ from typing import final
 
 from controller import NodeController, Notice, Outgoing, Subscription
 from controller.p4runtime.client import P4RuntimeClient
-from controller.recovery.delivery import MAX_REPETITIONS, Delivery
+from controller.recovery.delivery import Delivery
 from controller.recovery.messages import Acknowledgement
 from controller.recovery.shared_routers import SharedRouters
 from emulation.control.frames import message_frame, sender_of
@@ -15,9 +15,10 @@ from emulation.testbed import ControlledTestbed
 
 __all__ = ["Messenger"]
 
-# Repetitions of a message in real time once all jobs have ended: the run ends with the last repetition to a
-# node that is cut off, and all six take eighteen times as long as two.
-_LATE_REPETITIONS = 2
+# Picoseconds of real time between looks at a node's pending messages, and for which a run whose jobs have
+# ended still waits for acknowledgements: a repetition may be due minutes later, and changes no result.
+_LOOK_PS = 10**12
+_PATIENCE_PS = 5 * 10**12
 
 
 @final
@@ -26,8 +27,8 @@ class Messenger:
 
     A message is repeated after `repeat_ps`, then after twice that time, and so on. Without `repeat_ps`
     messages are sent once and nothing is acknowledged. `sent` counts notices and subscriptions, each
-    once; repetitions and acknowledgements are counted apart. In real time a message that has been repeated
-    twice is given up once no job is left.
+    once; repetitions and acknowledgements are counted apart. In real time a message is given up if it is not
+    acknowledged within five seconds after the last job has ended.
     """
 
     def __init__(self, testbed: ControlledTestbed, client: P4RuntimeClient, repeat_ps: int | None) -> None:
@@ -40,6 +41,8 @@ class Messenger:
         self._deliveries: dict[str, Delivery] = {}
         self._routers: SharedRouters | None = None
         self._repeated = self._unconfirmed = 0
+        self._looked_at: set[Delivery] = set()  # in real time, those with pending messages
+        self._idle_since: int | None = None
         self.active: Callable[[], bool] = lambda: True
         """False once no job is left."""
 
@@ -95,7 +98,27 @@ class Messenger:
         return self._deliveries[node]
 
     def _wake_at(self, delivery: Delivery, time_ps: int) -> None:
-        self._testbed.at(time_ps, lambda: self._wake(delivery))
+        if self._testbed.virtual:
+            self._testbed.at(time_ps, lambda: self._wake(delivery))
+        elif delivery not in self._looked_at:
+            self._looked_at.add(delivery)
+            look_ps = self._testbed.now_ps + _LOOK_PS // self._testbed.dilation
+            self._testbed.at(min(time_ps, look_ps), lambda: self._look(delivery))
+
+    def _look(self, delivery: Delivery) -> None:
+        """Repeat the messages of a node that are due, or give up all once the jobs have ended for a while."""
+        self._looked_at.discard(delivery)
+        now = self._testbed.now_ps
+        if self.active():
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = now
+        elif (now - self._idle_since) * self._testbed.dilation >= _PATIENCE_PS:
+            delivery.give_up()
+        self._wake(delivery)
+        due = delivery.deadline_ps
+        if due is not None and self._deliveries.get(delivery.node) is delivery:
+            self._wake_at(delivery, due)
 
     def _wake(self, delivery: Delivery) -> None:
         """Repeat the messages of a node that are due; set the next timer if any has been repeated."""
@@ -103,9 +126,7 @@ class Messenger:
         due = delivery.deadline_ps
         if due is None or due > now or self._deliveries.get(delivery.node) is not delivery:
             return
-        late = not self._testbed.virtual and not self.active()
-        most = _LATE_REPETITIONS if late else MAX_REPETITIONS
-        again = delivery.on_timer(now, self._controllers[delivery.node].down, most)
+        again = delivery.on_timer(now, self._controllers[delivery.node].down)
         self._transmit(delivery.node, again)
         due = delivery.deadline_ps
         if due is not None:

@@ -50,15 +50,14 @@ def test_a_notice_is_repeated_by_other_paths_with_growing_pauses_until_it_is_giv
     assert [outgoing.destination_cna for outgoing in end.unconfirmed] == [address("npu5")]
 
 
-def test_a_message_repeated_often_enough_is_given_up_at_its_next_time() -> None:
+def test_pending_messages_that_are_given_up_are_unconfirmed() -> None:
     end = Delivery(ROUTERS, "npu0", 20 * US)
     end.sent(Outgoing(notice(), address("npu5")), 0)
-    assert len(end.on_timer(20 * US, NONE, 1)) == 1
-    assert end.on_timer(59 * US, NONE, 1) == ()
-    assert end.deadline_ps == 60 * US
-    assert end.on_timer(60 * US, NONE, 1) == ()
+    end.sent(Outgoing(notice(), address("npu6")), 0)
+    end.on_acknowledgement(answer(notice(), "npu6"))
+    end.give_up()
     assert end.deadline_ps is None
-    assert len(end.unconfirmed) == 1
+    assert [outgoing.destination_cna for outgoing in end.unconfirmed] == [address("npu5")]
 
 
 def test_an_acknowledgement_ends_the_repetition_of_its_sequence_number_only() -> None:
