@@ -133,8 +133,10 @@ class _Keeping:
         self.made: list[EmbeddedTestbed | MininetTestbed] = []
         self._choice = choice
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed | MininetTestbed:
-        testbed = self._choice.make(ready, bin_ps, seed)
+    def make(
+        self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False
+    ) -> EmbeddedTestbed | MininetTestbed:
+        testbed = self._choice.make(ready, bin_ps, seed, captures=captures)
         assert isinstance(testbed, EmbeddedTestbed | MininetTestbed)
         self.made.append(testbed)
         return testbed

@@ -43,7 +43,7 @@ class _Measured:
     def check(self, prepared: object, *, captures: bool) -> None:
         """Take any number of threads."""
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
+    def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> EmbeddedTestbed:
         self.beds.append(self._choice.make(ready, bin_ps, seed))
         return self.beds[-1]
 

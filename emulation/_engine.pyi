@@ -319,7 +319,7 @@ class Participant(Station):
     def finished_ps(self) -> int | None: ...
     def failure(self) -> tuple[int, int, int] | None:
         """Peer, oldest PSN that it did not acknowledge, and time."""
-    def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int]]:
+    def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int]:
         """Values of AgentStats, in its order, without those of the reduction."""
     def reduction_counts(self) -> tuple[int, ...] | None:
         """Values of ReductionStats, in its order; None without a model of what reduces."""
@@ -493,6 +493,8 @@ class Wire(SwitchSet):
         """Before add_switch(): what programs log become messages."""
     def set_queues(self, queues: int) -> None:
         """Before start(): frames whose priority is not below `queues`, 8 at first, are dropped."""
+    def hold(self, frames: int) -> None:
+        """Before start(): frames wait for a slow interface here, up to `frames` in a queue, not below."""
     def start(self) -> None:
         """OSError when an interface cannot be opened; nothing runs then."""
     def stop(self) -> None: ...

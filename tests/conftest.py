@@ -13,12 +13,17 @@ import subprocess
 from functools import cache
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.scenario_fixtures", "tests.browser"]
 
 # A script's background jobs ignore Ctrl-C, and so would each process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# On a busy machine an example takes as long as it takes.
+settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any speed")
 
 _GET_BMV2 = (
     "install the P4 language project's Debian or Ubuntu package p4lang-bmv2, as the Vagrantfile does, "

@@ -12,4 +12,5 @@ graph         blocks of addresses, arrays and source routes of the nodes of any 
 multipath     groups of equal next hops, and the bits of the hash that select a member
 rails         switches whose endpoints share a rank and no prefix
 pxn           relaying to another rail by a neighbour's NIC
+congestion    depths of queues from which frames are marked
 """

@@ -12,6 +12,7 @@ patch        the patch panel: jacks (veth pairs), patches, queues, counters
 counters     counters of jacks, read by netlink dumps
 samples      loads, waiting bytes and states of links while a run goes on
 switches     processes of BMv2 or of the built-in switch
+bmv2_queues  length and rate of BMv2's queues
 net          the fabric as Mininet's own classes see it, for its command line
 teardown     actions that undo a testbed, the last first
 packet_ins   nodes whose packet-ins wait for the testbed

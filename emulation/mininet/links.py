@@ -2,7 +2,7 @@
 """Links of a fabric in real time: their state, faults, circuits and counters, over patches."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import final
 
@@ -11,6 +11,7 @@ from emulation.mininet.carried import Carried
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.patches import LinkPatches
+from emulation.mininet.switches import SwitchKind
 from emulation.testbed import Impairment, RecentFrame
 from topologies import HOST_PORT, End, Fabric, Link
 from topologies.transform.circuits import circuit_link, circuit_of
@@ -19,6 +20,16 @@ __all__ = ["Links"]
 
 _SETTLE_LOOKS, _SETTLE_SECONDS = 20, 0.05
 _WELL = Impairment()
+_RATES = {
+    "tbf": "rates of links: the kernel's tbf, a queue for all frames of a direction",
+    "htb": "rates of links: the kernel's htb, a queue for each service level of a direction",
+    "": "rates of links: none; the kernel lacks the queue, or links are faster than 20 Gbit/s of real time",
+}
+_QUEUES = {
+    "builtin": "queues of links: in the switches, which give the kernel a frame at a time",
+    "bmv2": "queues of links: in BMv2, which lets frames of {} bytes go at the rate of the link "
+    "(set_egress_queue_rate)",
+}
 
 
 @final
@@ -32,6 +43,8 @@ class Links:
         self._joined = set(self._names)
         self._failed: set[str] = set()
         self._wrong: dict[tuple[str, int], Impairment] = {}
+        self.delayed = False
+        """True once the kernel's netem has delayed a link."""
         self.struck: set[End] = set()
         """Ends that have lost their carrier at least once."""
         self.carried = Carried(patches.counters)
@@ -43,9 +56,21 @@ class Links:
         return [*self._names]
 
     @property
-    def shaped(self) -> bool:
-        """True if every link is held to its rate."""
-        return all(map(self._patches.shapes, {link.rate_bps for link in self._fabric.links}))
+    def limiters(self) -> frozenset[str]:
+        """Queues of the kernel that hold links to their rate, as "tbf"; with "" if nothing holds some."""
+        return frozenset(map(self._patches.limiter, {link.rate_bps for link in self._fabric.links}))
+
+    def means(self, switch: SwitchKind, frame_bytes: int | None) -> Iterator[str]:
+        """Yield what makes rates, delays and queues of the links, for the notes of a run.
+
+        `frame_bytes`: length of data frames if they wait in the queues of the switches.
+        """
+        for limiter in sorted(self.limiters, reverse=True):
+            yield _RATES[limiter]
+        if self.delayed:
+            yield "delays of links: the kernel's netem"
+        if frame_bytes is not None:
+            yield _QUEUES[switch].format(frame_bytes)
 
     def state(self, name: str) -> int:
         """Return 1 for a link that is up, with 2 and 4 for its first and its second direction impaired."""
@@ -82,6 +107,7 @@ class Links:
         link = self.link(name)
         if name in self._joined:
             self._patches.impair(link, direction, how)
+        self.delayed |= how.extra_delay_ps > 0
         self._wrong[name, direction] = how
 
     # -- circuits

@@ -35,8 +35,8 @@ class LinkPatches(Protocol):
         """Nodes with a host."""
         ...
 
-    def shapes(self, rate_bps: float) -> bool:
-        """Return whether links of a rate are held to it."""
+    def limiter(self, rate_bps: float) -> str:
+        """Return the kernel's queue that holds links of a rate to it; "" if nothing does."""
         ...
 
     def join(self, link: Link) -> None:
@@ -118,15 +118,16 @@ class Patches:
         """Nodes with a host."""
         return self._cabling.hosts
 
-    def shapes(self, rate_bps: float) -> bool:
-        """Return whether links of a rate are held to it."""
-        return bool(self._shape(rate_bps))
+    def limiter(self, rate_bps: float) -> str:
+        """Return the kernel's queue that holds links of a rate to it; "" if nothing does."""
+        name, limit = ("htb", kernel.HTB) if self._lanes else ("tbf", kernel.TBF)
+        too_fast = rate_bps / self._dilation > _MOST_SHAPED_BPS
+        return "" if too_fast or limit in kernel.missing() else name
 
     def _shape(self, rate_bps: float) -> dict[str, Any]:
-        real = rate_bps / self._dilation
-        limit = kernel.HTB if self._lanes else kernel.TBF
-        if real > _MOST_SHAPED_BPS or limit in kernel.missing():
+        if not self.limiter(rate_bps):
             return {}
+        real = rate_bps / self._dilation
         return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES, "lanes": self._lanes}
 
     # -- links

@@ -6,6 +6,7 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 
@@ -46,7 +47,8 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     """A fabric in real time; a second of the scenario takes `dilation` real seconds.
 
     A subclass makes switches, links and the processes of hosts in start(). `bin_ps` is the width of the bins
-    of delivered_bins().
+    of delivered_bins(). With `frame_bytes`, the length of data frames, frames wait for a link in queues of
+    the switches, whose depth programs read; without it they wait in the kernel.
     """
 
     name = "mininet"
@@ -58,12 +60,20 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     _selector: selectors.BaseSelector
     _lead_ns = LEAD_NS
 
-    def __init__(self, fabric: Fabric, switch: SwitchKind, dilation: int, bin_ps: int) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        switch: SwitchKind,
+        dilation: int,
+        bin_ps: int,
+        frame_bytes: int | None = None,
+    ) -> None:
         if dilation < 1:
             raise TestbedError(f"dilation {dilation}", remedy="real time cannot be hurried: use 1 or more")
         self.fabric = fabric
         self.switch: SwitchKind = switch
         self.dilation = dilation
+        self.frame_bytes = frame_bytes
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
@@ -254,6 +264,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
         """Return the measurements that judge the times of this run, after run() has returned True."""
         measured, self.frames_without_link = self._ended.measured(
-            self.fabric, self.dilation, seen, self._links.struck, shaped=self._links.shaped, steps=steps
-        )
-        return measured
+            self.fabric, self.dilation, seen, self._links.struck,
+            shaped="" not in self._links.limiters, steps=steps,
+        )  # fmt: skip
+        return replace(measured, notes=(*self._links.means(self.switch, self.frame_bytes), *measured.notes))

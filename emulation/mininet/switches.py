@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Literal, final
 
 from emulation.errors import MachineError, TestbedError
+from emulation.mininet.bmv2_queues import hold_frames
+from emulation.mininet.linux import netns, requests
+from emulation.mininet.linux.netlink import RouteSocket
 from emulation.mininet.linux.record import RunRecord
 from topologies import Fabric, Node
 
@@ -23,8 +26,11 @@ SwitchKind = Literal["bmv2", "builtin"]
 _BMV2 = "simple_switch_grpc"
 _CPU_PORT = "510"
 _FIRST_THRIFT_PORT = 9090
+_LOOPBACK = 1  # its interface index
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
+# Frames that a queue of a switch holds if frames wait there for a link: more than windows allow.
+_HELD_FRAMES = 1 << 16
 # A dying process closes its sockets before it has ended, the more so if it dumps core.
 _DYING_SECONDS = 0.5
 
@@ -65,7 +71,11 @@ def spawn(
 
 @final
 class SwitchProcesses:
-    """The switch processes; `interfaces` has the interface of each port by node and port number."""
+    """The switch processes; `interfaces` has the interface of each port by node and port number.
+
+    With `frames_per_second`, of each link's port by node and port number, frames wait for a link in the
+    switches, whose programs read the depth of their queues; without it they wait in the kernel.
+    """
 
     def __init__(
         self,
@@ -74,6 +84,7 @@ class SwitchProcesses:
         namespace: str,
         fabric: Fabric,
         interfaces: Mapping[tuple[str, int], str],
+        frames_per_second: Mapping[tuple[str, int], int] | None = None,
     ) -> None:
         self.kind = kind
         self.addresses: dict[str, str] = {}
@@ -81,6 +92,7 @@ class SwitchProcesses:
         self._record = record
         self._namespace = namespace
         self._fabric = fabric
+        self._frames_per_second = frames_per_second
         self._ports: dict[str, list[tuple[int, str]]] = {node.name: [] for node in fabric.nodes}
         for (node, port), interface in interfaces.items():
             self._ports[node].append((port, interface))
@@ -128,7 +140,9 @@ class SwitchProcesses:
         for node in nodes:
             ports = ",".join(f"{port}@{interface}" for port, interface in self._ports[node.name])
             command += ["--switch", f"{node.device_id}:{ports}"]
-        return [*command, "--", "--grpc-server-addr", f"unix:{self._socket(name)}", "--cpu-port", _CPU_PORT]
+        command += ["--", "--grpc-server-addr", f"unix:{self._socket(name)}", "--cpu-port", _CPU_PORT]
+        held = ["--hold-frames", str(_HELD_FRAMES)] if self._frames_per_second is not None else []
+        return [*command, *held]
 
     def wait_ready(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Wait until every process accepts P4Runtime connections, which it does once its ports are bound."""
@@ -148,6 +162,19 @@ class SwitchProcesses:
                 )
             if waiting:
                 time.sleep(0.005)  # no event announces the socket
+        if self.kind == "bmv2" and self._frames_per_second is not None:
+            netns.inside(self._namespace, lambda rates=self._frames_per_second: self._hold(rates))
+
+    def _hold(self, frames_per_second: Mapping[tuple[str, int], int]) -> None:
+        """Set the queues of all BMv2 processes, from their namespace, whose loopback interface comes up."""
+        route = RouteSocket()
+        try:
+            route.do([requests.set_up(_LOOPBACK, True, "lo")])
+        finally:
+            route.close()
+        for node in self._fabric.nodes:
+            rates = {port: rate for (name, port), rate in frames_per_second.items() if name == node.name}
+            hold_frames(_FIRST_THRIFT_PORT + node.index, rates, _HELD_FRAMES)
 
     def check(self) -> None:
         """Raise a TestbedError if a process has ended by itself, or does so shortly."""

@@ -7,6 +7,7 @@ Needs Linux and root. Everything it makes is recorded first, and removed by stop
 import os
 import selectors
 from collections.abc import Callable, Iterable, Mapping
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, final
@@ -61,8 +62,9 @@ class MininetTestbed(RealTimeTestbed):
         lanes: bool = False,
         ip_others: Iterable[int] = (),
         tunnels: Mapping[End, Tunnel] = MappingProxyType({}),
+        frame_bytes: int | None = None,
     ) -> None:
-        super().__init__(fabric, choose(switch), dilation, bin_ps)
+        super().__init__(fabric, choose(switch), dilation, bin_ps, frame_bytes)
         self._mtu = mtu
         self._buffer_bytes = buffer_bytes
         self._with_ip = ip
@@ -130,7 +132,9 @@ class MininetTestbed(RealTimeTestbed):
             self.ip.addresses if self.ip else {},
         )
         self._teardown.add(self.net.stop)
-        self._processes = SwitchProcesses(self.switch, record, switches, self.fabric, cabling.interfaces)
+        self._processes = SwitchProcesses(
+            self.switch, record, switches, self.fabric, cabling.interfaces, self._frames_per_second()
+        )
         self._teardown.add(self._processes.stop)
         self._processes.start()
         self._processes.wait_ready()
@@ -140,6 +144,17 @@ class MininetTestbed(RealTimeTestbed):
         self._selector = self._watched(population)
         self._samples = Samples(self.fabric, self._links, self._buffer_bytes)
         done("switches")
+
+    def _frames_per_second(self) -> Mapping[tuple[str, int], int] | None:
+        """Return the data frames a second of each link's port, if frames wait for links in the switches."""
+        if self.frame_bytes is None:
+            return None
+        bits = 8 * self.frame_bytes * self.dilation
+        rates = {end: ceil(link.rate_bps / bits) for link in self.fabric.links for end in (link.a, link.b)}
+        rates |= {
+            end: ceil(optical.rate_bps / bits) for optical in self.fabric.optical for end in optical.ends
+        }
+        return {(end.node, end.port): rate for end, rate in rates.items()}
 
     def _watched(self, population: Population) -> selectors.BaseSelector:
         selector = selectors.DefaultSelector()

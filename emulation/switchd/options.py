@@ -83,6 +83,7 @@ class Options:
     grpc_address: str
     cpu_port: int | None
     queues: int
+    hold_frames: int | None
     pcap: Path | None
     dump_bytes: int
     log_level: str
@@ -111,6 +112,8 @@ def parse(arguments: Sequence[str]) -> Options:
             f"--priority-queues {given.priority_queues} is not between 1 and {_MOST_QUEUES}",
             remedy="a frame's standard_metadata.priority has 3 bits",
         )
+    if given.hold_frames is not None and given.hold_frames < 1:
+        raise EmulationError(f"--hold-frames {given.hold_frames} is below 1", remedy="give 64 or more")
     if given.pcap is not None and not given.pcap.is_dir():
         raise EmulationError(f"--pcap {given.pcap}: no such directory", remedy="make it first")
     notes = [f"{_option(name)} is not used: {why}" for name, why in _UNUSED.items() if getattr(given, name)]
@@ -120,6 +123,7 @@ def parse(arguments: Sequence[str]) -> Options:
         grpc_address=given.grpc_server_addr,
         cpu_port=given.cpu_port,
         queues=given.priority_queues,
+        hold_frames=given.hold_frames,
         pcap=given.pcap,
         dump_bytes=given.dump_packet_data,
         log_level=given.log_level,
@@ -265,6 +269,14 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         default=_MOST_QUEUES,
         metavar="N",
         help="queues of a port, by standard_metadata.priority, highest first (default 8)",
+    )
+
+    add(
+        "--hold-frames",
+        type=int,
+        metavar="N",
+        help="hold up to N frames in each queue of a slow interface, so that programs read the depth of the "
+        "queue; without this option the kernel holds 16 MiB of them, and the switch 64",
     )
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "ALL_METRICS",
     "CIRCUIT_METRICS",
     "COMPUTE_METRICS",
+    "ECN_METRICS",
     "HOST_METRICS",
     "ITERATION_METRICS",
     "JOB_METRICS",
@@ -247,6 +248,17 @@ def _pool(run: VariantRun) -> PoolReport:
     return run.observation.pool
 
 
+# Metrics of runs whose switches mark frames.
+ECN_METRICS: Mapping[str, Metric] = {
+    "marked_frames": Metric(
+        "frames",
+        "data frames that reached an NPU with a congestion mark, duplicates included",
+        lambda run: run.observation.traffic.marked or 0,
+        timed=True,
+    ),
+}
+
+
 # Metrics of runs of a pool of memory.
 POOL_METRICS: Mapping[str, Metric] = {
     "memory_operations": Metric("", "memory operations with a response", lambda run: _pool(run).operations),
@@ -301,6 +313,7 @@ ALL_METRICS: Mapping[str, Metric] = {
     **PLANE_METRICS,
     **CIRCUIT_METRICS,
     **HOST_METRICS,
+    **ECN_METRICS,
     **POOL_METRICS,
     **COMPUTE_METRICS,
 }
@@ -319,6 +332,8 @@ def measure(run: VariantRun) -> dict[str, Figure]:
         chosen |= CIRCUIT_METRICS
     if run.observation.pool is not None:
         chosen |= POOL_METRICS
+    if run.observation.traffic.marked is not None:
+        chosen |= ECN_METRICS
     if run.observation.reduction is not None:
         chosen |= HOST_METRICS
     if run.work_until_ps and any(job.iterations for job in run.observation.jobs):

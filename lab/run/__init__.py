@@ -6,7 +6,7 @@ Its modules:
     prepare      everything that can be wrong, checked before anything starts
     collectives/ a scenario's collective: members, grid, schedule, connections, lower bounds
     jobs/        jobs of a run: plans, agents on a running testbed, graphs, priorities, ends
-    network_header  programs and limits of the CNA24 header
+    network_header  programs for the CNA24 header and for congestion marks, and their limits
     own_program  a P4 program of the user's own
     lanes        lanes of jobs, dealt among dimensions and moved when a job starts
     testbeds     choice of the testbed

@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar, final
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan import Entry, Plan
+from controller.tables.congestion import congestion_entries
 from emulation.errors import ProgramError
 from emulation.testbed import ControlledTestbed
 from emulation.traffic.frames.values import NetworkHeader
@@ -51,14 +52,16 @@ class Booted(Generic[T]):
     seconds: float
 
 
-def programs_of(fabric: Fabric, header: NetworkHeader = "cna16") -> Mapping[str, ProgramFiles]:
-    """Return the compiled program of every node, for links with that network header.
+def programs_of(
+    fabric: Fabric, header: NetworkHeader = "cna16", *, marks: bool = False
+) -> Mapping[str, ProgramFiles]:
+    """Return the compiled program of every node, for links with that network header; `marks`: of frames.
 
     Raises:
         ProgramError: A file is missing, or a program has no form for the header; the message names it.
     """
     files = {
-        program: read_program(program_name(program, header))
+        program: read_program(program_name(program, header, marks=marks))
         for program in sorted({node.program for node in fabric.nodes})
     }
     return {node.name: files[node.program] for node in fabric.nodes}
@@ -71,17 +74,23 @@ def booted(
     progress: InstallProgress | None = None,
     own: OwnPrograms = BUILT_IN,
     kept: KeptUpdates | None = None,
+    ecn_frames: int | None = None,
 ) -> Iterator[Booted[T]]:
     """Start a testbed and fill its tables from the plan; stop it afterwards.
 
     Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
-    earlier runs with this plan.
+    earlier runs with this plan. Switches mark frames that leave a queue of `ecn_frames` frames.
     """
-    programs = {**programs_of(plan.fabric, testbed.network_header), **own.files}
+    marks = ecn_frames is not None
+    programs = {**programs_of(plan.fabric, testbed.network_header, marks=marks), **own.files}
     entries = {
         node: [*planned, *own.entries[node]] if node in own.entries else planned
         for node, planned in plan.entries.items()
     }
+    if ecn_frames is not None:
+        for node, thresholds in congestion_entries(plan.fabric, ecn_frames).items():
+            if node not in own.files:
+                entries[node] = [*entries[node], *thresholds]
     with filled(testbed, programs, entries, progress, kept) as running:
         yield running
 

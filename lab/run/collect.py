@@ -289,6 +289,7 @@ def _traffic(
         lost_with_link=sum(way.lost_frames + way.refused_frames for way in ways)
         + up.testbed.frames_without_link,
         dropped_by_switch=sum(dropped(up.client, node.name) for node in ready.fabric.nodes),
+        marked=sum(agent.marked for agent in stats) if ready.transport.marks else None,
     )
 
 

@@ -31,7 +31,10 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Frames of all NPUs together; `sent` and `received` leave out retransmissions and duplicates."""
+    """Frames of all NPUs together; `sent` and `received` leave out retransmissions and duplicates.
+
+    `marked` counts data frames that arrived with a congestion mark; None where switches mark none.
+    """
 
     sent: int
     retransmitted: int
@@ -40,6 +43,7 @@ class Traffic:
     acknowledgements: int
     lost_with_link: int
     dropped_by_switch: int
+    marked: int | None = None
 
 
 @final

@@ -151,8 +151,8 @@ def prepare(
                 partial(_plan, fabric, variant, jobs),
             )
         payloads = [job.collective.payload_bytes for job in jobs]
-        header = variant.link.network_header
-        with_line((*at, "link"), partial(check_network_header, fabric, header, payloads))
+        header, marks = variant.link.network_header, variant.link.ecn_frames is not None
+        with_line((*at, "link"), partial(check_network_header, fabric, header, payloads, marks=marks))
         if variant.transport.connections is not None:
             jobs = with_line(
                 (*at, "transport", "connections"),
@@ -267,6 +267,7 @@ def _transport(variant: Variant) -> TransportParameters:
         path_rto_ps=least or defaults.path_rto_ps,
         lb_mode=1 if chosen.connections is None else 0,
         adaptive=variant.routing.strategy == "adaptive",
+        marks=variant.link.ecn_frames is not None,
     )
 
 

@@ -174,13 +174,14 @@ def _observe(
     """Assemble and execute a run; every run of a variant passes here."""
     variant = ready.variant
     bin_ps = max(1, ready.bound_ps // BINS)
-    testbed = choice.make(ready, bin_ps, seed)
+    testbed = choice.make(ready, bin_ps, seed, captures=bool(captures))
 
     def installing(done: int, total: int) -> None:
         progress(variant.name, "filling tables", done / total)
 
     progress(variant.name, "starting", 0.0)
-    with booted(testbed, ready.plan, installing, ready.own, ready.updates) as up:
+    ecn_frames = variant.link.ecn_frames
+    with booted(testbed, ready.plan, installing, ready.own, ready.updates, ecn_frames) as up:
         watch.lap("boot")
         jobs = _work(ready, testbed, seed)
         control = _control(ready, up, jobs)

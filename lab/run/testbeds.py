@@ -78,9 +78,9 @@ class TestbedChoice(Protocol):
         ...
 
     def make(
-        self, ready: Prepared, bin_ps: int, seed: int
+        self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False
     ) -> EmbeddedTestbed | MininetTestbed | MachinesTestbed:
-        """Return a testbed for a variant, with a timeline in bins of `bin_ps`."""
+        """Return a testbed for a variant, with bins of `bin_ps`; `captures`: links will be recorded."""
         ...
 
 
@@ -114,7 +114,7 @@ class Embedded:
             )
         check_memory(prepared)
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
+    def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> EmbeddedTestbed:
         """Return a testbed in virtual time."""
         link = ready.variant.link
         hosts = self.hosts if ready.pool is None else "python"
@@ -191,10 +191,14 @@ class RealTime:
         delays = any(map(_has_delays, prepared))
         need_machine(delays=delays, captures=captures, lanes=any(map(_has_priorities, prepared)))
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed | MachinesTestbed:
+    def make(
+        self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False
+    ) -> MininetTestbed | MachinesTestbed:
         """Return a testbed in real time, slowed down by the dilation."""
         mtu = max(1500, _largest_payload(ready) + _ROOM_BYTES)
         buffer_bytes = ready.variant.link.credit_bytes
+        # Marks tell the depth of queues, which switches know of their own queues only.
+        frame_bytes = _largest_payload(ready) + _ROOM_BYTES if ready.transport.marks else None
         if self.machines is not None:
             from emulation.mininet.cluster.orders import Needs
             from emulation.mininet.cluster.testbed import MachinesTestbed
@@ -207,7 +211,8 @@ class RealTime:
                 mtu=mtu,
                 bin_ps=bin_ps,
                 buffer_bytes=buffer_bytes,
-                needs=Needs(delays=_has_delays(ready), lanes=_has_priorities(ready)),
+                needs=Needs(delays=_has_delays(ready), captures=captures, lanes=_has_priorities(ready)),
+                frame_bytes=frame_bytes,
             )
         from emulation.mininet.testbed import MininetTestbed
 
@@ -219,6 +224,7 @@ class RealTime:
             bin_ps=bin_ps,
             buffer_bytes=buffer_bytes,
             lanes=_has_priorities(ready),
+            frame_bytes=frame_bytes,
         )
 
 

@@ -102,12 +102,21 @@ class Routing(Model):
 
 @final
 class LinkSettings(Model):
-    """Buffers, scheduling, failure detection and headers of links; `credit_bytes` is of a port and lane."""
+    """Buffers, scheduling, failure detection, congestion marks and headers of links.
+
+    Attributes:
+        credit_bytes: Receive buffer of a port and lane.
+        ecn_frames: Frames that wait behind a frame when it leaves its queue, from which it is marked; None
+            for no marks.
+    """
 
     credit_bytes: Annotated[int, Field(ge=1)] = 65536
     scheduler: Literal["strict", "round-robin"] = "strict"
     detect_us: NotNegative = 10.0
     network_header: Annotated[NetworkHeader, Field(exclude_if=lambda value: value == "cna16")] = "cna16"
+    ecn_frames: Annotated[
+        Annotated[int, Field(ge=1, lt=2**19)] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
 
 
 # Connections of a pair without `count:`.

@@ -12,6 +12,7 @@ AgentStats& AgentStats::operator+=(const AgentStats& other) {
     duplicates += other.duplicates;
     acks_sent += other.acks_sent;
     acks_received += other.acks_received;
+    marked += other.marked;
     rtt = std::max(rtt, other.rtt);
     for (const auto& [word, count] : other.junk) junk[word] += count;
     return *this;
@@ -102,6 +103,7 @@ AgentStats Agent::stats() const {
             stats.received += receiver.received;
             stats.duplicates += receiver.duplicates;
             stats.acks_sent += receiver.acks;
+            stats.marked += receiver.marked;
         }
     }
     return stats;
@@ -189,7 +191,7 @@ void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
 void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer) {
     Sender& sender = *peer.senders[number];
     const bool measured = trips_.peak != 0;
-    const bool moved = sender.on_ack(fields.psn, fields.sack, now, fields.flags);
+    const bool moved = sender.on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks);
     sender.resend_lost(now, answer);
     if (!measured && trips_.peak != 0) {
         // Timers that were set before the first measured round trip are too long.
@@ -305,6 +307,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
     } else {
         ask(peer.address(), receiver.silent_buckets());
     }
+    if (fields.marked) receiver.note_mark(fields.lb);
     if (receiver.ack_at <= now) receiver.acknowledge(now, answer);
     else deadline_ = std::min(deadline_, receiver.ack_at);
 }

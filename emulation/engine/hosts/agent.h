@@ -46,6 +46,7 @@ struct Failure {
 
 struct AgentStats {
     std::uint64_t sent = 0, retransmitted = 0, received = 0, duplicates = 0, acks_sent = 0, acks_received = 0;
+    std::uint64_t marked = 0;
     Time rtt = 0;  // largest smoothed round trip
     std::map<std::string, std::uint64_t> junk;
 

@@ -10,12 +10,15 @@ namespace {
 constexpr std::uint16_t kEthertype = 0x88B5;
 constexpr std::uint32_t kCfgCna16 = 0x6;
 constexpr std::size_t kEthernetBytes = 14;
+// NTH.cc: mode in the upper three bits, mark in the lower two.
+constexpr std::uint32_t kMarkBits = 0xE003, kMarked = 0x8003;
 constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32;
 
 // Offsets of fields in a frame without a source route.
-constexpr std::size_t kEthertypeAt = 12, kLphAt = 14, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kLbAt = 24,
+constexpr std::size_t kEthertypeAt = 12, kLphAt = 14, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kCcAt = 22,
+                      kLbAt = 24,
                       kClassAt = 25, kOpcodeAt = 26, kFlagsAt = 27, kSrcQAt = 28, kDstQAt = 30, kPsnAt = 32,
-                      kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40, kDtypeAt = 41, kStepAt = 42,
+                      kMarksAt = 33, kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40, kDtypeAt = 41, kStepAt = 42,
                       kChunkAt = 44, kOffsetAt = 46, kSizeAt = 50;
 
 template <typename T, std::size_t kBytes = sizeof(T)>
@@ -91,12 +94,14 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     if (fields.opcode == kOpcodeAck) {
         fields.psn = get<std::uint32_t, 3>(frame, kAckPsnAt);
         fields.sack = load_word(frame + kSackAt);
+        fields.marks = get<std::uint16_t>(frame, kMarksAt);
         return link_bytes == kAckBytes - kEthernetBytes ? nullptr : "length";
     }
     if (fields.opcode != kOpcodeData) return "opcode";
     // A frame too short for the header of data has a payload of less than no byte.
     fields.length = size >= kDataHeaderBytes ? get<std::uint32_t>(frame, kSizeAt) : 0;
     if (link_bytes != fields.length + (kDataHeaderBytes - kEthernetBytes)) return "length";
+    fields.marked = (get<std::uint16_t>(frame, kCcAt) & kMarkBits) == kMarked;
     fields.psn = get<std::uint32_t, 3>(frame, kPsnAt);
     fields.job = get<std::uint16_t>(frame, kJobAt);
     fields.op = frame[kOpAt];
@@ -139,11 +144,12 @@ AckWriter::AckWriter(const Templates& templates, Ends ends, int lb_mode) : heade
 }
 
 FrameHandle AckWriter::frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
-                             std::uint8_t flags) const {
+                             std::uint8_t flags, std::uint16_t marks) const {
     FrameHandle frame = pool.acquire(header_.data(), kAckBytes);
     std::uint8_t* bytes = frame->data();
     bytes[kLbAt] = lb;
     bytes[kFlagsAt] = flags;
+    put<2>(bytes, kMarksAt, marks);
     put<3>(bytes, kAckPsnAt, ack_psn);
     store_word(bytes + kSackAt, sack);
     return frame;

@@ -24,6 +24,8 @@ struct Fields {
     std::uint32_t psn = 0;  // of an acknowledgement: the first PSN not received yet
     std::uint32_t offset = 0, length = 0;
     std::uint64_t sack = 0;
+    bool marked = false;      // data: a switch has marked the frame
+    std::uint16_t marks = 0;  // acknowledgement: buckets of marked frames, a bit each
 };
 
 // Read a frame; null if it is a data frame or an acknowledgement, else a word that says why it is junk. Bytes
@@ -79,7 +81,7 @@ class AckWriter {
    public:
     AckWriter(const Templates& templates, Ends ends, int lb_mode);
     FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
-                      std::uint8_t flags) const;
+                      std::uint8_t flags, std::uint16_t marks) const;
 
    private:
     std::array<std::uint8_t, kAckBytes> header_;

@@ -140,13 +140,15 @@ std::pair<std::uint8_t, bool> PathDelays::steer(std::uint8_t lb, const PathHealt
 
 std::uint8_t PathDelays::choose(std::uint8_t lb, const PathHealth& health, Time now) const {
     const std::uint32_t path = health.path_of(lb);
-    if (!congested(path)) return lb;
+    const bool avoid = congested(path);
+    if (!avoid && marked_[path] == 0) return lb;
     std::uint8_t best = lb;
-    Time least = expected(path, now) / 2;
+    Time least = avoid ? expected(path, now) / 2 : expected(path, now);
     for (std::uint32_t turn = 1; turn < kBuckets; ++turn) {
         const auto bucket = static_cast<std::uint8_t>((lb + turn) % kBuckets);
         const std::uint32_t other = health.path_of(bucket);
         if (other == path || trial_[other] != 0 || !health.works(other)) continue;
+        if (!avoid && marked_[other] != 0) continue;
         if (const Time there = expected(other, now); there < least) {
             best = bucket;
             least = there;

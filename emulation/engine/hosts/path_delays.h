@@ -29,6 +29,10 @@ class PathDelays {
     // A frame goes again; if it leaves a congested path, its copy stays there for a time.
     void goes_again(std::uint32_t slot, Time now);
     void ended(std::uint32_t slot);
+    // The last frames that arrived by a path were marked by a switch, or were not.
+    void note_mark(std::uint32_t path, bool marked) {
+        if (marked != (marked_[path] != 0)) marked_.of(path) = marked ? 1 : 0;
+    }
     // Round trip of a frame that is under way still, sent once.
     void measured(std::uint32_t slot, Time rtt);
     bool congested(std::uint32_t path) const;
@@ -59,6 +63,7 @@ class PathDelays {
     ByPath<Time> copies_{0};     // when copies of frames that went again have drained
     ByPath<char> slow_{0};       // 1: the ratio of the path is high
     ByPath<char> trial_{0};      // 1: the path is on trial
+    ByPath<char> marked_{0};     // 1: the last frames of the path were marked
     ByPath<char> counted_{0};    // 1: the round trips of the path count in the agent's mean
     int slow_paths_ = 0;         // paths whose ratio is high
     std::array<std::uint32_t, kMaxWindow> paths_{};  // by slot, path of a frame under way

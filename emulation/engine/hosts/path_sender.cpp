@@ -59,21 +59,22 @@ void PathSender::rearm(Time now) {
     timer = std::min(timer, now + rto_);
 }
 
-bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags) {
+bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
+                        BucketSet marks) {
     const std::uint32_t base = base_, flying = in_flight(), moved = (ack_psn - base) & kPsnMask;
-    if (moved > flying) return Sender::on_ack(ack_psn, sack, now, flags);
+    if (moved > flying) return Sender::on_ack(ack_psn, sack, now, flags, marks);
     const std::uint32_t rest = flying - moved;
-    const std::uint64_t marks = rest > 1 ? sack & ((std::uint64_t{1} << (rest - 1)) - 1) : 0;
+    const std::uint64_t later = rest > 1 ? sack & ((std::uint64_t{1} << (rest - 1)) - 1) : 0;
     // Bit i stands for PSN base + i.
     const std::uint64_t before = moved < 64 ? (std::uint64_t{1} << moved) - 1 : ~std::uint64_t{0};
-    std::uint64_t news = (before | (moved < 63 ? marks << (moved + 1) : 0)) & ~(sacked_ << 1);
-    const bool advanced = Sender::on_ack(ack_psn, sack, now, flags);
+    std::uint64_t news = (before | (moved < 63 ? later << (moved + 1) : 0)) & ~(sacked_ << 1);
+    const bool advanced = Sender::on_ack(ack_psn, sack, now, flags, marks);
     const bool again = (flags & kRetransmission) != 0, answered = asked_ && again;
     if (news == 0 && !answered) return advanced;
     heard_ = now;
     asks_ = 0;
     for (; news != 0; news &= news - 1)
-        arrived(base + static_cast<std::uint32_t>(std::countr_zero(news)), now, again);
+        arrived(base + static_cast<std::uint32_t>(std::countr_zero(news)), now, again, marks);
     if (rest > 0 && !advanced) {
         rto_ = estimate();
         timer = now + rto_;
@@ -84,10 +85,11 @@ bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std
     return advanced;
 }
 
-void PathSender::arrived(std::uint32_t psn, Time now, bool again) {
+void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet marks) {
     const Sent& frame = at(psn);
     const std::uint32_t path = spray_.path_of(frame.lb);
     if (delays_) {
+        delays_->note_mark(path, (marks >> frame.lb % kBuckets & 1u) != 0);
         if (frame.resent == 0) {
             delays_->measured(psn & kSlot, now - frame.sent_at);
         }

@@ -26,7 +26,8 @@ class PathSender final : public Sender {
               Answer& answer) override;
     // Also finds lost frames, for resend_lost. The flag says that a frame sent again has arrived since the
     // last acknowledgement.
-    bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags) override;
+    bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
+                BucketSet marks) override;
     void on_timeout(Time now, Answer& answer) override;
     void resend_lost(Time now, Answer& answer) override;
     // Shorten a timer that was set before the agent had measured any round trip.
@@ -40,7 +41,7 @@ class PathSender final : public Sender {
     Time estimate() const override;
 
    private:
-    void arrived(std::uint32_t psn, Time now, bool again);
+    void arrived(std::uint32_t psn, Time now, bool again, BucketSet marks);
     void find_lost(bool answered, Time now);
     std::uint8_t other_lb(std::uint32_t psn, Time now);
     bool took_former_route(const Sent& frame) const { return frame.order < moved_[frame.lb % kBuckets]; }

@@ -75,7 +75,8 @@ void Receiver::acknowledge(Time now, Answer& answer) {
     wants_path_ = false;
     ack_at = kNever;
     ++acks;
-    answer.add(writer_.frame(answer.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0})),
+    answer.add(writer_.frame(answer.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0}),
+                             std::exchange(marks_, BucketSet{0})),
                kVlResponse);
 }
 

@@ -21,6 +21,11 @@ class Receiver {
 
     // Take a frame; sets ack_at.
     Accepted accept(std::uint32_t psn, std::uint8_t flags, Time now);
+    // Note that a frame with this load-balance value was marked; the next acknowledgement tells the sender.
+    void note_mark(std::uint8_t lb) {
+        ++marked;
+        marks_ = static_cast<BucketSet>(marks_ | 1u << lb % kBuckets);
+    }
     // Buckets whose paths have lost acknowledgements, once other paths are called for.
     BucketSet silent_buckets();
     // True if the last acknowledgement took one of these buckets or is missing by all paths; false without
@@ -32,11 +37,12 @@ class Receiver {
     void acknowledge(Time now, Answer& answer);
 
     Time ack_at = kNever;  // latest time of the next acknowledgement
-    std::uint64_t acks = 0, duplicates = 0, received = 0;
+    std::uint64_t acks = 0, duplicates = 0, received = 0, marked = 0;
 
    private:
     const TransportParameters& parameters_;
     std::uint8_t lb_, echo_ = 0;
+    BucketSet marks_ = 0;      // buckets of marked frames since the last acknowledgement
     int last_ = -1;            // load-balance value of the last acknowledgement; -1: none
     int repeated_ = 0;         // frames in a row that came again
     bool wants_path_ = false;  // has asked for other paths since the last acknowledgement

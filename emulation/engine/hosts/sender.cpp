@@ -46,7 +46,8 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     answer.add(writer_.frame(answer.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
 }
 
-bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t /*flags*/) {
+bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t /*flags*/,
+                    BucketSet /*marks*/) {
     ++acks;
     const std::uint32_t flying = in_flight(), moved = (ack_psn - base_) & kPsnMask;
     if (moved > flying) return false;

@@ -45,7 +45,9 @@ class Sender {
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                       Answer& answer);
     // Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing.
-    virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags);
+    // `marks`: buckets of marked frames that have arrived since the last acknowledgement.
+    virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
+                        BucketSet marks);
     // Send again what is due; sets failed_psn if the connection is given up.
     virtual void on_timeout(Time now, Answer& answer);
     // For senders that know their paths.

@@ -161,7 +161,7 @@ nb::object stats_of(const Participant& agent) {
     nb::dict junk;
     for (const auto& [word, count] : s.junk) junk[word.c_str()] = count;
     return nb::make_tuple(s.sent, s.retransmitted, s.received, s.duplicates, s.acks_sent, s.acks_received,
-                          s.rtt, junk);
+                          s.rtt, junk, s.marked);
 }
 
 nb::object reduction_of(const Participant& agent) {

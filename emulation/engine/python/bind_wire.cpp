@@ -128,6 +128,7 @@ void bind_wire(nb::module_& m) {
         .def("dump", &Wire::dump, nb::arg("bytes"))
         .def("log_programs", &Wire::log_programs)
         .def("set_queues", &Wire::set_queues, nb::arg("queues"))
+        .def("hold", &Wire::hold, nb::arg("frames"))
         .def("start", &Wire::start)
         .def("stop", &Wire::stop, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("event_fd", &Wire::event_fd)

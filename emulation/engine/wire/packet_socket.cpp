@@ -21,7 +21,6 @@ constexpr std::size_t kAddresses = 2 * std::size_t{ETH_ALEN};  // bytes before t
 constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which the kernel takes out of the frame
 constexpr unsigned kLeastSlots = 64;
 constexpr std::size_t kBlock = 1 << 16;
-constexpr int kSendBytes = 16 << 20;
 
 void require(bool done, const char* what) {
     if (!done) throw std::system_error(errno, std::generic_category(), what);
@@ -34,7 +33,7 @@ void set(int fd, int option, const Value& value, const char* what) {
 
 }  // namespace
 
-void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes) {
+void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes) {
     close();
     // Protocol 0: nothing is received before the socket is bound to its one interface.
     fd_ = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -46,8 +45,8 @@ void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes) {
         setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on,
                    sizeof on);  // an optimisation: peek() skips outgoing frames, too
 
-        // Frames in the queue of the interface count against the sender; the queue should be the limit.
-        setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBytes, sizeof kSendBytes);
+        // Frames count against the sender until they leave the queue of the interface or of a link behind it.
+        setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &send_bytes, sizeof send_bytes);
 
         // The kernel puts the frame behind its header, the address and the reserve, on a 16 byte boundary.
         const std::size_t slot =

@@ -238,8 +238,8 @@ void Wire::enqueue(Port& port, FrameHandle frame) {
         return;
     }
     auto& queue = port.queues[frame->vl];
-    if (queue.size() >= kQueueFrames && !flushing_) flush_all();
-    if (queue.size() >= kQueueFrames) {
+    if (queue.size() >= queue_frames_ && !flushing_) flush_all();
+    if (queue.size() >= queue_frames_) {
         port.stats.refused_full += 1;
         return;
     }

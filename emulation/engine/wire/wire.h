@@ -60,6 +60,12 @@ class Wire : public SwitchSet {
     void dump(std::size_t bytes) { dump_bytes_ = bytes; }
     // Number of queues of a port; frames of higher priorities are dropped.
     void set_queues(int queues) { queues_ = queues; }
+    // Let frames wait here for a slow interface, up to `frames` in each queue, and not in the kernel, which
+    // then holds a frame at a time: queue metadata are those of the link.
+    void hold(std::size_t frames) {
+        queue_frames_ = frames;
+        send_bytes_ = 1;
+    }
     // std::system_error when an interface cannot be opened; then nothing runs.
     void start();
     void stop();
@@ -148,6 +154,8 @@ class Wire : public SwitchSet {
     std::size_t ring_bytes_ = 0;
     bool log_programs_ = false;
     int queues_ = kQueues;
+    std::size_t queue_frames_ = kQueueFrames;
+    int send_bytes_ = 16 << 20;  // the queue of the interface should be the limit
     LinkWatch links_;
     int events_ = -1, wake_ = -1, epoll_ = -1;
     std::atomic<bool> stopping_ = false;

@@ -61,7 +61,7 @@ void Wire::add_port(Index<Switch> switch_index, std::uint32_t port, const std::s
 
 void Wire::open(Port& port, int ifindex, unsigned mtu) {
     try {
-        port.socket.open(ifindex, mtu, ring_bytes_);
+        port.socket.open(ifindex, mtu, ring_bytes_, send_bytes_);
     } catch (const std::system_error& error) {
         throw std::system_error(error.code(), name_of(port));
     }

@@ -29,12 +29,13 @@ class Order:
 @final
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Result of an order, or the words of its error."""
+    """Result of an order, or the words of its error; `of_machine`: the machine is at fault, not the order."""
 
     number: int
     value: Any = None
     error: str | None = None
     remedy: str = ""
+    of_machine: bool = False
 
 
 @final
@@ -80,7 +81,8 @@ class Needs:
 class PartPlan:
     """A part to build: its nodes with all their links, and the tunnels in place of nodes of other parts.
 
-    `ip_others` are the CNAs of hosts of other parts; None: hosts have no IPv4.
+    `ip_others` are the CNAs of hosts of other parts; None: hosts have no IPv4. `frame_bytes` as in
+    MininetTestbed.
     """
 
     fabric: Fabric
@@ -90,6 +92,7 @@ class PartPlan:
     ip_others: Sequence[int] | None
     tunnels: Mapping[End, Tunnel]
     lanes: bool = False
+    frame_bytes: int | None = None
 
 
 @final

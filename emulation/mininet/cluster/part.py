@@ -115,15 +115,16 @@ class _Part(PartHosts):
             ip_others=plan.ip_others or (),
             tunnels=plan.tunnels,
             lanes=plan.lanes,
+            frame_bytes=plan.frame_bytes,
         )
         testbed.on_port = lambda *told: self.tell(Event("port", told))
         testbed.start()
         sockets = {node: address.removeprefix("unix:") for node, address in testbed.addresses.items()}
         return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
 
-    def shapes(self, rate_bps: float) -> bool:
+    def limiter(self, rate_bps: float) -> str:
         """Return whether links of a rate are held to it."""
-        return self.bed.patches.shapes(rate_bps)
+        return self.bed.patches.limiter(rate_bps)
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
         """Patch the ends of a link together; a tunnel stands for an end on another machine."""
@@ -258,7 +259,7 @@ def main() -> None:
         try:
             answer = Answer(order.number, getattr(part, order.method)(*order.arguments))
         except RailyardError as error:
-            answer = Answer(order.number, None, error.message, error.remedy)
+            answer = Answer(order.number, None, error.message, error.remedy, error.of_machine)
         part.tell(answer)
 
     try:

@@ -38,9 +38,9 @@ class MachinesPatches:
         self._tunnels: dict[tuple[str, str], JackCounters] = {}
         self._captures: list[tuple[Session, Path]] = []
 
-    def shapes(self, rate_bps: float) -> bool:
-        """Return whether links of a rate are held to it on every machine."""
-        return all(self._sessions.each(lambda session: session.call("shapes", rate_bps)).values())
+    def limiter(self, rate_bps: float) -> str:
+        """Return the kernel's queue that holds links of a rate to it; "" if nothing does on some machine."""
+        return min(self._sessions.each(lambda session: session.call("limiter", rate_bps)).values())
 
     # -- links
 

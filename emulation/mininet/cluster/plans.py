@@ -41,7 +41,15 @@ class Tunnels:
 
 
 def part_plans(
-    cut: Cut, tunnels: Tunnels, switch: SwitchKind, dilation: int, mtu: int, *, ip: bool, lanes: bool
+    cut: Cut,
+    tunnels: Tunnels,
+    switch: SwitchKind,
+    dilation: int,
+    mtu: int,
+    *,
+    ip: bool,
+    lanes: bool,
+    frame_bytes: int | None = None,
 ) -> Mapping[str, PartPlan]:
     """Return the part of every machine; both ends of a crossing link have the same tunnel."""
     hosts = None
@@ -52,6 +60,6 @@ def part_plans(
         for machine, (end, tunnel) in tunnels.tunnel(link).items():
             ends[machine][end] = tunnel
     return {
-        machine: PartPlan(cut.part(machine), switch, dilation, mtu, hosts, own, lanes)
+        machine: PartPlan(cut.part(machine), switch, dilation, mtu, hosts, own, lanes, frame_bytes)
         for machine, own in ends.items()
     }

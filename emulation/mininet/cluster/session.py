@@ -111,7 +111,8 @@ class Session:
         if answer is None:
             raise self._ended()
         if answer.error is not None:
-            raise TestbedError(f"machine {self.machine.name}: {answer.error}", remedy=answer.remedy)
+            kind = MachineError if answer.of_machine else TestbedError
+            raise kind(f"machine {self.machine.name}: {answer.error}", remedy=answer.remedy)
         return answer.value
 
     def clock(self) -> ClockOffset:

@@ -69,8 +69,9 @@ class MachinesTestbed(RealTimeTestbed):
         buffer_bytes: int = 65536,
         ip: bool = False,
         needs: Needs = _NOTHING,
+        frame_bytes: int | None = None,
     ) -> None:
-        super().__init__(fabric, switch, 1 if callable(dilation) else dilation, bin_ps)
+        super().__init__(fabric, switch, 1 if callable(dilation) else dilation, bin_ps, frame_bytes)
         self.machines = machines
         self.division: Cut = cut(fabric, machines.machines)
         self.namespaces: dict[str, str] = {}
@@ -109,7 +110,7 @@ class MachinesTestbed(RealTimeTestbed):
         tunnels = Tunnels(self.division, self.machines)
         plans = part_plans(
             self.division, tunnels, self.switch, self.dilation, self._mtu,
-            ip=self._with_ip, lanes=self._needs.lanes,
+            ip=self._with_ip, lanes=self._needs.lanes, frame_bytes=self.frame_bytes,
         )  # fmt: skip
         built: dict[str, Built] = sessions.each(
             lambda session: session.call("build", plans[session.machine.name], seconds=_BUILD_SECONDS)

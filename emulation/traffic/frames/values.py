@@ -11,6 +11,8 @@ from emulation.errors import FrameError
 
 __all__ = [
     "BLOCK_FLITS",
+    "CC_CAPABLE",
+    "CC_CONGESTION",
     "CFG_CNA16",
     "CFG_CNA24",
     "CFG_SOURCE_ROUTE",
@@ -44,6 +46,10 @@ CFG_CNA16: Final = 0x6
 CFG_SOURCE_ROUTE: Final = 0xC
 CFG_CNA24: Final = 0xD
 CFG_SOURCE_ROUTE_CNA24: Final = 0xE
+CC_CAPABLE: Final = 0x8001
+"""NTH.cc of a frame that takes congestion marks: mode FECN (UnifiedBus), no mark yet."""
+CC_CONGESTION: Final = 0x8003
+"""NTH.cc of such a frame once a switch has marked it."""
 VL_DATA: Final = 0
 VL_RESPONSE: Final = 2
 

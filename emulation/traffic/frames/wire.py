@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 from emulation.errors import FrameError
 from emulation.traffic.frames.values import (
+    CC_CAPABLE,
+    CC_CONGESTION,
     CFG_CNA16,
     ETHERTYPE,
     VL_RESPONSE,
@@ -30,7 +32,9 @@ __all__ = [
     "DataFields",
     "DataWriter",
     "header",
+    "is_marked",
     "iteration_of",
+    "marked_buckets",
     "parse",
     "readdress",
     "mac_bytes",
@@ -50,8 +54,10 @@ _DATA = struct.Struct(">BBBBHQHBBHHII")  # lb sl/mgmt/nlp; opcode flags src_q ds
 _ACK = struct.Struct(">BBBBHQQ")  # as _DATA, with the SACK bitmap instead of the CLH
 _READ_DATA = struct.Struct(">12xHIHH2xBBBBHQHBBHHII")
 _READ_ACK = struct.Struct(">12xHIHH2xBBBBHQQ")
+_CC_AT = 22
 _FLAGS_AT = 27
 _LB_AT = 24
+_MARKS_AT = 33  # the low 16 bits of psn
 _ACK_PSN_AT = 35
 _JOB_AT = 38
 
@@ -103,36 +109,52 @@ def mac_bytes(cna: int) -> bytes:
 
 
 @cache
-def _template(opcode: Opcode, level: int = 0) -> bytes:
+def _template(opcode: Opcode, level: int = 0, cc: int = 0) -> bytes:
     """Return a frame without payload whose addresses, queues and numbers are 0."""
     is_data = opcode is Opcode.DATA
     vl, service_level = (2 * level, level) if is_data else (VL_RESPONSE, 1)
     size = DATA_HEADER_BYTES if is_data else ACK_BYTES
     lph = vl << _VL_SHIFT | CFG_CNA16 << _CFG_SHIFT | encode_length(size - ETHERNET_BYTES)
-    addresses = _ADDRESSES.pack(mac_bytes(0), mac_bytes(0), ETHERTYPE, lph, 0, 0, 0)
+    addresses = _ADDRESSES.pack(mac_bytes(0), mac_bytes(0), ETHERTYPE, lph, 0, 0, cc)
     transport = (0, service_level << 4, opcode, 0, 0, 0)
     if is_data:
         return addresses + _DATA.pack(*transport, 0, Combine.REDUCE, ElementType.INT32, 0, 0, 0, 0)
     return addresses + _ACK.pack(*transport, 0)
 
 
-def header(opcode: Opcode, level: int = 0) -> bytes:
-    """Return the headers of a frame without payload; addresses, queues and numbers are 0."""
-    return _template(opcode, level)
+def header(opcode: Opcode, level: int = 0, *, marks: bool = False) -> bytes:
+    """Return the headers of a frame without payload; addresses, queues and numbers are 0.
+
+    With `marks` the frame takes congestion marks.
+    """
+    return _template(opcode, level, CC_CAPABLE if marks else 0)
 
 
-def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: int, level: int = 0) -> bytes:
+def is_marked(frame: bytes) -> bool:
+    """Return whether a switch has marked a frame as it left a long queue."""
+    return frame[_CC_AT] >> 5 == CC_CONGESTION >> 13 and frame[_CC_AT + 1] & 3 == CC_CONGESTION & 3
+
+
+def marked_buckets(acknowledgement: bytes) -> int:
+    """Return the buckets, a bit each, of marked frames that arrived since the last acknowledgement."""
+    return int.from_bytes(acknowledgement[_MARKS_AT:_ACK_PSN_AT], "big")
+
+
+def _prefix(
+    opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: int, level: int = 0, cc: int = 0
+) -> bytes:
     """Return the first 24 bytes of a connection's frames with a payload of `payload_bytes`."""
-    template = _template(opcode, level)
+    template = _template(opcode, level, cc)
     _, _, ethertype, lph, _, _, cc = _ADDRESSES.unpack_from(template)
     lph = lph & ~0xBFFF | lb_mode << 15 | encode_length(len(template) - ETHERNET_BYTES + payload_bytes)
     return _ADDRESSES.pack(mac_bytes(dcna), mac_bytes(scna), ethertype, lph, scna, dcna, cc)
 
 
 class DataWriter:
-    """Writer of the data frames of one connection, all of service level `level`."""
+    """Writer of the data frames of one connection, all of service level `level`; `marks`: they take marks."""
 
     __slots__ = (
+        "_cc",
         "_class",
         "_connection",
         "_dtype",
@@ -155,8 +177,10 @@ class DataWriter:
         dtype: int,
         lb_mode: int,
         level: int = 0,
+        marks: bool = False,
     ) -> None:
         template = _template(Opcode.DATA, level)
+        self._cc = CC_CAPABLE if marks else 0
         self._level = level
         self._class = template[25]
         self._opcode = template[26]
@@ -182,7 +206,7 @@ class DataWriter:
         size = len(payload)
         prefix = self._prefixes.get(size)
         if prefix is None:
-            prefix = self._prefixes[size] = _prefix(Opcode.DATA, *self._static, size, self._level)
+            prefix = self._prefixes[size] = _prefix(Opcode.DATA, *self._static, size, self._level, self._cc)
         return b"".join(
             (
                 prefix,
@@ -219,11 +243,13 @@ class AckWriter:
         self._queue = src_q
         self._connection = dst_q << 48
 
-    def frame(self, lb: int, ack_psn: int, sack: int, flags: int = 0) -> bytes:
-        """Return an acknowledgement of every PSN before `ack_psn` and of the later PSNs marked in `sack`."""
-        return self._prefix + _ACK.pack(
-            lb, self._class, self._opcode, flags, self._queue, self._connection | ack_psn, sack
-        )
+    def frame(self, lb: int, ack_psn: int, sack: int, flags: int = 0, marks: int = 0) -> bytes:
+        """Return an acknowledgement of every PSN before `ack_psn` and of the later PSNs in the map `sack`.
+
+        `marks` are the buckets, a bit each, of marked frames that arrived since the last acknowledgement.
+        """
+        word = self._connection | marks << 24 | ack_psn
+        return self._prefix + _ACK.pack(lb, self._class, self._opcode, flags, self._queue, word, sack)
 
 
 def readdress(frame: bytes, lb: int, flags: int) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from emulation.traffic.frames.values import VL_RESPONSE
-from emulation.traffic.frames.wire import scan
+from emulation.traffic.frames.wire import is_marked, marked_buckets, scan
 from emulation.traffic.host.checks import check_agent
 from emulation.traffic.host.connections import Peer, connect
 from emulation.traffic.host.paths.sender import PathSender
@@ -99,6 +99,7 @@ class Agent(Slices):
             acks_received=sum(sender.acks for sender in senders),
             rtt_ps=max((sender.rtt_ps for sender in senders), default=0),
             junk=dict(sorted(self._junk.items())),
+            marked=sum(receiver.marked for receiver in receivers),
             reduction=None if self._own_unit is None else self._own_unit.stats,
         )
 
@@ -140,7 +141,7 @@ class Agent(Slices):
             else:
                 sender = peer.senders[number]
                 measured = self._trips.peak
-                moved = sender.on_ack(fields[6], fields[8], now, fields[1])
+                moved = sender.on_ack(fields[6], fields[8], now, fields[1], marked_buckets(frame))
                 if isinstance(sender, PathSender):
                     if sender.lost:
                         out.extend((again, self._vl) for again in sender.resend(now))
@@ -231,7 +232,7 @@ class Agent(Slices):
         now: int,
         out: list[tuple[bytes, int]],
     ) -> None:
-        _, flags, _, _, _, _, psn, _, job, op, kind, step, _, offset, length = fields
+        _, flags, _, _, _, _, psn, lb, job, op, kind, step, _, offset, length = fields
         if job != self._job or kind != self._kind:
             self._junk["job"] += 1
             return
@@ -252,6 +253,8 @@ class Agent(Slices):
             return
         else:
             self._ask(fields[2], receiver.silent_buckets())
+        if is_marked(frame):
+            receiver.note_mark(lb)
         if receiver.ack_at <= now:
             out.append((receiver.ack(now), VL_RESPONSE))
         elif receiver.ack_at < self._deadline:

@@ -160,6 +160,7 @@ def connect(
                 dtype=dtype,
                 lb_mode=parameters.lb_mode,
                 level=parameters.level,
+                marks=parameters.marks,
             )
             for number in range(len(each.lbs))
         ]

@@ -135,6 +135,7 @@ class NativeIterated(_Native, _engine.Iterated):
         self.rank = rank
         self.address = ranks.addresses[rank]
         self.rhythm = rhythm
+        self._marks = parameters.marks
         self._dtype = DTYPES[element_type(data)]
         if self.longest >= MOST_FRAMES:
             raise too_many_frames(self.longest)
@@ -151,7 +152,7 @@ class NativeIterated(_Native, _engine.Iterated):
 
     def set_level(self, level: int) -> None:
         """Set the service level of data, for iterations that have received no frame yet."""
-        self.use_level(level, header(Opcode.DATA, level), header(Opcode.ACK))
+        self.use_level(level, header(Opcode.DATA, level, marks=self._marks), header(Opcode.ACK))
 
     def _set_on_iteration(self, call: Callable[[int], None]) -> None:
         self.call_at_iteration(call)
@@ -290,7 +291,7 @@ def _transport(parameters: TransportParameters) -> _engine.Transport:
         lb_mode=parameters.lb_mode,
         first_psn=parameters.first_psn,
         level=parameters.level,
-        data=header(Opcode.DATA, parameters.level),
+        data=header(Opcode.DATA, parameters.level, marks=parameters.marks),
         ack=header(Opcode.ACK),
     )
 

@@ -38,6 +38,7 @@ class Failure:
 class AgentStats:
     """Counts of an agent; rtt_ps is the largest smoothed round trip of its connections, or 0.
 
+    `marked` counts data frames that arrived with a congestion mark, duplicates included.
     `reduction` is None without a model of what reduces.
     """
 
@@ -49,6 +50,7 @@ class AgentStats:
     acks_received: int
     rtt_ps: int
     junk: Mapping[str, int]
+    marked: int = 0
     reduction: ReductionStats | None = None
 
     def __add__(self, other: AgentStats) -> AgentStats:
@@ -63,6 +65,7 @@ class AgentStats:
             acks_received=self.acks_received + other.acks_received,
             rtt_ps=max(self.rtt_ps, other.rtt_ps),
             junk=dict(sorted(junk.items())),
+            marked=self.marked + other.marked,
             reduction=_sum(self.reduction, other.reduction),
         )
 

@@ -51,6 +51,7 @@ class TransportParameters:
     per pair. `paths`: paths of pairs of ranks (source, target) and their shares, for loss recovery by path
     (emulation.traffic.host.paths.sender), with timeouts of at least path_rto_ps; a pair without paths
     recovers by timers alone. `adaptive`: frames leave congested paths (emulation.traffic.host.paths.delay).
+    `marks`: switches may mark data frames that leave a long queue.
     """
 
     window: int = 64
@@ -67,6 +68,7 @@ class TransportParameters:
     connections: Connections | None = None
     paths: Mapping[tuple[int, int], PathShares] | None = None
     adaptive: bool = False
+    marks: bool = False
 
     def __post_init__(self) -> None:
         limits = {
@@ -177,7 +179,7 @@ class Sender:
             self.timer = now + self._rto
         return frame
 
-    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0) -> bool:
+    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0, marks: int = 0) -> bool:
         """Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing."""
         self.acks += 1
         base = self._base
@@ -275,6 +277,7 @@ class Receiver:
         "_expected",
         "_last",
         "_lb",
+        "_marks",
         "_owed",
         "_paths",
         "_repeated",
@@ -285,6 +288,7 @@ class Receiver:
         "ack_at",
         "acks",
         "duplicates",
+        "marked",
         "received",
     )
 
@@ -293,6 +297,7 @@ class Receiver:
     ) -> None:
         self._paths = paths
         self._echo = 0
+        self._marks = 0  # buckets of marked frames since the last acknowledgement, a bit each
         self._last = -1  # load-balance value of the last acknowledgement
         self._repeated = 0  # frames in a row that came again
         self._wants_path = False  # has asked for other paths since the last acknowledgement
@@ -306,7 +311,12 @@ class Receiver:
         self._unacknowledged = 0
         self._owed = -1  # PSN up to which all frames are to be acknowledged once they have arrived; -1: none
         self.ack_at = NEVER
-        self.acks = self.duplicates = self.received = 0
+        self.acks = self.duplicates = self.marked = self.received = 0
+
+    def note_mark(self, lb: int) -> None:
+        """Note that a frame with this load-balance value was marked, for the next acknowledgement."""
+        self.marked += 1
+        self._marks |= 1 << lb % BUCKETS
 
     def accept(self, psn: int, flags: int, now: int) -> bool | None:
         """Return True for a new frame, False for a duplicate, None beyond any window; set `ack_at`."""
@@ -376,8 +386,9 @@ class Receiver:
         if self._spray:
             self._lb = (lb + 1) & 0xFF
         flags, self._echo = self._echo, 0
+        marks, self._marks = self._marks, 0
         self._unacknowledged = 0
         self._wants_path = False
         self.ack_at = NEVER
         self.acks += 1
-        return self._writer.frame(lb, self._expected, self._bitmap, flags)
+        return self._writer.frame(lb, self._expected, self._bitmap, flags, marks)

@@ -114,7 +114,8 @@ def coded(number: int) -> int | None:
 class Router:
     """A program, and the tables that it stands with. `last_port` below 19: it has no vertical ports.
 
-    `into` and `out` are the groups of a vertical port, by who comes in and who leaves.
+    `into` and `out` are the groups of a vertical port, by who comes in and who leaves. `further` entries are
+    of tables that the specification does not have.
     """
 
     program: str
@@ -124,6 +125,7 @@ class Router:
     out: int = 0
     has_pxn: bool = False
     has_rail: bool = False
+    further: tuple[Entry, ...] = ()
 
     @property
     def reasons(self) -> frozenset[DropReason]:
@@ -203,7 +205,7 @@ class Router:
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """All its tables."""
-        return tuple(self._entries())
+        return (*self._entries(), *self.further)
 
     def _entries(self) -> Iterator[Entry]:
         for port, (group, up) in self.arrivals.items():

@@ -396,6 +396,7 @@ def test_many_switches() -> None:
         ("--no-p4 --cpu-port 511", "--cpu-port 511"),
         ("--no-p4 --drop-port 500", "--drop-port 500"),
         ("--no-p4 --priority-queues 9", "--priority-queues 9"),
+        ("--no-p4 --hold-frames 0", "--hold-frames 0"),
         ("--no-p4 --pcap /no/such/place", "/no/such/place"),
         ("--no-p4 --switch 1:1@a -i 2@b", "--switch excludes -i"),
         ("--no-p4 --switch 1:1@a --switch 1:1@b", "device id 1 twice"),

@@ -14,6 +14,10 @@ use, and the slow path is congested. Trials do not count in the mean: an idle pa
 of the others. If all paths in use are slow, few frames may be under way on each of
 them: a queue on a slow link also keeps frames of other paths waiting at the source's own port.
 
+Switches may mark frames that leave a long queue, and acknowledgements say on which buckets marked frames have
+arrived. A path whose last frames were marked is not congested yet: its frames leave it for a path without a
+mark that promises a shorter delay.
+
 Frames that wait on a congested path for longer than the mean round trip, and for longer than the frames of
 the connection before them explain, go again by another path. Their copies still occupy the congested path, so
 the delay to expect counts them until they have drained.
@@ -47,6 +51,7 @@ class PathDelays:
         "_depths",
         "_each",
         "_idle",
+        "_marked",
         "_paths",
         "_rtt",
         "_slow",
@@ -65,6 +70,7 @@ class PathDelays:
         self._counted: set[int] = set()  # paths whose round trips count in the mean of the agent
         self._slow: set[int] = set()  # paths whose ratio is high
         self._trials: set[int] = set()  # paths on trial
+        self._marked: set[int] = set()  # paths whose last frames were marked
         self._paths = [0] * MAX_WINDOW  # by slot, the path of a frame under way
         self._depths = [0] * MAX_WINDOW  # by slot, frames on the path when the frame left; 0: not under way
 
@@ -94,6 +100,13 @@ class PathDelays:
             self._under_way[path] -= 1
             self._depths[slot] = 0
             self._idle.ended(slot, path)
+
+    def note_mark(self, path: int, marked: int) -> None:
+        """Note whether the last frames that arrived by a path were marked by a switch."""
+        if marked:
+            self._marked.add(path)
+        else:
+            self._marked.discard(path)
 
     def measured(self, slot: int, rtt: int) -> None:
         """Take the round trip of a frame that is under way still, sent once."""
@@ -181,13 +194,16 @@ class PathDelays:
     def choose(self, lb: int, health: PathHealth, now: int) -> int:
         """Return the load-balance value of a frame whose share names the path of `lb`."""
         path = health.paths[lb % BUCKETS]
-        if not self.congested(path):
+        congested = self.congested(path)
+        if not congested and path not in self._marked:
             return lb
-        best, least = lb, self.expected(path, now) // 2
+        best, least = lb, self.expected(path, now) // (2 if congested else 1)
         for turn in range(1, BUCKETS):
             bucket = (lb + turn) % BUCKETS
             other = health.paths[bucket]
             if other == path or other in self._trials or not health.works(other):
+                continue
+            if not congested and other in self._marked:
                 continue
             if (delay := self.expected(other, now)) < least:
                 best, least = bucket, delay

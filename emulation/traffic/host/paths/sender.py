@@ -133,19 +133,20 @@ class PathSender(Sender):
             self._rto = self._estimate()
             self.timer = min(self.timer, now + self._rto)
 
-    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0) -> bool:
+    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0, marks: int = 0) -> bool:
         """Take an acknowledgement; return whether the window moved, and fill `lost`.
 
         The flag RETRANSMISSION says that a frame sent again has arrived since the last acknowledgement.
+        `marks` are the buckets of marked frames that have arrived since then, a bit each.
         """
         base = self._base
         flying, moved = (self.next_psn - base) & PSN_MASK, (ack_psn - base) & PSN_MASK
         if moved > flying:
             return super().on_ack(ack_psn, sack, now)
         rest = flying - moved
-        marks = sack & ((1 << rest - 1) - 1) if rest > 1 else 0
+        later = sack & ((1 << rest - 1) - 1) if rest > 1 else 0
         # Bit i stands for PSN base + i.
-        news = ((1 << moved) - 1 | marks << moved + 1) & ~(self._sacked << 1)
+        news = ((1 << moved) - 1 | later << moved + 1) & ~(self._sacked << 1)
         advanced = super().on_ack(ack_psn, sack, now)
         answered = self._asked and bool(flags & RETRANSMISSION)
         if not news and not answered:
@@ -155,7 +156,7 @@ class PathSender(Sender):
         while news:
             place = (news & -news).bit_length() - 1
             news &= news - 1
-            self._arrived(base + place & SLOT, now, bool(flags & RETRANSMISSION))
+            self._arrived(base + place & SLOT, now, bool(flags & RETRANSMISSION), marks)
         if rest and not advanced:
             self._rto = self._estimate()
             self.timer = now + self._rto
@@ -164,10 +165,11 @@ class PathSender(Sender):
         self._asked = self._asked and not answered
         return advanced
 
-    def _arrived(self, slot: int, now: int, again: bool) -> None:
+    def _arrived(self, slot: int, now: int, again: bool, marks: int) -> None:
         sent_at = self._sent_at[slot]
         path = self.spray.path_of(self._lbs[slot])
         if self._delays is not None:
+            self._delays.note_mark(path, marks >> self._lbs[slot] % BUCKETS & 1)
             if not self._resent[slot]:
                 self._delays.measured(slot, now - sent_at)
             self._delays.ended(slot)

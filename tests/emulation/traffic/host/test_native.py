@@ -26,7 +26,7 @@ from emulation.traffic.collectives import (
     pipeline,
     walecki,
 )
-from emulation.traffic.frames.values import SERVICE_LEVELS
+from emulation.traffic.frames.values import CC_CAPABLE, CC_CONGESTION, SERVICE_LEVELS
 from emulation.traffic.host.agent import Output
 from emulation.traffic.host.iterations import Rhythm
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
@@ -55,6 +55,7 @@ class Twin:
                 agent.on_iteration = self.told[name].append
         self.addresses: Sequence[int] = ()
         self._random = random
+        self._switches = Random(self.rank)  # which frames they mark
         self._damage = damage
         self._reroute = reroute
 
@@ -77,6 +78,8 @@ class Twin:
 
     def on_frame(self, frame: bytes, now: int) -> Output:
         random = self._random
+        if frame[22:24] == CC_CAPABLE.to_bytes(2) and self._switches.random() < 0.3:
+            frame = frame[:22] + CC_CONGESTION.to_bytes(2) + frame[24:]
         frames: list[tuple[bytes, int]] = []
         if random.random() < self._damage:
             frames += self.both("on_frame", damaged(frame, random), now)[0]
@@ -176,6 +179,7 @@ def parameters_of(random: Random) -> TransportParameters:
         connections=connections_of(random) if kind == "connections" else None,
         paths=shares_of(random) if kind == "paths" else None,
         adaptive=kind == "paths" and random.random() < 0.5,
+        marks=kind == "paths",
     )
 
 
@@ -287,6 +291,7 @@ def test_the_cases_meet_failures_losses_and_junk() -> None:
     assert any(twin.python.failed for twin in twins)
     assert any(isinstance(told, tuple) for twin in twins for told in twin.told["python"])
     assert sum(twin.python.stats.retransmitted for twin in twins) > 1000
+    assert sum(twin.python.stats.marked for twin in twins) > 1000
     words = {word for twin in twins for word in twin.python.stats.junk}
     assert {"cfg", "length", "connection", "range", "job"} <= words
 

@@ -85,7 +85,7 @@ class Threaded:
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Do nothing."""
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
+    def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> EmbeddedTestbed:
         """Return a testbed and keep it."""
         self.made.append(Embedded(threads=self.threads).make(ready, bin_ps, seed))
         return self.made[-1]

@@ -30,6 +30,13 @@ def observed(feature: Feature, folder: Path, choice: TestbedChoice) -> Run:
     return Run.of(run([ready], 1, choice=choice).runs["run"].observation)
 
 
+def counted(virtual: Run) -> dict[str, int]:
+    """Return the counts of a run in virtual time as the table has them."""
+    used = sum(any(frames) for frames in virtual.links.values())
+    counts = {"frames": virtual.received, "links": used, "events": len(virtual.events)}
+    return counts | ({"marked": virtual.marked} if virtual.marked else {})
+
+
 @pytest.mark.skipif(bool(reason), reason=reason)
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,8 +47,7 @@ def test_a_feature_is_the_same_on_both_testbeds(feature: Feature, kind: SwitchKi
     virtual = observed(feature, tmp_path, Embedded())
     real = observed(feature, tmp_path, RealTime(kind))
     compare(virtual, real, feature.same)
-    used = sum(any(frames) for frames in virtual.links.values())
-    counts = {"frames": virtual.received, "links": used, "events": len(virtual.events)}
+    counts = counted(virtual)
     if WRITES:
         write({feature.feature: {kind: counts}})
     assert stored()[feature.feature][kind] == counts
@@ -67,8 +73,7 @@ def test_the_words_of_a_refusal(feature: Feature, tmp_path: Path) -> None:
 def test_a_feature_runs_in_virtual_time(feature: Feature, tmp_path: Path) -> None:
     """The stored results are those of the scenarios as they are."""
     virtual = observed(feature, tmp_path, Embedded())
-    used = sum(any(frames) for frames in virtual.links.values())
-    counts = {"frames": virtual.received, "links": used, "events": len(virtual.events)}
+    counts = counted(virtual)
     for kind in ("builtin", "bmv2"):
         assert stored()[feature.feature][kind] == counts
     assert virtual.wrong == ""

@@ -16,7 +16,8 @@ BASE = 300_000  # round trip of an idle path, in ps
 class Fluid:
     """A sender with a full window over paths that are queues, each with a time for a frame.
 
-    Frames take the first `drawn` buckets in turn; the others stand by.
+    Frames take the first `drawn` buckets in turn; the others stand by. A frame that leaves at least
+    `marks_from` frames behind it on its path is marked.
     """
 
     def __init__(
@@ -25,8 +26,10 @@ class Fluid:
         paths: Sequence[int] = PATHS,
         drawn: int = BUCKETS,
         timings: Sequence[PathTiming] = (),
+        marks_from: int | None = None,
     ) -> None:
         self.each = each
+        self.marks_from = marks_from
         self.paths = paths
         self.drawn = drawn
         self.health = PathHealth(paths)
@@ -53,6 +56,8 @@ class Fluid:
                 carried[path] += 1
             queue = min((queue for queue in self.queues if queue), key=lambda queue: queue[0])
             self.now, slot, sent = queue.popleft()
+            if self.marks_from is not None:
+                self.delays.note_mark(self.queues.index(queue), int(len(queue) >= self.marks_from))
             self.delays.measured(slot, self.now - sent + BASE)
             self.delays.ended(slot)
             self.free.append(slot)
@@ -67,6 +72,18 @@ def test_a_path_of_three_quarters_of_the_rate_carries_three_quarters_of_the_fram
     carried = Fluid([84_000, 84_000, 112_000, 84_000]).run(4000)
     assert 0.7 * carried[0] < carried[2] < 0.85 * carried[0]
     assert carried[0] - 20 < carried[1] < carried[0] + 20
+
+
+def test_marks_empty_a_path_that_does_not_stand_out_yet() -> None:
+    """Twice the time for a frame is less than 2.5 times the mean round trip: only marks tell."""
+    each = [84_000, 168_000, 84_000, 84_000]
+    blind, marked = Fluid(each), Fluid(each, marks_from=4)
+    assert blind.run(4000)[1] > marked.run(4000)[1] > 400
+    assert marked.now <= 1.02 * blind.now  # and no path runs dry
+
+
+def test_marks_on_all_paths_change_nothing() -> None:
+    assert Fluid([84_000] * 4, marks_from=0).run(4000) == Fluid([84_000] * 4).run(4000)
 
 
 def test_frames_leave_a_slow_path_within_a_few_windows_and_come_back_without_swinging() -> None:

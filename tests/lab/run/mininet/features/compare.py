@@ -19,6 +19,10 @@ _CLOSE = 0.1
 LinkFrames = Mapping[str, tuple[int, int]]
 Event = tuple[int, str, str]
 
+# Share of the marks of virtual time that have to be set in real time, and the other way round: sources that
+# are late let a queue drain.
+_MARKED = 0.5
+
 _TESTBED = "testbed"
 
 
@@ -27,8 +31,8 @@ _TESTBED = "testbed"
 class Run:
     """Results of a run of a feature.
 
-    `received` are data frames without duplicates. `events` are (time in ps, course, words), in order of time;
-    a course is a job, or the testbed with all that it does in turn.
+    `received` are data frames without duplicates, `marked` those with a congestion mark. `events` are (time
+    in ps, course, words), in order of time; a course is a job, or the testbed with all that it does in turn.
     """
 
     received: int
@@ -37,6 +41,7 @@ class Run:
     wrong: str
     events: tuple[Event, ...]
     completion_ps: int
+    marked: int = 0
 
     @classmethod
     def of(cls, seen: Observation) -> Run:
@@ -48,6 +53,7 @@ class Run:
             seen.first_wrong if seen.correct_nodes < seen.nodes or seen.first_wrong else "",
             tuple(sorted(_events(seen))),
             seen.completion_ps,
+            seen.traffic.marked or 0,
         )
 
 
@@ -79,6 +85,7 @@ def compare(virtual: Run, real: Run, same: str) -> None:
         assert real.received == virtual.received > 0
     if same == "links":
         assert _used(real.links) == _used(virtual.links)
+    assert _MARKED * virtual.marked <= real.marked <= min(virtual.marked / _MARKED, real.received)
     assert sorted(event[1:] for event in real.events) == sorted(event[1:] for event in virtual.events)
     for course in {course for _, course, _ in virtual.events}:
         order = [words for _, other, words in real.events if other == course]

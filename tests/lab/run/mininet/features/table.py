@@ -77,6 +77,8 @@ def _words(feature: Feature, counts: Mapping[str, int] | None) -> str:
         same.insert(0, f"{counts['frames']:,} data frames")
     if feature.same == "links":
         same.insert(1, f"frames of {counts['links']} links")
+    if "marked" in counts:
+        same.append(f"marks, {counts['marked']} in virtual time")
     if counts["events"] > 1:
         same.append(f"order of {counts['events']} events")
     return ", ".join(same)
