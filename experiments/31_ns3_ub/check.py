@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs case folders of ns-3-UB and compares the completion of every task with the simulator's own output.
 
-A case is a folder with the simulator's CSV files and with `runlog`, which the simulator writes into it. The
-folders are not part of this project; without them nothing is compared. Prints the figures as a Markdown
+A case is a folder with the simulator's CSV files and with `runlog`, which the simulator writes into it, or
+with `test/task_statistics.csv` or `output/task_statistics.csv`, which its script makes of that. The folders
+are not part of this project; without them nothing is compared. Prints the figures as a Markdown
 table, and draws the distribution of completion if a picture is named; exit code 1 if data are wrong.
 """
 
 import argparse
+import csv
 import math
 import re
 import sys
@@ -20,11 +22,16 @@ TASK = re.compile(r"\[([\d.]+)us\] (?:WQE|MEM Task) Completes,.*taskId: (\d+)")
 
 
 def their_times(case: Path) -> Times:
-    """Return what the simulator's trace says; empty without a trace."""
+    """Return the completion of each task in the simulator's trace or statistics; empty without either."""
     lines = (
         line for trace in case.glob("runlog/TaskTrace_node_*.tr") for line in trace.read_text().splitlines()
     )
-    return {f"task{match[2]}": float(match[1]) for line in lines if (match := TASK.search(line))}
+    traced = {f"task{match[2]}": float(match[1]) for line in lines if (match := TASK.search(line))}
+    for statistics in () if traced else case.glob("*/task_statistics.csv"):
+        with statistics.open(newline="", encoding="utf-8") as file:
+            rows = [*csv.DictReader(file)]
+        return {f"task{row['taskId']}": float(row["taskCompletesTime(us)"]) for row in rows}
+    return traced
 
 
 def our_times(case: Path, folder: Path) -> tuple[int, Times]:
@@ -54,7 +61,7 @@ def main() -> int:
             continue
         theirs = their_times(case)
         if not theirs:
-            print(f"{case.name}: left out, without a trace of tasks in runlog")
+            print(f"{case.name}: left out, without a trace of tasks in runlog or task_statistics.csv")
             continue
         with tempfile.TemporaryDirectory() as folder:
             code, ours = our_times(case, Path(folder) / "imported")

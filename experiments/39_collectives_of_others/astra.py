@@ -2,8 +2,9 @@
 """Microbenchmarks of astra-sim and its custom ring beside astra-sim's own times, on equal rings.
 
 Every collective is carried out here by the ring algorithm as astra-sim's example system has it: the array in
-four parts, one after the other, and in each step each NPU sends a share of the part to the next NPU. The
-traces themselves, whose collectives an import carries out by direct sends, run on the same ring. The custom
+four parts, one after the other, and in each step each NPU sends a share of the part to the next NPU; an
+all-to-all passes every share on until it is where it belongs. The traces themselves, whose collectives an
+import carries out by direct sends, run on the same ring, beside astra-sim's own direct algorithm. The custom
 ring is an algorithm of MSCCL with its traces, which also have a computation of 7 µs for each of the seven
 reductions of an NPU.
 """
@@ -12,8 +13,9 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -32,9 +34,15 @@ STEPS = {
     "all_gather": (lambda n: n - 1, lambda _: MIB),  # each NPU has 1 MiB
     "reduce_scatter": (lambda n: n - 1, lambda n: MIB // n),
     "all_reduce": (lambda n: 2 * (n - 1), lambda n: MIB // n),
+    "all_to_all": (lambda n: n * (n - 1) // 2, lambda n: MIB // n),
 }
+# astra-sim takes the size of an all-gather for a part, an import for the whole array.
+DIRECT = ("reduce_scatter", "all_reduce", "all_to_all")
+# Room for all frames under way: astra-sim's links hold any number of messages.
+NO_BACK_PRESSURE = {"credit_bytes": 8 * MIB}
 RANKS = (4, 8, 16)
 REDUCTIONS_US = 7 * 7
+Row = tuple[str, str, bool]
 WALL = re.compile(r"sys\[(\d+)\], Wall time: (\d+)")
 
 
@@ -53,9 +61,21 @@ def their_time(program: Path, checkout: Path, workload: Path, ranks: int, system
     return max(int(match[2]) for match in WALL.finditer(done.stdout)) / 1000
 
 
-def _run(scenario: Path, ranks: int) -> float | None:
+def _direct(native: Path, folder: Path) -> Path:
+    """Write a system that carries out collectives by direct sends of whole shares; return the file."""
+    system = json.loads(native.read_text())
+    for key in [key for key in system if key.endswith("-implementation")]:
+        system[key] = ["direct"]
+    system["preferred-dataset-splits"] = 1
+    file = folder / "direct.json"
+    file.write_text(json.dumps(system))
+    return file
+
+
+def _run(scenario: Path, ranks: int, link: Mapping[str, int] = MappingProxyType({})) -> float | None:
     """Run a scenario's only variant on the ring; return its microseconds, None if data are wrong."""
     document = YAML().load(scenario)
+    document["variants"][0]["link"] = dict(link)
     document["topology"] = {"python": f"{HERE / 'ring.py'}:ring", "params": {"npus": ranks}}
     YAML().dump(document, scenario)
     code, result = result_of(scenario, "--no-report", "--quiet")
@@ -92,12 +112,12 @@ def by_ring(ranks: int, steps: int, share: int, parts: int = 1) -> float | None:
         return _run(scenario, ranks)
 
 
-def from_traces(folder: Path, ranks: int) -> float | None:
+def from_traces(folder: Path, ranks: int, link: Mapping[str, int] = MappingProxyType({})) -> float | None:
     """Return the microseconds of a folder of traces, imported."""
     with tempfile.TemporaryDirectory() as name:
         if railyard("import", "chakra", folder, "--out", Path(name) / "imported"):
             return None
-        return _run(Path(name) / "imported" / "scenario.yaml", ranks)
+        return _run(Path(name) / "imported" / "scenario.yaml", ranks, link)
 
 
 def custom_ring(file: Path, ranks: int) -> float | None:
@@ -107,35 +127,48 @@ def custom_ring(file: Path, ranks: int) -> float | None:
         return _run(write_imported(imported, Path(name) / "imported", file.name), ranks)
 
 
-def _row(name: str, theirs: float, ours: float | None, traces: float | None) -> tuple[str, str, bool]:
-    """Return a line of the table, what is checked of it, and whether it holds."""
+def _row(name: str, theirs: float, ours: float | None, stalled: float | None = None) -> Row:
+    """Return a line of a table; `stalled` is the time with the credits of a scenario that names none."""
     if ours is None:
         return "", f"{name}: data are right", False
-    imported = "" if traces is None else f"{traces:,.2f}"
-    line = f"| {name} | {ours:,.2f} | {theirs:,.2f} | {ours / theirs:.3f} | {imported} |"
+    held = "" if stalled is None else f" {stalled:,.2f} |"
+    line = f"| {name} | {ours:,.2f} | {theirs:,.2f} | {ours / theirs:.3f} |{held}"
     return line, f"{name}: data are right, {ours / theirs:.3f} of astra-sim's time", True
 
 
-def compare(program: Path, checkout: Path) -> Iterator[tuple[str, str, bool]]:
+def compare(program: Path, checkout: Path) -> Iterator[Row]:
     """Yield a line of a table, what is checked of it, and whether it holds."""
     examples = checkout / "examples"
+    benchmarks = examples / "workload" / "microbenchmarks"
     native = examples / "system" / "native_collectives" / "Ring_4chunks.json"
+    yield "| collective of 1 MiB | ring here, µs | astra-sim, µs | ratio |", "", True
+    yield "|---|---:|---:|---:|", "", True
+    for kind, (steps, moved) in STEPS.items():
+        for ranks in RANKS:
+            theirs = their_time(
+                program, checkout, benchmarks / kind / f"{ranks}npus_1MB" / kind, ranks, native
+            )
+            ours = by_ring(ranks, steps(ranks), moved(ranks) // PARTS, PARTS)
+            yield _row(f"{kind}, {ranks} NPUs", theirs, ours)
+    custom = examples / "system" / "custom_collectives"
+    workload = benchmarks / "all_reduce" / "8npus_1MB" / "all_reduce"
+    theirs = their_time(program, checkout, workload, 8, custom / "custom_collective.json")
+    files = custom / "custom_ring_allreduce_8npus_1MB"
+    yield _row("custom ring, 8 NPUs, its traces", theirs, from_traces(files, 8))
+    yield _row(
+        "custom ring, 8 NPUs, its XML", theirs - REDUCTIONS_US, custom_ring(files / "custom_allreduce.xml", 8)
+    )
     yield (
-        "| collective of 1 MiB | ring here, µs | astra-sim, µs | ratio | traces, direct sends here, µs |",
+        "\n| direct sends of 1 MiB | here, µs | astra-sim, µs | ratio | here with credits of 64 KiB, µs |",
         "",
         True,
     )
     yield "|---|---:|---:|---:|---:|", "", True
-    for kind, (steps, moved) in STEPS.items():
-        for ranks in RANKS:
-            traces = examples / "workload" / "microbenchmarks" / kind / f"{ranks}npus_1MB"
-            theirs = their_time(program, checkout, traces / kind, ranks, native)
-            ours = by_ring(ranks, steps(ranks), moved(ranks) // PARTS, PARTS)
-            yield _row(f"{kind}, {ranks} NPUs", theirs, ours, from_traces(traces, ranks))
-    custom = examples / "system" / "custom_collectives"
-    workload = examples / "workload/microbenchmarks/all_reduce/8npus_1MB/all_reduce"
-    theirs = their_time(program, checkout, workload, 8, custom / "custom_collective.json")
-    files = custom / "custom_ring_allreduce_8npus_1MB"
-    yield _row("custom ring, 8 NPUs, its traces", theirs, from_traces(files, 8), None)
-    ours = custom_ring(files / "custom_allreduce.xml", 8)
-    yield _row("custom ring, 8 NPUs, its XML", theirs - REDUCTIONS_US, ours, None)
+    with tempfile.TemporaryDirectory() as name:
+        system = _direct(native, Path(name))
+        for kind in DIRECT:
+            for ranks in RANKS:
+                traces = benchmarks / kind / f"{ranks}npus_1MB"
+                theirs = their_time(program, checkout, traces / kind, ranks, system)
+                free = from_traces(traces, ranks, NO_BACK_PRESSURE)
+                yield _row(f"direct {kind}, {ranks} NPUs", theirs, free, from_traces(traces, ranks))

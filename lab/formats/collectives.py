@@ -2,12 +2,13 @@
 """A collective inside a traffic graph: the direct algorithm, between computations that begin and end it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import lru_cache
+from operator import attrgetter
 
 from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.registry import find
-from emulation.traffic.graph.of_schedule import graph_of_schedule
 from emulation.traffic.graph.operations import ELEMENT_BYTES, Operation
+from emulation.traffic.schedule.dag import Transfer
 
 __all__ = ["begin_of", "collective", "end_of"]
 
@@ -28,11 +29,15 @@ def collective(
     members: Sequence[str],
     size: int,
     after: Mapping[str, Sequence[str]],
-    tag: int,
     place: int,
     root: int = 0,
+    compute_ps: int = 0,
 ) -> tuple[list[Operation], int]:
     """Return the operations of a collective and the bytes that it takes in each member's buffer.
+
+    Every transfer is a send that puts its data where they belong, whether the target has begun or not. Blocks
+    that change their place, as in an all-to-all, arrive in a second array, so that none is overwritten before
+    it has left.
 
     Args:
         name: Name that begins the names of all operations.
@@ -40,34 +45,48 @@ def collective(
         members: Members by rank.
         size: Bytes of a member's array, rounded up to equal blocks.
         after: Operations that have to end on a member before it takes part.
-        tag: First tag; a collective takes as many as it has transfers.
         place: First byte of the array in each member's buffer.
         root: Rank of the source of a broadcast or the target of a reduce.
+        compute_ps: Computation of each member that comes before the collective, in picoseconds.
     """
     ranks = len(members)
     elements = max(1, -(-size // (ELEMENT_BYTES * ranks))) * ranks
-    algorithm = next(each for each in find(kind).algorithms if each.name == "direct")
-    schedule = algorithm.build(Request((ranks,), elements, root=root))
+    transfers = _direct(kind, ranks, elements, root)
+    taken = elements * ELEMENT_BYTES
+    moved = taken if any(t.shift for t in transfers) else 0
     operations = [
-        Operation(begin_of(name, member), "compute", member, after=tuple(after[member])) for member in members
+        Operation(
+            begin_of(name, member), "compute", member, after=tuple(after[member]), compute_ps=compute_ps
+        )
+        for member in members
     ]
     ends: dict[str, list[str]] = {member: [begin_of(name, member)] for member in members}
-    for operation in graph_of_schedule(schedule, members).operations:
-        read = None if operation.read is None else int(operation.read) + place
-        write = None if operation.write is None else operation.write + place
-        label = f"{name}.{operation.id}"
+    for number, t in enumerate(transfers):
+        source, target, label = members[t.source], members[t.target], f"{name}.s{number}"
         operations.append(
-            replace(
-                operation,
-                id=label,
-                read=read,
-                write=write,
-                tag=tag + (operation.tag or 0),
-                after=(begin_of(name, operation.member),),
+            Operation(
+                label,
+                "send",
+                source,
+                target,
+                t.length * ELEMENT_BYTES,
+                read=place + t.offset * ELEMENT_BYTES,
+                write=place + moved + (t.offset + t.shift) * ELEMENT_BYTES,
+                combine=t.op,
+                after=(begin_of(name, source),),
             )
         )
-        ends[operation.member].append(label)
+        ends[source].append(label)
+        ends[target].append(label)
     operations += [
         Operation(end_of(name, member), "compute", member, after=tuple(ends[member])) for member in members
     ]
-    return operations, elements * ELEMENT_BYTES
+    return operations, taken + moved
+
+
+@lru_cache(maxsize=64)
+def _direct(kind: str, ranks: int, elements: int, root: int) -> tuple[Transfer, ...]:
+    """Return the transfers of the direct algorithm, by step and source."""
+    algorithm = next(each for each in find(kind).algorithms if each.name == "direct")
+    schedule = algorithm.build(Request((ranks,), elements, root=root))
+    return tuple(sorted(schedule.transfers, key=attrgetter("step", "source")))

@@ -11,7 +11,7 @@ from emulation.traffic.graph.operations import Graph, Operation
 from lab.formats.text import Place
 from topologies import Fabric
 
-__all__ = ["MAX_OPERATIONS", "Imported", "Waits", "graph_of", "mesh_of"]
+__all__ = ["MAX_OPERATIONS", "WHOLE", "Imported", "Part", "Waits", "graph_of", "mesh_of"]
 
 MAX_OPERATIONS = 1 << 21
 """Operations of a graph made of files, at most; each takes about half a kilobyte."""
@@ -43,6 +43,26 @@ class Imported:
     faults: Sequence[Mapping[str, Any]] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Part of a workload that is imported.
+
+    Attributes:
+        scale: Factor of all bytes and of all times of computations.
+        layers: Number of layers, from the first on; None for all.
+        ranks: Number of ranks; None for all.
+    """
+
+    scale: float = 1.0
+    layers: int | None = None
+    ranks: int | None = None
+
+
+WHOLE = Part()
+"""All of a file."""
 
 
 @final

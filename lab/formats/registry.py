@@ -12,7 +12,7 @@ from lab.errors import FormatError
 from lab.formats.chakra.graph import read_chakra
 from lab.formats.goal import read_goal
 from lab.formats.htsim import read_matrix
-from lab.formats.imported import Imported
+from lab.formats.imported import WHOLE, Imported, Part
 from lab.formats.msccl.graph import read_msccl
 from lab.formats.msccl.plan_graph import read_plan_files
 from lab.formats.ns3_ub import read_case
@@ -27,12 +27,16 @@ __all__ = ["FORMATS", "Format", "read_files"]
 @final
 @dataclass(frozen=True)
 class Format:
-    """A format: its reader, the endings by which a file is known, and a line of text."""
+    """A format: its reader, the endings by which a file is known, and a line of text.
+
+    `part` reads a part of the files; None if the format has no parts.
+    """
 
     text: str
     read: Callable[[Sequence[Path]], Imported]
     endings: tuple[str, ...] = ()
     several: bool = False
+    part: Callable[[Sequence[Path], Part], Imported] | None = None
 
 
 FORMATS: Mapping[str, Format] = {
@@ -42,7 +46,7 @@ FORMATS: Mapping[str, Format] = {
     "msccl": Format("MSCCL algorithm, as msccl-tools and RCCL have it", read_msccl, (".xml",)),
     "mscclpp": Format("execution plan of MSCCL++", read_plan_files),
     "ns-3-ub": Format("case folder of ns-3-UB", read_case),
-    "simai": Format("workload of SimAI", read_workload),
+    "simai": Format("workload of SimAI", read_workload, part=read_workload),
 }
 
 
@@ -62,15 +66,21 @@ def _check_times(graph: Graph, path: Path) -> None:
             )
 
 
-def read_files(name: str, paths: Sequence[Path]) -> Imported:
-    """Return what files of a format hold; FormatError names file and line of what is wrong."""
+def read_files(name: str, paths: Sequence[Path], part: Part = WHOLE) -> Imported:
+    """Return the content of files of a format, or a part; FormatError names file and line of a fault."""
     known = FORMATS.get(name)
     if known is None:
         raise FormatError(f"no format {name!r}", remedy=f"give {', '.join(FORMATS)}")
     if len(paths) != 1 and not known.several:
         raise FormatError(f"{len(paths)} files of format {name}", remedy="give one")
+    if part != WHOLE and known.part is None:
+        parts = ", ".join(other for other, each in FORMATS.items() if each.part is not None)
+        raise FormatError(
+            f"a part of files of format {name}",
+            remedy=f"leave out --scale, --layers and --ranks, which {parts} has",
+        )
     try:
-        imported = known.read(paths)
+        imported = known.read(paths) if known.part is None else known.part(paths, part)
         _check_times(imported.graph, paths[0])
         return imported
     except GraphError as ex:

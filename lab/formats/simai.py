@@ -7,23 +7,26 @@ of the gradients of the weights, and the time of the update (ns).
 
 Every rank carries out the layers forward and then backward. Collectives of the forward pass and of the
 gradients of the input are waited for; those of weights run beside the rest of the backward pass.
+Computations that follow each other without a collective are one operation. Collectives that are waited for
+and have the same group and size use the same places of the arrays, one after the other.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
 from emulation.traffic.graph.operations import Operation
-from lab.formats.collectives import collective, end_of
-from lab.formats.imported import MAX_OPERATIONS, Imported, graph_of, mesh_of
+from lab.formats.collectives import begin_of, collective, end_of
+from lab.formats.imported import MAX_OPERATIONS, WHOLE, Imported, Part, graph_of, mesh_of
 from lab.formats.text import Place, lines_of
 
 __all__ = ["read_workload"]
 
 _PS_PER_NS = 1000
 _FIELDS = 12
+_WEIGHTS = 2  # place of the gradients of weights among the passes of a layer
+_MAX_BYTES = 1 << 40
 _KINDS = {
     "ALLREDUCE": "allreduce",
     "ALLGATHER": "all-gather",
@@ -37,9 +40,8 @@ _KINDS = {
 class _Pass:
     """A computation and the collective behind it; `group` is tp, dp, ep or dp_ep."""
 
-    place: Place
     name: str
-    compute_ns: int
+    compute_ps: int
     kind: str
     group: str
     size: int
@@ -58,6 +60,15 @@ class _Ranks:
     @property
     def all(self) -> int:
         return self.tensor * self.data * self.pipeline
+
+    def size(self, kind: str) -> int:
+        """Return the number of ranks that share a collective."""
+        return {
+            "tp": self.tensor,
+            "dp": self.data,
+            "ep": self.expert,
+            "dp_ep": self.data // self.expert,
+        }[kind]
 
     def groups(self, kind: str) -> list[list[int]]:
         """Return the groups of ranks that share a collective."""
@@ -79,7 +90,7 @@ class _Ranks:
         )
 
 
-def read_workload(paths: Sequence[Path]) -> Imported:
+def read_workload(paths: Sequence[Path], part: Part = WHOLE) -> Imported:
     """Return the traffic of a pass over a workload's layers; rank r is npuR of a full mesh."""
     (path,) = paths
     lines = lines_of(path)
@@ -89,40 +100,92 @@ def read_workload(paths: Sequence[Path]) -> Imported:
     layers = [_layer(*line) for line in lines]
     if place.integer(count, "number of layers", low=1) != len(layers):
         place.refuse(f"{count} layers, but the file has {len(layers)}; it may be cut short")
-    ranks = _ranks(Place(path, 1), values)
-    _bound(path, ranks, layers)
-    forward = [layer[0] for layer in layers]
-    backward = [step for layer in reversed(layers) for step in layer[1:]]
-    built = _Built(ranks, path)
+    whole = _ranks(Place(path, 1), values)
+    ranks = _fewer(Place(path, 1), whole, part.ranks)
+    taken = [
+        tuple(_scaled(step, part.scale) for step in layer) for layer in layers[: part.layers or len(layers)]
+    ]
+    places = _bound(path, ranks, taken)
+    forward = [layer[0] for layer in taken]
+    backward = [step for layer in reversed(taken) for step in layer[1:]]
+    built = _Built(ranks)
     for step in forward:
         built.add(step, waited=True)
     for at, step in enumerate(backward):
         built.add(step, waited=at % 2 == 0)
+    built.end()
     graph, further = graph_of(path.stem, built.operations)
     notes = [
         "One forward and one backward pass; collectives are carried out by the direct algorithm.",
         "The update of weights takes no time.",
+        f"The arrays of all ranks take {places / 2**30:.3g} GiB.",
     ]
-    if ranks.pipeline > 1:
+    if len(taken) < len(layers):
+        notes.append(f"The first {len(taken)} of {len(layers)} layers.")
+    if part.scale != 1:
+        notes.append(
+            f"All bytes, and all times of computations, are {part.scale:.10g} of the file's; "
+            "delays of links and headers of frames are not."
+        )
+    if ranks != whole:
+        notes.append(
+            f"{ranks.all} of {whole.all} ranks: {ranks.data} of {whole.data} data-parallel ranks"
+            + (f", one of {whole.pipeline} pipeline stages." if whole.pipeline > 1 else ".")
+        )
+    elif ranks.pipeline > 1:
         notes.append("Every pipeline stage computes all layers; nothing is sent between stages.")
     return Imported(path.stem, graph, topology=mesh_of(ranks.all), notes=(*notes, *further))
 
 
-def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> None:
-    """Refuse a workload that would become too many operations: a line of it can stand for millions."""
-    steps = [step for layer in layers for step in layer]
-    count = len(steps) * ranks.all
-    if count <= MAX_OPERATIONS:
-        kinds = Counter(step.group for step in steps if step.kind)
-        transfers = {kind: sum(4 * len(group) ** 2 for group in ranks.groups(kind)) for kind in kinds}
-        count += sum(transfers[kind] * number for kind, number in kinds.items())
-    if count > MAX_OPERATIONS:
-        held = ranks.all * max(step.size for step in steps) / 2**30
-        Place(path, 1).refuse(
-            f"{ranks.all} ranks and {len(layers)} layers are {count} operations or so, and the arrays of the "
-            f"largest collective take {held:.0f} GiB, for every rank holds real numbers",
-            f"up to {MAX_OPERATIONS} operations are taken: lower all_gpus, take fewer layers and bytes",
+def _scaled(step: _Pass, factor: float) -> _Pass:
+    size = max(1, round(step.size * factor)) if step.size else 0
+    return replace(step, compute_ps=round(step.compute_ps * factor), size=size)
+
+
+def _fewer(place: Place, whole: _Ranks, count: int | None) -> _Ranks:
+    """Return `count` ranks of a pipeline stage, with the groups of tensors and experts of the file."""
+    if count is None:
+        return whole
+    least = whole.tensor * whole.expert
+    most = whole.tensor * whole.data
+    if count % least or not least <= count <= most or count < 2:
+        place.refuse(
+            f"{count} ranks: no multiple of {whole.tensor} tensor-parallel by {whole.expert} expert-parallel "
+            f"ranks, or more than the {most} of a pipeline stage",
+            f"give a multiple of {least} up to {most} to --ranks",
         )
+    return replace(whole, data=count // whole.tensor, pipeline=1)
+
+
+def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> int:
+    """Return the bytes of the arrays of all ranks.
+
+    A workload that would become too many operations or bytes is refused: a line of it can stand for millions.
+    """
+    count, places = 3 * ranks.all, 0
+    shapes = set()
+    for layer in layers:
+        for at, step in enumerate(layer):
+            size = ranks.size(step.group)
+            if not step.kind or size < 2:
+                continue
+            sends = (size - 1) * (2 if step.kind == "allreduce" else 1)
+            count += ranks.all * (sends + 2)
+            shape = (step.kind, step.group, step.size)
+            if at == _WEIGHTS or shape not in shapes:
+                places += step.size * (2 if step.kind == "all-to-all" else 1) * ranks.all
+            if at != _WEIGHTS:
+                shapes.add(shape)
+    if count <= MAX_OPERATIONS and places <= _MAX_BYTES:
+        return places
+    least = max(2, ranks.tensor * ranks.expert)
+    Place(path, 1).refuse(
+        f"{ranks.all} ranks and {len(layers)} layers are {count} operations or so, and the arrays of all "
+        f"ranks take {places / 2**30:.0f} GiB, for every rank holds real numbers",
+        f"up to {MAX_OPERATIONS} operations and {_MAX_BYTES >> 30} GiB are taken: `railyard import simai` "
+        f"takes fewer ranks (--ranks {least}), fewer layers (--layers), and a part of all bytes and of all "
+        "times of computations (--scale 0.001)",
+    )
 
 
 def _head(place: Place, text: str) -> dict[str, int]:
@@ -161,61 +224,66 @@ def _layer(place: Place, text: str) -> tuple[_Pass, _Pass, _Pass]:
 
 
 def _pass(place: Place, name: str, fields: Sequence[str], group: str) -> _Pass:
-    compute = place.integer(fields[0], "computation")
+    compute = place.integer(fields[0], "computation") * _PS_PER_NS
     size = place.integer(fields[2], "bytes")
     if fields[1] == "NONE" or not size:
-        return _Pass(place, name, compute, "", group, 0)
+        return _Pass(name, compute, "", group, 0)
     kind, _, suffix = fields[1].partition("_")
     if kind not in _KINDS or suffix not in ("", "EP", "DP_EP", "DP"):
         place.refuse(f"collective {fields[1]!r}", f"give NONE, {', '.join(_KINDS)}, with _EP, _DP or _DP_EP")
-    return _Pass(place, name, compute, _KINDS[kind], suffix.lower() or group, size)
+    return _Pass(name, compute, _KINDS[kind], suffix.lower() or group, size)
 
 
 @final
 class _Built:
     """Operations of all ranks, pass by pass."""
 
-    def __init__(self, ranks: _Ranks, path: Path) -> None:
+    def __init__(self, ranks: _Ranks) -> None:
         self.operations: list[Operation] = []
         self._ranks = ranks
-        self._path = path
         self._last: dict[int, tuple[str, ...]] = {}
-        self._number = self._place = self._tag = 0
+        self._places: dict[tuple[str, str, int], int] = {}
+        self._computed_ps = 0  # by every rank since its last operation
+        self._number = self._end = 0
 
     def add(self, step: _Pass, *, waited: bool) -> None:
         """Add a computation on every rank and the collective behind it."""
         self._number += 1
-        name = f"{self._number}.{step.name}"
-        for rank in range(self._ranks.all):
-            computed = f"{name}@{rank}"
-            self.operations.append(
-                Operation(
-                    computed,
-                    "compute",
-                    f"npu{rank}",
-                    after=self._last.get(rank, ()),
-                    compute_ps=step.compute_ns * _PS_PER_NS,
-                )
+        self._computed_ps += step.compute_ps
+        if step.kind and self._ranks.size(step.group) > 1:
+            self._collective(f"{self._number}.{step.name}", step, waited=waited)
+
+    def end(self) -> None:
+        """Add the computations behind the last collective."""
+        if not self._computed_ps and self.operations:
+            return
+        self.operations += [
+            Operation(
+                f"end@{rank}",
+                "compute",
+                f"npu{rank}",
+                after=self._last.get(rank, ()),
+                compute_ps=self._computed_ps,
             )
-            self._last[rank] = (computed,)
-        if step.kind:
-            self._collective(name, step, waited=waited)
+            for rank in range(self._ranks.all)
+        ]
 
     def _collective(self, name: str, step: _Pass, *, waited: bool) -> None:
-        longest = 0
+        shape = (step.kind, step.group, step.size)
+        place = self._places.get(shape, self._end) if waited else self._end
+        taken = 0
         for number, group in enumerate(self._ranks.groups(step.group)):
-            if len(group) < 2:
-                continue
             members = [f"npu{rank}" for rank in group]
-            after = {member: self._last[rank] for member, rank in zip(members, group, strict=True)}
+            after = {member: self._last.get(rank, ()) for member, rank in zip(members, group, strict=True)}
             label = f"{name}.{step.group}{number}"
             operations, taken = collective(
-                label, step.kind, members, step.size, after, self._tag, self._place
+                label, step.kind, members, step.size, after, place, compute_ps=self._computed_ps
             )
             self.operations += operations
-            self._tag += len(operations)
-            longest = max(longest, taken)
-            if waited:
-                for member, rank in zip(members, group, strict=True):
-                    self._last[rank] = (end_of(label, member),)
-        self._place += longest
+            for member, rank in zip(members, group, strict=True):
+                self._last[rank] = (end_of(label, member) if waited else begin_of(label, member),)
+        self._computed_ps = 0
+        if place == self._end:
+            self._end += taken
+        if waited:
+            self._places[shape] = place

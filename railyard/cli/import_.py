@@ -15,6 +15,7 @@ __all__ = ["EXAMPLES", "import_files"]
 EXAMPLES = """
 railyard import msccl allreduce-allpairs-8n-ll.xml --out allpairs
 railyard run allpairs/scenario.yaml
+railyard import simai workload_analytical.txt --ranks 32 --scale 0.001 --out analytical
 """
 
 
@@ -26,17 +27,38 @@ def import_files(
     folder: Annotated[
         Path, typer.Option("--out", help="folder for scenario.yaml, graph.json and fabric.json")
     ],
+    scale: Annotated[
+        float,
+        typer.Option(
+            help="simai: factor of all bytes and all times of computations, which keeps their ratio; "
+            "delays of links stay, so a small factor makes them count more",
+            min=1e-9,
+            max=1.0,
+        ),
+    ] = 1.0,
+    layers: Annotated[
+        int | None, typer.Option(help="simai: number of layers, from the first on", min=1, show_default="all")
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            help="simai: number of ranks, of one pipeline stage, with fewer data-parallel ranks",
+            min=2,
+            show_default="all",
+        ),
+    ] = None,
 ) -> None:
     """Make a scenario of another tool's traffic, with its fabric and faults where the files have them.
 
-    Notes say what the files hold and Railyard does otherwise.
+    Notes say what the files hold and Railyard does otherwise, and which part of them is imported.
 
     Exit code 2 when a file is at fault; the message names file and line.
     """
+    from lab.formats.imported import Part
     from lab.formats.registry import read_files
     from lab.formats.written import write_imported
 
-    imported = read_files(name, files)
+    imported = read_files(name, files, Part(scale, layers, ranks))
     scenario = write_imported(imported, folder, files[0].name)
     console = out()
     fabric = f", {len(imported.fabric.nodes)} nodes" if imported.fabric is not None else ""

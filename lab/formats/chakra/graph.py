@@ -20,7 +20,6 @@ from lab.formats.text import Place
 __all__ = ["read_chakra"]
 
 _PS_PER_US = 10**6
-_TAGS = 1 << 20
 _ENDING = re.compile(r"\.(et|json)(\.gz)?$")
 
 
@@ -93,15 +92,14 @@ class _Merged:
         result: list[Operation] = []
         self._bound(groups)
         place = 0
-        tag = _TAGS
         for name, members in groups.items():
             rank, node = members[0]
             size = node.number("comm_size", self._places[rank], low=1)
             kind = COLLECTIVES[node.number("comm_type", self._places[rank])]
             after = {f"npu{rank}": self._waits(rank, node, ends) for rank, node in members}
             root = self._root(members)
-            operations, taken = collective(name, kind, [*after], size, after, tag, place, root)
-            place, tag = place + taken, tag + len(operations)
+            operations, taken = collective(name, kind, [*after], size, after, place, root)
+            place += taken
             result += operations
         for rank, nodes in self.nodes.items():
             result += [
@@ -148,11 +146,11 @@ class _Merged:
 
     def _bound(self, groups: Mapping[str, Sequence[tuple[int, Node]]]) -> None:
         """Refuse collectives that would become too many operations: a few bytes can name thousands."""
-        count = sum(4 * len(members) ** 2 for members in groups.values())
+        count = sum(2 * len(members) ** 2 for members in groups.values())
         if count > MAX_OPERATIONS:
             rank = next(iter(groups.values()))[0][0]
             self._places[rank].refuse(
-                f"{len(groups)} collectives are up to {count} sends and receives",
+                f"{len(groups)} collectives are up to {count} operations",
                 f"up to {MAX_OPERATIONS} operations are taken: give fewer ranks, or cut the traces",
             )
 

@@ -179,12 +179,12 @@ LIES = {
     "many ranks in a line": (
         "simai",
         _workload(20_000, 64),
-        "up to 2097152 operations are taken",
+        "up to 2097152 operations and 1024 GiB are taken",
     ),
     "a model beyond memory": (
         "simai",
         _workload(800_000, 1 << 30),
-        "the arrays of the largest collective take 800000 GiB",
+        "the arrays of all ranks take 800000 GiB",
     ),
     "a time beyond a run": (
         "goal",
@@ -228,9 +228,9 @@ def test_ranks_that_share_collectives(tmp_path: Path) -> None:
         node.attr.add(name="comm_size", int64_val=8)
         message = node.SerializeToString()
         nodes += bytes([len(message)]) + message
-    for rank in range(60):
+    for rank in range(80):
         (tmp_path / f"a.{rank}.et").write_bytes(b"\x00" + nodes)
-    with _memory(_MEMORY), pytest.raises(FormatError, match="200 collectives are up to 2880000 sends"):
+    with _memory(_MEMORY), pytest.raises(FormatError, match="200 collectives are up to 2560000 operations"):
         read_files("chakra", [tmp_path])
 
 
