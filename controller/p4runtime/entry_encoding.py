@@ -6,7 +6,7 @@ as to join serialised fields, whose tags and lengths follow from the p4info. Err
 not name a node: the client does.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -19,12 +19,12 @@ from controller.p4runtime.field_encoding import ENCODERS, REMEDY, Field, sized, 
 from controller.plan import Entry, Exact, Lpm, Match, Params, Range, Ternary
 
 __all__ = [
+    "MOST_KNOWN",
     "ActionEncoder",
     "Kind",
     "TableEncoder",
     "calls_of",
     "describe",
-    "encode_installing",
     "unknown",
 ]
 
@@ -81,12 +81,12 @@ T = TypeVar("T")
 
 # Serialised parts of entries by the identity of the value, which stands beside them so that it stays alive.
 # Entries of a large fabric have few different keys and parameters, most of which are the same objects.
-Known = dict[int, tuple[T, bytes]]
-_MOST_KNOWN = 1 << 17
+_Known = dict[int, tuple[T, bytes]]
+MOST_KNOWN = 1 << 17
 
 
-def _remember(known: "Known[T]", value: T, encoded: bytes) -> None:
-    if len(known) >= _MOST_KNOWN:
+def _remember(known: "_Known[T]", value: T, encoded: bytes) -> None:
+    if len(known) >= MOST_KNOWN:
         known.clear()
     known[id(value)] = value, encoded
 
@@ -100,23 +100,23 @@ class ActionEncoder:
     name: str
     params: tuple[Field, ...]
     _head: bytes = field(init=False)
-    calls: "Known[Params]" = field(init=False, repr=False, compare=False)
-    _members: "Known[Params]" = field(init=False, repr=False, compare=False)
+    _calls: "_Known[Params]" = field(init=False, repr=False, compare=False)
+    _members: "_Known[Params]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_head", _ACTION_ID + varint(self.id))
-        object.__setattr__(self, "calls", {})
+        object.__setattr__(self, "_calls", {})
         object.__setattr__(self, "_members", {})
 
     def call(self, entry: Entry) -> bytes:
         """Return the serialised field `action` of a TableEntry that calls this action."""
-        known = self.calls.get(id(entry.params))
+        known = self._calls.get(id(entry.params))
         if known is not None:
             return known[1]
         content = self._encode(entry, entry.params)
         content = _DIRECT + sized(content)
         content = _ACTION + sized(content)
-        _remember(self.calls, entry.params, content)
+        _remember(self._calls, entry.params, content)
         return content
 
     def member(self, entry: Entry, params: Params) -> bytes:
@@ -156,45 +156,43 @@ class TableEncoder:
     actions: Mapping[str, ActionEncoder]
     actions_by_id: Mapping[int, ActionEncoder]
     keys_by_name: Mapping[str, Field] = field(init=False)
-    matches: "Known[Key]" = field(init=False, repr=False, compare=False)
     _head: bytes = field(init=False)
+    _known: "_Known[Key]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matches", {})
+        object.__setattr__(self, "_known", {})
         object.__setattr__(self, "keys_by_name", {key.name: key for key in self.keys})
         object.__setattr__(self, "_head", _TABLE_ID + varint(self.id))
 
     def encode_update(self, kind: Kind, entry: Entry) -> bytes:
         """Return the serialised field `updates` of a WriteRequest; a deletion names the key only."""
-        content = self.match(entry) + _rank(entry) if kind == "delete" else self.encode(entry)
-        content = _TABLE_ENTRY + sized(content)
-        content = _HEADS[kind] + sized(content)
-        return _UPDATES + sized(content)
+        content = self._match(entry) + _rank(entry) if kind == "delete" else self.encode(entry)
+        return _head(kind, len(content)) + content
 
     def encode(self, entry: Entry) -> bytes:
         """Return the serialised TableEntry."""
-        key = self.match(entry)
-        chosen = self.action(entry)
+        key = self._match(entry)
+        chosen = self._action(entry)
         if not entry.members:
             return key + chosen.call(entry) + _rank(entry)
         content = b"".join(chosen.member(entry, params) for params in entry.members)
         content = _ACTION_SET + sized(content)
         return key + _ACTION + sized(content) + _rank(entry)
 
-    def action(self, entry: Entry) -> ActionEncoder:
+    def _action(self, entry: Entry) -> ActionEncoder:
         """Return the action of an entry."""
         chosen = self.actions.get(entry.action)
         if chosen is None:
             raise unknown(f"table {entry.table}: action", entry.action, self.actions)
         return chosen
 
-    def match(self, entry: Entry) -> bytes:
+    def _match(self, entry: Entry) -> bytes:
         """Return the serialised table and match."""
-        known = self.matches.get(id(entry.match))
+        known = self._known.get(id(entry.match))
         if known is not None:
             return known[1]
         encoded = self._encode_key(entry)
-        _remember(self.matches, entry.match, encoded)
+        _remember(self._known, entry.match, encoded)
         return encoded
 
     def _encode_key(self, entry: Entry) -> bytes:
@@ -214,39 +212,11 @@ class TableEncoder:
         return b"".join(parts)
 
 
-def encode_installing(table_of: Callable[[Entry], TableEncoder], entries: Sequence[Entry]) -> bytes:
-    """Return the serialised updates that install entries in empty tables.
-
-    They are those of `TableEncoder.encode_update`, which serialises an entry in several times the time.
-    """
-    parts: list[bytes] = []
-    if not entries:
-        return b""
-    earlier = entries[0]
-    encoder = table_of(earlier)
-    chosen = encoder.action(earlier)
-    for entry in entries:
-        if entry.table is not earlier.table or entry.action is not earlier.action:
-            encoder = table_of(entry)
-            chosen = encoder.action(entry)
-            earlier = entry
-        matches, calls = encoder.matches, chosen.calls
-        if entry.priority or entry.members or entry.default:
-            parts.append(encoder.encode_update("modify" if entry.default else "insert", entry))
-            continue
-        known = matches.get(id(entry.match))
-        match = encoder.match(entry) if known is None else known[1]
-        known = calls.get(id(entry.params))
-        call = chosen.call(entry) if known is None else known[1]
-        parts += (_insert_head(len(match) + len(call)), match, call)
-    return b"".join(parts)
-
-
 @cache
-def _insert_head(size: int) -> bytes:
-    """Return what comes before a TableEntry of some size in the update that inserts it."""
+def _head(kind: Kind, size: int) -> bytes:
+    """Return what comes before a TableEntry of some size in the update of a WriteRequest."""
     head = b""
-    for start in (_TABLE_ENTRY, _HEADS["insert"], _UPDATES):
+    for start in (_TABLE_ENTRY, _HEADS[kind], _UPDATES):
         head = start + varint(len(head) + size) + head
     return head
 

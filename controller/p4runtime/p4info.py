@@ -15,10 +15,10 @@ from google.protobuf import text_format
 
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import (
+    MOST_KNOWN,
     ActionEncoder,
     Kind,
     TableEncoder,
-    encode_installing,
     unknown,
 )
 from controller.p4runtime.field_encoding import Field, bytestring, match_field, parameter
@@ -78,6 +78,7 @@ class P4Info:
             )
             self._tables_by_id[table.id] = self._tables[info.preamble.name] = table
             self._tables[table.name] = table
+        self._installing: dict[int, tuple[Entry, bytes]] = {}  # by the identity of the entry
         self._counters = {counter.preamble.name: counter.preamble.id for counter in message.counters}
         self._counters |= {counter.preamble.alias: counter.preamble.id for counter in message.counters}
         self._headers = {
@@ -121,8 +122,21 @@ class P4Info:
         return self._table(entry).encode_update(kind, entry)
 
     def encode_installing(self, entries: Sequence[Entry]) -> bytes:
-        """Return the updates that install entries in empty tables: `encode_update` of each, joined."""
-        return encode_installing(self._table, entries)
+        """Return the updates that install entries in empty tables: `encode_update` of each, joined.
+
+        Nodes of a fabric have most entries in common, as the same objects: their updates are looked up.
+        """
+        known = self._installing
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        updates: list[bytes] = []
+        for entry in entries:
+            update = known.get(id(entry))
+            if update is None:
+                encoded = self.encode_update("modify" if entry.default else "insert", entry)
+                update = known[id(entry)] = (entry, encoded)
+            updates.append(update[1])
+        return b"".join(updates)
 
     def _table(self, entry: Entry) -> TableEncoder:
         table = self._tables.get(entry.table)

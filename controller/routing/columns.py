@@ -35,6 +35,8 @@ _FEW_PAIRS = 32
 _PASSES = 4
 # Gain of the busiest link below which longer paths are not worth their hops.
 _LEAST_GAIN = 0.01
+# Part of all channels below which only the dependencies of reached channels are followed.
+_SPARSE = 8
 
 
 def relieve(
@@ -138,6 +140,9 @@ class _LayeredSearch:
         self._before, self._after = graph.before[order], graph.after[order]
         self._onward = self._after // VLS
         self._heads, self._starts = np.unique(self._after, return_index=True)
+        # Dependencies by the channel before: `_leaving[_first[c] : _first[c + 1]]` are those of channel c.
+        self._leaving = np.argsort(self._before, kind="stable")
+        self._first = np.searchsorted(self._before[self._leaving], np.arange(self._hops.channels + 1))
         fabric = finder.fabric
         hosts = np.array([not node.tier for node in fabric.nodes])
         usable = hosts[self._hops.tails] & hosts[self._hops.heads]
@@ -178,16 +183,29 @@ class _LayeredSearch:
     def _layers(self, source: int, costs: NDArray[np.float64], limit: int) -> list[NDArray[np.float64]]:
         """Return, by number of hops, the least cost of a path that ends with each channel."""
         first = np.full(self._hops.channels, np.inf)
-        onward = costs[self._onward]
         leaving = np.flatnonzero(self._hops.tails == source)
         first[leaving * VLS + ENTRY_VLS[0]] = costs[leaving]
         layers = [first]
         for _ in range(limit - 1):
-            reached = layers[-1][self._before] + onward
+            ends = np.flatnonzero(np.isfinite(layers[-1]))
             layer = np.full(self._hops.channels, np.inf)
-            layer[self._heads] = np.minimum.reduceat(reached, self._starts)
+            if len(ends) * _SPARSE < self._hops.channels:
+                turns = self._turns_after(ends)
+                reached = layers[-1][self._before[turns]] + costs[self._onward[turns]]
+                np.minimum.at(layer, self._after[turns], reached)
+            else:
+                reached = layers[-1][self._before] + costs[self._onward]
+                layer[self._heads] = np.minimum.reduceat(reached, self._starts)
             layers.append(layer)
         return layers
+
+    def _turns_after(self, channels: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the dependencies that begin with these channels."""
+        first, counts = self._first[channels], self._first[channels + 1] - self._first[channels]
+        ends = np.cumsum(counts)
+        return self._leaving[
+            np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + counts, counts)
+        ]
 
     def _best(
         self,

@@ -146,7 +146,7 @@ def all_path_entries(
             if path not in params:
                 steered = until_first_switch(fabric, path) if strategy == "hashed" else path
                 params[path] = _route_parameters(tuple(_steered_ports(finder, steered)))
-            entries.append(Entry("all_path", key, "push_route", params[path]))
+            entries.append(_route_entry(key, params[path]))
     return tuple(entries)
 
 
@@ -189,6 +189,21 @@ def _route_parameters(ports: tuple[int | None, ...]) -> Params:
     """Return the parameters of push_route for a source route by these egress ports."""
     bitmap, instr = pack(ports)
     return ("bitmap", bitmap), ("instr", instr)
+
+
+_MOST_KNOWN = 1 << 20
+_route_entries: dict[tuple[int, int], Entry] = {}  # by the identities of match and parameters
+
+
+def _route_entry(match: tuple[tuple[str, Match], ...], params: Params) -> Entry:
+    """Return the entry of a source route; match and parameters come from the two functions above."""
+    both = id(match), id(params)
+    entry = _route_entries.get(both)
+    if entry is None:
+        if len(_route_entries) >= _MOST_KNOWN:
+            _route_entries.clear()
+        entry = _route_entries[both] = Entry("all_path", match, "push_route", params)
+    return entry
 
 
 @lru_cache(maxsize=1 << 16)

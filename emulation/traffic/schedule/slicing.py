@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, Protocol, final, overload
@@ -256,8 +256,12 @@ def _plan(sends: Sequence[Send], phases: tuple[Phase, ...]) -> CellPlan:
     return CellPlan(phases, tuple(tuple(group) for group in releases))
 
 
+@lru_cache(maxsize=2)
 def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: bool = True) -> Sliced:
-    """Cut a schedule into slices; EmulationError if two transfers of a step contradict each other."""
+    """Cut a schedule into slices; EmulationError if two transfers of a step contradict each other.
+
+    Variants of a scenario often have equal schedules, and share the slices.
+    """
     if slice_elements < 1:
         raise EmulationError(f"slices of {slice_elements} elements: a slice has at least one")
     bounds = bounds_of(schedule)

@@ -78,7 +78,7 @@ def heat_map_svg(matrix: TrafficMatrix) -> str:
     """Draw senders as rows and receivers as columns; darker is more, and lines separate the groups."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
     cells, side = cells_of(matrix.bytes)
     sent = np.ma.masked_equal(cells, 0)
@@ -104,7 +104,10 @@ def heat_map_svg(matrix: TrafficMatrix) -> str:
     plain(axes)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    bar = figure.colorbar(image, ax=axes)
-    bar.set_label("bytes", color=INK)
+    # Ticks as powers of ten would be mathematical text, which takes longer than all the rest of the figure.
+    within = low * 1000 > high
+    bar = figure.colorbar(image, ax=axes, ticks=LogLocator(subs=(1, 2, 5) if within else (1,)))
+    bar.ax.yaxis.set_major_formatter(EngFormatter("B"))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.ax.tick_params(colors=INK)
     return svg_of(figure, "heat-map")
