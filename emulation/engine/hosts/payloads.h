@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "frames/frame.h"
-#include "frames/pages.h"
+#include "hosts/array_memory.h"
 #include "hosts/codec.h"
 
 namespace railyard {
@@ -27,12 +27,8 @@ struct PageAllocator {
     template <typename U>
     explicit PageAllocator(const PageAllocator<U>& /*other*/) {}
 
-    T* allocate(std::size_t count) {
-        return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{kPageBytes}));
-    }
-    void deallocate(T* block, std::size_t /*count*/) {
-        ::operator delete(block, std::align_val_t{kPageBytes});
-    }
+    T* allocate(std::size_t count) { return static_cast<T*>(acquire_array(count * sizeof(T))); }
+    void deallocate(T* block, std::size_t count) { release_array(block, count * sizeof(T)); }
     bool operator==(const PageAllocator& /*other*/) const { return true; }
 };
 
