@@ -260,6 +260,9 @@ def main() -> None:
             answer = Answer(order.number, getattr(part, order.method)(*order.arguments))
         except RailyardError as error:
             answer = Answer(order.number, None, error.message, error.remedy, error.of_machine)
+        except OSError as error:
+            what = f"{order.method}: {error.strerror or error}"
+            answer = Answer(order.number, None, what, "look at this machine's `dmesg`", of_machine=True)
         part.tell(answer)
 
     try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames that cross an interface of a namespace, from now on, within bounded memory."""
 
+import errno
 import socket
 import struct
 import time
@@ -41,6 +42,10 @@ class FrameTap:
                 frame, extras, _, address = self._socket.recvmsg(_LONGEST, 64)
             except BlockingIOError:
                 return tuple(self._frames)
+            except OSError as error:
+                if error.errno != errno.ENETDOWN:
+                    raise
+                continue  # told once, when the interface goes down; frames before and after are kept
             if frame[12:14] != self._ethertype:
                 continue
             at_ns = next((_ns(data) for _, kind, data in extras if kind == _SO_TIMESTAMPNS), time.time_ns())

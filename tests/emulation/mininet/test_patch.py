@@ -49,6 +49,21 @@ def test_frames_cross_as_they_are(bench: Bench) -> None:
     assert bench.receive(0, len(sizes)) == [frame(length + 1, length) for length in sizes]
 
 
+def test_a_tap_keeps_frames_while_its_link_is_down_and_after(bench: Bench) -> None:
+    bench.patch(0, 1)
+    tap = bench.panel.tap("j0", int.from_bytes(frame(1)[12:14]), 8)
+    bench.send(0, frame(1))
+    assert bench.receive(1, 1) == [frame(1)]
+    bench.panel.set_carrier("j0", "j1", False)
+    assert [item[3] for item in tap.take()] == [frame(1)]
+    bench.panel.set_carrier("j0", "j1", True)
+    until(lambda: bench.carriers() == {"d0", "d1"})
+    bench.send(0, frame(2))
+    assert bench.receive(1, 1) == [frame(2)]
+    assert [item[3] for item in tap.take()] == [frame(1), frame(2)]
+    tap.close()
+
+
 def test_patches_do_not_hear_of_each_other(bench: Bench) -> None:
     bench.patch(0, 1)
     bench.patch(2, 3)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -72,7 +73,8 @@ def test_machines_of_a_run_are_for_mininet(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_crossing_link_is_cut_and_the_result_is_that_of_one_machine(tmp_path: Path) -> None:
     with Lab(tmp_path, 2) as lab:
-        options = ["--record", "--pcap", "npu0-npu2", "--dilation", "500000"]
+        trace = tmp_path / "trace.json"
+        options = ["--record", "--trace", str(trace), "--pcap", "npu0-npu2", "--dilation", "500000"]
         words = command(lab, tmp_path, *options)
         # The first row of the mesh on machine a: the link that is cut leads to machine b.
         lab.file(a={"nodes": "[npu0, npu1]"}, b={"nodes": "[npu2, npu3]"})
@@ -88,6 +90,7 @@ def test_a_crossing_link_is_cut_and_the_result_is_that_of_one_machine(tmp_path: 
         assert "clocks of the machines" in checks
         for file in ("run.recording", "report.html", "run-npu0-npu2.pcap"):
             assert (tmp_path / "out" / file).stat().st_size > 100
+        assert json.loads(trace.read_text())["traceEvents"]
         embedded = tmp_path / "embedded"
         code, said, err = run(
             [sys.executable, "-m", "railyard", "run", str(tmp_path / "scenario.yaml"), "--out", str(embedded)]
@@ -96,6 +99,27 @@ def test_a_crossing_link_is_cut_and_the_result_is_that_of_one_machine(tmp_path: 
         virtual = json.loads((embedded / "result.json").read_text())["metrics"]
         for metric in ("sent_frames", "received_frames", "result_crc32", "table_entries"):
             assert metrics[f"run.{metric}"] == virtual[f"run.{metric}"]
+        assert lab.everything_left() == []
+
+
+@pytest.mark.long
+def test_a_machine_without_tcpdump_is_named_before_anything_starts(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in reversed(os.environ["PATH"].split(os.pathsep)):
+        for tool in Path(folder).glob("*"):
+            (tools / tool.name).unlink(missing_ok=True)
+            (tools / tool.name).symlink_to(tool)
+    (tools / "tcpdump").unlink(missing_ok=True)
+    with Lab(tmp_path, 2) as lab:
+        words = command(lab, tmp_path, "--pcap", "npu0-npu2")
+        file = lab.file()
+        before, python, after = file.read_text().rpartition("python: env ")
+        file.write_text(f"{before}{python}PATH={tools} {after}")
+        code, said, err = run(words)
+        assert code == 3, said + err
+        assert "machine b: tcpdump is not installed; " in err
+        assert "filling tables" not in err
         assert lab.everything_left() == []
 
 
