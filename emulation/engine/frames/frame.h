@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,6 +48,8 @@ struct Phv {
     std::uint64_t ingress_length = 0, length = 0;
     std::uint32_t truncate = 0;
     Budget left;
+    std::uint32_t enqueue_depth = 0;  // frames in its queue when the frame was enqueued, at time `enqueued`
+    Time enqueued = 0;
 };
 
 // Words of 64 bits in network byte order.
@@ -70,7 +74,7 @@ using FrameHandle = std::unique_ptr<Frame, ReleaseFrame>;
 
 // Bytes behind the header of a frame that are not in the frame's buffer: part of the sender's array, or a
 // copy of it once the array has changed. The sender and all frames that carry the bytes share a payload.
-struct Payload {
+struct alignas(64) Payload {  // a line of the cache
     const std::uint8_t* bytes = nullptr;
     std::uint32_t size = 0, users = 0;
     FrameHandle copy;
@@ -98,20 +102,21 @@ struct Payload {
 };
 
 struct alignas(64) Frame {  // a line of the cache
-    static constexpr std::uint32_t kHeadroom = 128;
+    // A header of up to 56 bytes then stands in one line, with the 8 bytes that a source route takes before
+    // it.
+    static constexpr std::uint32_t kHeadroom = 72;
     static constexpr std::uint32_t kTailroom = 8;  // behind a frame, so that the word of its last byte exists
 
     // `stored` bytes of `length` are in the buffer; the others are the beginning of the payload.
-    std::uint32_t start = 0, length = 0, stored = 0, size_class = 0;
+    std::uint32_t start = 0, length = 0, stored = 0;
+    std::uint16_t size_class = 0;
+    std::uint8_t vl = 0;
+    bool pending : 1 = false;     // egress has not run yet; it continues with `phv`
+    bool controlled : 1 = false;  // from the control plane, or a copy of such a frame
     Held held;
     std::uint8_t* buffer = nullptr;
     Payload* payload = nullptr;
     FramePool* pool = nullptr;
-    std::uint8_t vl = 0;
-    bool pending = false;             // egress has not run yet; it continues with `phv`
-    bool controlled = false;          // from the control plane, or a copy of such a frame
-    std::uint32_t enqueue_depth = 0;  // frames in its queue when it was enqueued, at time `enqueued`
-    Time enqueued = 0;
     std::unique_ptr<Phv> phv;  // stays with the frame in the pool
 
     std::uint8_t* data() { return buffer + start; }
@@ -136,6 +141,7 @@ struct alignas(64) Frame {  // a line of the cache
    private:
     void append();
 };
+static_assert(sizeof(Frame) == 64 && sizeof(Payload) == 64);
 
 // Frames for reuse, by the size of their buffers, and payloads. A pool outlives every handle that it returns.
 class FramePool {
@@ -146,12 +152,13 @@ class FramePool {
     ~FramePool() {
         assert((idle() == frames_.size() || exchanges) && free_payloads_.size() == payloads_.size());
         for (Frame* const frame : frames_) frame->~Frame();
+        for (Payload* const payload : payloads_) payload->~Payload();
         for (const auto& [block, bytes] : blocks_) free_pages(block, bytes);
     }
 
     // Return a frame of `length` bytes whose content is undefined.
     FrameHandle acquire(std::size_t length) {
-        const std::size_t size_class = (length + Frame::kHeadroom + Frame::kTailroom + kStep - 1) / kStep;
+        const std::size_t size_class = class_of(length + Frame::kHeadroom + Frame::kTailroom);
         if (size_class >= free_.size()) free_.resize(size_class + 1);
         auto& free = free_[size_class];
         Frame* frame = nullptr;
@@ -199,9 +206,9 @@ class FramePool {
     // Return a payload with one user, which has to drop it.
     Payload* share(const std::uint8_t* bytes, std::uint32_t size) {
         if (free_payloads_.empty()) {
-            payloads_.push_back(std::make_unique<Payload>());
+            payloads_.push_back(new (allocate(sizeof(Payload))) Payload);
             payloads_.back()->pool = this;
-            free_payloads_.push_back(payloads_.back().get());
+            free_payloads_.push_back(payloads_.back());
         }
         Payload* const payload = free_payloads_.back();
         free_payloads_.pop_back();
@@ -232,7 +239,7 @@ class FramePool {
         frames_.push_back(new (memory) Frame);
         Frame* const frame = frames_.back();
         frame->pool = this;
-        frame->size_class = static_cast<std::uint32_t>(size_class);
+        frame->size_class = static_cast<std::uint16_t>(size_class);
         frame->buffer = static_cast<std::uint8_t*>(memory) + sizeof(Frame);
         return frame;
     }
@@ -254,8 +261,15 @@ class FramePool {
         return count;
     }
 
-    // Buffers are multiples of this: fine enough to waste little, coarse enough that few sizes are in use.
-    static constexpr std::size_t kStep = 256;
+    // Buffers are multiples of a line, large ones of four lines: fine enough to waste little, coarse enough
+    // that few sizes are in use.
+    static constexpr std::size_t kStep = 64, kLargeStep = 256;
+    static std::size_t class_of(std::size_t bytes) {
+        const std::size_t step = bytes <= kLargeStep ? kStep : kLargeStep;
+        const std::size_t size_class = (bytes + step - 1) / step * (step / kStep);
+        if (size_class > 0xFFFF) throw std::length_error("a frame of " + std::to_string(bytes) + " bytes");
+        return size_class;
+    }
 #ifdef __SANITIZE_ADDRESS__
     static constexpr bool kSeparate = true;  // a block for each frame, so that its bounds are checked
 #else
@@ -268,7 +282,7 @@ class FramePool {
     std::size_t room_ = 0, next_block_ = kSeparate ? 0 : 16 * kPageBytes;
     std::uint8_t* rest_ = nullptr;  // of the last block
     std::vector<Payload*> free_payloads_;
-    std::vector<std::unique_ptr<Payload>> payloads_;
+    std::vector<Payload*> payloads_;
 };
 
 inline void ReleaseFrame::operator()(Frame* frame) const { frame->pool->release(frame); }

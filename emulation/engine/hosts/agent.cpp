@@ -29,6 +29,7 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
       unit_(std::move(unit)),
       open_(rank_->plan->phases) {
     const RankPlan& plan = *rank_->plan;
+    for (const std::uint32_t number : plan.of_cell) plans_.push_back(&plan.plans[number]);
     if (unit_)
         reducer_.emplace(
             unit_,
@@ -154,18 +155,35 @@ void Agent::leave() {
     payloads_.keep_all();
 }
 
-void Agent::expect(const Frame& frame, bool again) const {
+void Agent::expect(const Frame& frame, unsigned stage) const {
     if (frame.stored < kAckBytes) return;
     const Preview next = preview(frame.data());
     const Peer* const peer = peer_at(next.scna);
     if (peer == nullptr) return;
-    if (again && !peer->receivers.empty()) peer->expect(next.data);
-    if (again) return;
-    fetch(peer);
-    fetch(reinterpret_cast<const char*>(peer) + 64);
-    if (!next.data || frame.payload == nullptr || next.offset >= payloads_.shared()->size()) return;
-    fetch(frame.payload->bytes);
-    fetch(payloads_.shared()->data() + next.offset);
+    if (stage == 0) {
+        fetch(peer);
+        fetch(reinterpret_cast<const char*>(peer) + 64);
+    } else if (stage == 1 && !peer->receivers.empty()) {
+        peer->expect(next.data);
+    }
+    if (next.data) expect_data(frame, next, stage);
+}
+
+// Payload, place in the array, and plan of a data frame.
+void Agent::expect_data(const Frame& frame, const Preview& next, unsigned stage) const {
+    const std::uint32_t index = table_.find(next.offset);
+    if (index == kNone || frame.payload == nullptr) return;
+    const CellPlan& plan = plan_of(index);
+    if (stage == 0) {
+        fetch(frame.payload->bytes);
+        if (!next.copied) fetch(payloads_.shared()->data() + next.offset);
+        fetch(&plan);
+        fetch(&slices_[index]);
+    } else if (stage == 1) {
+        for (std::size_t at = 0; at < plan.phases.size(); ++at) fetch(&plan.phases[at]);
+    } else {
+        for (const Phase& phase : plan.phases) fetch(phase.sources.data());
+    }
 }
 
 void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {

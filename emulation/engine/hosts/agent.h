@@ -80,7 +80,7 @@ class Agent final : public Participant {
     void on_frame(FrameHandle frame, Time now, Answer& answer) override;
     void on_timer(Time now, Answer& answer) override;
     void on_reroute(const Routes& routes, Time now, Answer& answer) override;
-    void expect(const Frame& frame, bool again) const override;
+    void expect(const Frame& frame, unsigned stage) const override;
     bool isolated() const override { return !on_done; }
     void leave() override;
 
@@ -103,7 +103,8 @@ class Agent final : public Participant {
         std::vector<FrameHandle> frames;
     };
 
-    const CellPlan& plan_of(std::uint32_t index) const;
+    void expect_data(const Frame& frame, const Preview& next, unsigned stage) const;
+    const CellPlan& plan_of(std::uint32_t index) const { return *plans_[table_.cell[index]]; }
     Peer* peer_at(std::uint16_t address) const;  // null: none
     void answer_deadline(Answer& answer) const;
     void tell();
@@ -137,6 +138,7 @@ class Agent final : public Participant {
     Ring<Peer*> ready_;
     Time deadline_ = kNever;  // at or before the first timer; if before, on_timer has nothing to do
     std::vector<SliceState> slices_;
+    std::vector<const CellPlan*> plans_;  // by cell
     std::shared_ptr<ReductionUnit> unit_;
     std::optional<Reducer> reducer_;
     std::vector<HeldPhase> held_;

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "frames/stream.h"
 #include "hosts/agent.h"
 #include "hosts/reduce.h"
 
 namespace railyard {
 
-const CellPlan& Agent::plan_of(std::uint32_t index) const {
-    return rank_->plan->plans[rank_->plan->of_cell[table_.cell[index]]];
-}
+namespace {
+
+// Arrays that are larger together do not stay in the caches of a processor core.
+constexpr std::size_t kCachedBytes = 16 << 20;
+
+}  // namespace
 
 Agent::HeldPhase& Agent::held(std::uint32_t index, std::uint32_t place, std::size_t sources) {
     for (std::uint32_t at = slices_[index].held; at != 0; at = held_[at - 1].next)
@@ -63,7 +67,9 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
     payloads_.keep(index);
     std::uint8_t* const own = payloads_.array() + table_.offset[index];
     if (phase.op == kCopy) {
-        std::memcpy(own, content(*frames[0]), size);
+        if (array_bytes.load(std::memory_order_relaxed) > kCachedBytes)
+            stream(own, content(*frames[0]), size);
+        else std::memcpy(own, content(*frames[0]), size);
     } else {
         // In rank order, with the own elements at the place of this rank.
         terms_.clear();

@@ -32,9 +32,10 @@ struct Fields {
 // behind the packet's end are the carrier's padding.
 const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields);
 
-// Source of a frame, and place of its payload in the receiver's array; anything for other frames.
+// Source of a frame, and place of its payload in the receiver's array, which is copied there or added;
+// anything for other frames.
 struct Preview {
-    bool data;
+    bool data, copied;
     std::uint16_t scna;
     std::uint32_t offset;
 };

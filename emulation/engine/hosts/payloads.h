@@ -3,6 +3,7 @@
 // changes; only then is it copied.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,9 @@
 
 namespace railyard {
 
+// Bytes of all arrays of the process.
+inline std::atomic<std::size_t> array_bytes = 0;
+
 // Allocator of arrays that begin at a page: a slice of a page's size then stands in one page. Huge pages
 // would make frames faster still, but where memory is fragmented the kernel takes longer to find them than
 // they save.
@@ -27,8 +31,14 @@ struct PageAllocator {
     template <typename U>
     explicit PageAllocator(const PageAllocator<U>& /*other*/) {}
 
-    T* allocate(std::size_t count) { return static_cast<T*>(acquire_array(count * sizeof(T))); }
-    void deallocate(T* block, std::size_t count) { release_array(block, count * sizeof(T)); }
+    T* allocate(std::size_t count) {
+        array_bytes += count * sizeof(T);
+        return static_cast<T*>(acquire_array(count * sizeof(T)));
+    }
+    void deallocate(T* block, std::size_t count) {
+        array_bytes -= count * sizeof(T);
+        release_array(block, count * sizeof(T));
+    }
     bool operator==(const PageAllocator& /*other*/) const { return true; }
 };
 

@@ -33,7 +33,7 @@ bool Network::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
     Channel& c = channels_[index];
     FrameHandle frame = c.take(vl);
     --p.waiting_frames;
-    const QueueRecord record{frame->enqueued, p.now, frame->enqueue_depth,
+    const QueueRecord record{frame->phv->enqueued, p.now, frame->phv->enqueue_depth,
                              static_cast<std::uint32_t>(c.lanes[vl].queue.size())};
     if (lane_bit_) frame->vl /= 2;  // programs see the priority, without the lane
     frame = egress(p, std::move(frame), c.from_switch, c.from_port, record);

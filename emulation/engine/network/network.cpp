@@ -87,8 +87,8 @@ void Network::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, boo
         return note_status(p, c);
     }
     if (frame->pending) {
-        frame->enqueued = p.now;
-        frame->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
+        frame->phv->enqueued = p.now;
+        frame->phv->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
     }
     if (!c.put(frame)) return discard(p, std::move(frame));
     ++p.waiting_frames;

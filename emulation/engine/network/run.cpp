@@ -88,7 +88,7 @@ void Network::look_ahead(const Partition& p) const {
     }
     if (const Ahead next = at(6); next.channel != nullptr) {
         const Channel& c = *next.channel;
-        if (next.flies()) fetch(c.flying[0].frame.get());
+        if (next.flies()) lines(c.flying[0].frame.get(), 3);
         if (next.arrives && c.to_switch) {
             const Switch& sw = *switches_[c.to_switch];
             if (sw.program() != nullptr && !sw.program()->tables.empty()) sw.fetch_lists();
@@ -108,11 +108,12 @@ void Network::look_ahead(const Partition& p) const {
         }
         if (!next.arrives && c.ready != 0) fetch(next_lane(c)->queue[0].get());
     }
-    for (const std::size_t place : {3, 1}) {
+    for (unsigned stage = 0; stage < Station::kStages; ++stage) {
+        const std::size_t place = Station::kStages - stage;
         const Ahead next = at(place);
         if (next.channel == nullptr || !next.arrives || next.channel->to_switch || !next.flies()) continue;
         if (const Station* const station = hosts_[next.channel->host].station.get(); station != nullptr)
-            station->expect(*next.channel->flying[0].frame, place == 1);
+            station->expect(*next.channel->flying[0].frame, stage);
     }
 }
 

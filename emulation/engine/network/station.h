@@ -38,8 +38,9 @@ class Station {
     virtual void on_frame(FrameHandle frame, Time now, Answer& answer) = 0;
     virtual void on_timer(Time now, Answer& answer) = 0;
     // Let the processor fetch what on_frame will read for a frame that arrives soon; nothing depends on it.
-    // `again`: by what an earlier call for the frame has fetched.
-    virtual void expect(const Frame& /*frame*/, bool /*again*/) const {}
+    // Called kStages times for a frame: `stage` 1 and later find what the stages before have fetched.
+    static constexpr unsigned kStages = 3;
+    virtual void expect(const Frame& /*frame*/, unsigned /*stage*/) const {}
     // True if it shares nothing that changes with other stations. Calls to the outside may then wait for the
     // end of a window (Partition::defer).
     virtual bool isolated() const { return false; }

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "frames/stream.h"
 #include "network/network.h"
 
 namespace railyard {
@@ -160,6 +161,7 @@ void Network::run_window(Partition& p) {
     } catch (...) {
         p.error = std::current_exception();
     }
+    end_streams();
     working = nullptr;
     p.numbers = &sequence_;
     p.end = Partition::kNoEnd;

@@ -141,10 +141,10 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
     std::uint64_t differing = 0;
     for (const EntryIndex entry : entries) differing |= key_of(entry) ^ key_of(entries.front());
     const auto bits = static_cast<unsigned>(std::popcount(differing));
-    // Small arrays may be a quarter full, others are half full at least.
-    const std::size_t count = entries.size();
-    if (bits > 30 || std::size_t{1} << bits > std::max(2 * count, std::min<std::size_t>(4 * count, 256)))
-        return;
+    // Ports of a switch, whose CPU port is far from the others, fill few rows of a small array; large arrays
+    // are half full at least.
+    constexpr std::size_t kSmall = 512;
+    if (bits > 30 || std::size_t{1} << bits > std::max(2 * entries.size(), kSmall)) return;
     unsigned placed = 0;  // bits of the index
     for (unsigned at = 0; at < 64 && differing >> at != 0;) {
         if (count_ == kMostRuns) return;

@@ -243,8 +243,10 @@ void Wire::enqueue(Port& port, FrameHandle frame) {
         port.stats.refused_full += 1;
         return;
     }
-    frame->enqueued = now_;
-    frame->enqueue_depth = static_cast<std::uint32_t>(queue.size());
+    if (frame->pending) {
+        frame->phv->enqueued = now_;
+        frame->phv->enqueue_depth = static_cast<std::uint32_t>(queue.size());
+    }
     queue.push_back(std::move(frame));
     if (!port.dirty) dirty_.push_back(&port);
     port.dirty = true;
@@ -271,7 +273,7 @@ void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
     egress_out_.clear();
     checkpoints_ = 0;
     try {
-        const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, depth};
+        const QueueRecord record{frame->phv->enqueued, now_, frame->phv->enqueue_depth, depth};
         sw.egress(std::move(frame), port.number, record, now_, egress_out_);
     } catch (const std::exception& error) {
         fail(sw, &port, error);

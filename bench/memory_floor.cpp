@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The additions and copies of a rack's AllReduce alone, without frames, switches and events: what a processor
+// core needs for the data of bench.collective, whatever the engine does.
+//     c++ -O3 -std=c++20 -Iemulation/engine -o build/memory_floor bench/memory_floor.cpp &&
+//     build/memory_floor
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <vector>
+
+#include "frames/stream.h"
+
+namespace {
+
+// A mesh of 8 x 8 NPUs: reduce-scatter along rows, then columns; all-gather along columns, then rows.
+constexpr int kSide = 8, kNpus = kSide * kSide;
+constexpr std::size_t kFrameBytes = 4096, kWords = kFrameBytes / sizeof(std::uint32_t);
+constexpr std::size_t kFrames = 1024, kOfRow = kFrames / kSide, kOfNpu = kOfRow / kSide;  // of an array
+constexpr double kHops = 274'176;  // packet-hops of the whole collective
+
+std::vector<std::uint32_t*> arrays;
+std::vector<std::uint32_t> room(kWords);
+bool streams = false;
+long frames = 0;
+
+std::uint32_t* at(int npu, std::size_t frame) { return arrays[npu] + frame * kWords; }
+
+// Add a frame of the arrays of eight NPUs, in their order, to that of one of them.
+template <typename Peer>
+void add(int npu, std::size_t frame, const Peer& peer) {
+    const std::uint32_t* left = at(peer(0), frame);
+    for (int k = 1; k < kSide; ++k) {
+        const std::uint32_t* const term = at(peer(k), frame);
+        std::uint32_t* const sum = k + 1 == kSide ? at(npu, frame) : room.data();
+        for (std::size_t i = 0; i < kWords; ++i) sum[i] = left[i] + term[i];
+        left = sum;
+        ++frames;
+    }
+}
+
+void copy(int to, int from, std::size_t frame) {
+    auto* const target = reinterpret_cast<std::uint8_t*>(at(to, frame));
+    const auto* const source = reinterpret_cast<const std::uint8_t*>(at(from, frame));
+    if (streams) railyard::stream(target, source, kFrameBytes);
+    else std::memcpy(target, source, kFrameBytes);
+    ++frames;
+}
+
+void all_reduce() {
+    for (std::size_t s = 0; s < kOfRow; ++s)
+        for (int npu = 0; npu < kNpus; ++npu)
+            add(npu, npu % kSide * kOfRow + s, [&](int k) { return npu / kSide * kSide + k; });
+    for (std::size_t s = 0; s < kOfNpu; ++s)
+        for (int npu = 0; npu < kNpus; ++npu)
+            add(npu, npu % kSide * kOfRow + npu / kSide * kOfNpu + s,
+                [&](int k) { return k * kSide + npu % kSide; });
+    for (std::size_t s = 0; s < kOfNpu; ++s)
+        for (int npu = 0; npu < kNpus; ++npu)
+            for (int k = 0; k < kSide; ++k)
+                if (k != npu / kSide)
+                    copy(npu, k * kSide + npu % kSide, npu % kSide * kOfRow + k * kOfNpu + s);
+    for (std::size_t s = 0; s < kOfRow; ++s)
+        for (int npu = 0; npu < kNpus; ++npu)
+            for (int k = 0; k < kSide; ++k)
+                if (k != npu % kSide) copy(npu, npu / kSide * kSide + k, k * kOfRow + s);
+}
+
+double seconds() {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+}  // namespace
+
+int main() {
+    for (int npu = 0; npu < kNpus; ++npu) {
+        arrays.push_back(new (std::align_val_t{kFrameBytes}) std::uint32_t[kFrames * kWords]);
+        for (std::size_t i = 0; i < kFrames * kWords; ++i)
+            arrays.back()[i] = static_cast<std::uint32_t>(npu + i);
+    }
+    for (const bool past_caches : {false, true, false, true, false, true}) {
+        streams = past_caches;
+        frames = 0;
+        const double start = seconds();
+        all_reduce();
+        const double took = seconds() - start;
+        std::printf("%ld frames, copies %s the caches: %.4f s, at most %.2f M packet-hops a second\n", frames,
+                    past_caches ? "past" : "through", took, kHops / took / 1e6);
+    }
+}

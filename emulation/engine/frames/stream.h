@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of payloads into arrays that are larger than the caches together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace railyard {
+
+// Copy to memory past the caches: the processor then neither fetches what the copy overwrites, nor gives up
+// what it will need sooner. Another thread sees the bytes after a locked instruction or end_streams().
+inline void stream(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
+#ifdef __SSE2__
+    constexpr std::size_t kWord = sizeof(__m128i), kLine = 4 * kWord;
+    if (reinterpret_cast<std::uintptr_t>(to) % kWord == 0 && bytes % kLine == 0) {
+        for (std::size_t at = 0; at < bytes; at += kWord)
+            _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
+                             _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
+        return;
+    }
+#endif
+    std::memcpy(to, from, bytes);
+}
+
+inline void end_streams() {
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
+}  // namespace railyard
