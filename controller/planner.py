@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of a fabric: routes, entries of every node, and the nodes to notify when a link fails."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import permutations
-from typing import final
 
 from controller.deadlock import dependency_graph as deadlock
 from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
 from controller.garbage import garbage_collection_paused
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
+from controller.recovery.subscribers import Subscribers
 from controller.reuse import Kept, kept_parts
 from controller.routing.all_path import Router
 from controller.routing.columns import relieve
 from controller.routing.general.router import GraphRouter, router_for
-from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
+from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.routing.standby import add_standby_paths
 from controller.routing.weights import Demand, Pair, apportion, check_demand, divide, rate_weights
 from controller.tables.next_hop import table_path
@@ -107,7 +107,7 @@ def make_plan(
         failed=frozenset(failed),
         routes=routes,
         entries=_entries(finder, turns, routes, strategy, kept),
-        subscribers=_Subscribers(fabric, candidates, {} if strategy == "hashed" else routes),
+        subscribers=Subscribers(fabric, candidates, {} if strategy == "hashed" else routes),
         candidates=candidates,
         hashing=hashing,
         weights=weights,
@@ -250,51 +250,3 @@ def _entries(
     for (source, destination), paths in routes.items():
         by_source[source][destination] = paths
     return {node: node_entries(finder, rules, node, own, strategy, kept) for node, own in by_source.items()}
-
-
-@final
-class _Subscribers(Mapping[str, tuple[str, ...]]):
-    """Sources with a candidate path over each link, in the order of the fabric's nodes.
-
-    Candidates and not only routes count: a source that has moved to another candidate must learn when that
-    path fails too. Routes beside the candidates are standby paths. Computed on first use, because most plans
-    of large fabrics never need it.
-    """
-
-    def __init__(
-        self,
-        fabric: Fabric,
-        candidates: Mapping[Pair, list[Path]],
-        routes: Mapping[Pair, tuple[Path, ...]],
-    ) -> None:
-        self._fabric = fabric
-        self._candidates = candidates
-        self._routes = routes
-        self._by_link: dict[str, tuple[str, ...]] | None = None
-
-    def __getitem__(self, link: str) -> tuple[str, ...]:
-        return (self._by_link or self._sources())[link]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_link or self._sources())
-
-    def __len__(self) -> int:
-        return len(self._fabric.links)
-
-    @garbage_collection_paused()
-    def _sources(self) -> dict[str, tuple[str, ...]]:
-        if self._by_link is None:
-            links = self._fabric.links
-            watching: dict[str, dict[str, None]] = {link.name: {} for link in links}
-            watched: dict[tuple[str, str], list[dict[str, None]]] = {}
-            for link in links:
-                for hop in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-                    watched.setdefault(hop, []).append(watching[link.name])
-            for pair, candidates in self._candidates.items():
-                source = pair[0]
-                paths = dict.fromkeys((*candidates, *self._routes.get(pair, ())))
-                for hop in dict.fromkeys(hop for path in paths for hop in hops_of(path)):
-                    for sources in watched[hop]:
-                        sources[source] = None
-            self._by_link = {link: tuple(sources) for link, sources in watching.items()}
-        return self._by_link
