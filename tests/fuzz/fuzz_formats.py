@@ -9,20 +9,17 @@ import importlib
 import sys
 from typing import Any
 
-__all__ = ["main", "prefer_sources"]
+from tests.fuzz.instrumented import instrumented
 
+__all__ = ["PACKAGES", "main"]
 
-def prefer_sources() -> None:
-    """Import from the current folder first; atheris instruments nothing that an editable install loads."""
-    sys.meta_path.sort(key=lambda finder: "ScikitBuild" in type(finder).__name__)
+PACKAGES = ("lab.formats", "topologies.sources", "emulation.traffic.graph")
 
 
 def main() -> None:
     """Fuzz until libFuzzer's options say stop."""
-    prefer_sources()
     atheris: Any = importlib.import_module("atheris")
-    with atheris.instrument_imports(include=["lab.formats", "topologies.sources"]):
-        target = importlib.import_module("tests.fuzz.formats_target")
+    target = instrumented(atheris, "tests.fuzz.formats_target", PACKAGES)
     target.shorten()
     atheris.Setup(sys.argv, target.drive)
     atheris.Fuzz()

@@ -11,7 +11,11 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["main"]
+from tests.fuzz.instrumented import instrumented, prefer_sources
+
+__all__ = ["PACKAGES", "main"]
+
+PACKAGES = ("emulation.p4runtime",)
 
 
 class _Choices:
@@ -42,10 +46,10 @@ def _use_engine(path: str) -> None:
 def main() -> None:
     """Fuzz until libFuzzer's options say stop."""
     atheris: Any = importlib.import_module("atheris")
+    prefer_sources()
     if engine := os.environ.get("RAILYARD_FUZZ_ENGINE"):
         _use_engine(engine)
-    with atheris.instrument_imports(include=["emulation.p4runtime"]):
-        target = importlib.import_module("tests.fuzz.p4runtime_target")
+    target = instrumented(atheris, "tests.fuzz.p4runtime_target", PACKAGES)
     atheris.Setup(sys.argv, lambda data: target.drive(_Choices(atheris.FuzzedDataProvider(data))))
     atheris.Fuzz()
 
