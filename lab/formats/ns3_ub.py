@@ -41,6 +41,7 @@ _FAULTS = ("loss", "delay", "congestion", "flap", "lower rate", "corruption")
 _NOT_READ = "routing_table.csv is not read: paths, queues and transport are Railyard's."
 _ATTRIBUTE = re.compile(r'default ns3::UbTransportChannel::(\w+) "(\w+)"')
 _NO_TIMEOUT_US = 10_000
+_ALL_PAIRS = 512  # endpoints, beyond which paths are planned for the pairs of the traffic alone
 
 
 def read_case(paths: Sequence[Path]) -> Imported:
@@ -63,23 +64,23 @@ def read_case(paths: Sequence[Path]) -> Imported:
         traffic,
         fabric,
         faults=tuple(faults),
-        settings=_settings(folder),
+        settings=_settings(folder, len(endpoints)),
         notes=(_NOT_READ, *notes, *further),
     )
 
 
-def _settings(folder: Path) -> dict[str, Any]:
-    """Return the routing and the transport that the attributes ask for; nothing without their file.
+def _settings(folder: Path, endpoints: int) -> dict[str, Any]:
+    """Return the routing and the transport that the attributes ask for, and that many endpoints need.
 
     A pair keeps to one of its shortest paths, unless packets are sprayed or channels use several ports.
     """
+    settings: dict[str, Any] = {"routing": {"peers": "job"}} if endpoints > _ALL_PAIRS else {}
     path = folder / "network_attribute.txt"
     if not path.exists():
-        return {}
+        return settings
     values = {match[1]: match[2] for _, text in lines_of(path) if (match := _ATTRIBUTE.search(text))}
-    settings: dict[str, Any] = {}
     if values.get("UseShortestPaths") == "true":
-        settings["routing"] = {"strategy": "equal-cost"}
+        settings["routing"] = {"strategy": "equal-cost"} | settings.get("routing", {})
         if values.get("UsePacketSpray") != "true" and not _several_ports(folder / "transport_channel.csv"):
             settings["transport"] = {"connections": {"paths": "random", "count": 1}}
     if values.get("EnableRetrans") == "false":

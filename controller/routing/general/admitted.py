@@ -30,19 +30,34 @@ class AdmittedPaths:
             for name in self._names
         ]
         self._transit = [bool(node.tier) or relaying for node in fabric.nodes]
+        # Endpoints that relay nothing are most of a fabric's neighbours, and no part of a search.
+        self._relays = [[hop for hop in hops if self._transit[hop[0]]] for hops in self._graph]
         self._valleys = rules.increment is not VlIncrement.FREE
         self._lanes = rules.vls if self._valleys else 1
         self._steps: dict[int, Sequence[int]] = {}
 
     def fewest_hops(self, source: str, destination: str) -> int | None:
         """Return the hops of the shortest admitted path, or None without such a path."""
-        steps = self._steps_to(self._number[destination])[self._number[source] * 2 * self._lanes]
-        return None if steps < 0 or source == destination else steps
+        return None if source == destination else self._hops(self._number[source], self._number[destination])
 
     def most_hops_to(self, destination: str) -> float:
         """Return the hops from the farthest node, by a shortest path; infinite if a node has no path."""
-        steps = self._steps_to(self._number[destination])[:: 2 * self._lanes]
-        return inf if min(steps) < 0 else max(steps)
+        end = self._number[destination]
+        hops = [self._hops(at, end) for at in range(len(self._names))]
+        return inf if None in hops else max(count or 0 for count in hops)
+
+    def _hops(self, source: int, end: int) -> int | None:
+        """Return the fewest hops between two nodes, by their numbers; None without a path."""
+        steps = self._steps_to(end)
+        if self._transit[source] or source == end:
+            least = steps[source * 2 * self._lanes]
+            return None if least < 0 else least
+        following = (
+            steps[(neighbour * 2 + (not up)) * self._lanes]
+            for neighbour, up in self._graph[source]
+            if self._transit[neighbour] or neighbour == end
+        )
+        return min((count + 1 for count in following if count >= 0), default=None)
 
     def paths(self, source: str, destination: str, longest: int) -> Iterator[Path]:
         """Yield the paths of up to `longest` hops, those of fewest hops first, then in the order of ports."""
@@ -85,6 +100,6 @@ class AdmittedPaths:
     def _steps_to(self, destination: int) -> Sequence[int]:
         if destination not in self._steps:
             self._steps[destination] = steps_to(
-                self._graph, destination, self._lanes, self._transit, valleys=self._valleys
+                self._relays, destination, self._lanes, self._transit, valleys=self._valleys
             )
         return self._steps[destination]

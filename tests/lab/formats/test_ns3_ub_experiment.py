@@ -76,3 +76,36 @@ def test_without_its_cases_causes_are_skipped(
     monkeypatch.setattr("sys.argv", ["causes.py", "--cases", str(tmp_path)])
     assert script("causes").main() == 0
     assert capsys.readouterr().out.startswith("skipped: ")
+
+
+def test_a_case_on_the_links_that_its_run_used(
+    check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = tmp_path / "given" / "pairs"
+    (case / "test").mkdir(parents=True)
+    links = [(0, 0, 4, 0), (1, 0, 4, 1), (2, 0, 5, 0), (3, 0, 5, 1), (4, 2, 5, 2), (4, 3, 5, 3)]
+    (case / "node.csv").write_text("nodeId,nodeType,portNum\n0..3,DEVICE,1\n4..5,SWITCH,4\n")
+    (case / "topology.csv").write_text(
+        "\n".join(
+            [
+                "nodeId1,portId1,nodeId2,portId2,bandwidth,delay",
+                *(",".join(map(str, link)) + ",400Gbps,20ns" for link in links),
+            ]
+        )
+    )
+    (case / "traffic.csv").write_text(TASKS.replace("0,0,1,8192", "0,0,2,8192"))
+    (case / "test" / "throughput.csv").write_text(
+        "nodeId,portId,type,TotalBytes\n0,0,Tx,8300\n4,3,Tx,8300\n5,0,Tx,8300\n5,3,Rx,8300\n"
+    )
+    (case / "test" / "task_statistics.csv").write_text("taskId,taskCompletesTime(us)\n0,0.44\n")
+    monkeypatch.setattr("sys.argv", ["used_links.py", str(case), "--out", str(tmp_path / "used")])
+    assert script("used_links").main() == 0
+    out = capsys.readouterr().out
+    assert "pairs: 4 nodes, 3 links" in out
+    assert "1 ports between switches sent 1 tasks" in out
+    monkeypatch.setattr("sys.argv", ["check.py", "--cases", str(tmp_path / "used")])
+    assert check.main() == 0
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("| pairs"))
+    last_here, last_there = (float(cell) for cell in row.split("|")[4:6])
+    assert last_there == 0.44
+    assert 0.4 < last_here < 0.8  # two frames over three links of 400 Gbit/s
