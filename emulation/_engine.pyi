@@ -493,6 +493,8 @@ class Wire(SwitchSet):
         """Before add_switch(): what programs log become messages."""
     def set_queues(self, queues: int) -> None:
         """Before start(): frames whose priority is not below `queues`, 8 at first, are dropped."""
+    def set_rate(self, switch: int, port: int, bits_per_second: float) -> None:
+        """Before start(): frames leave by the port at this rate, one by one. ValueError: no such port."""
     def hold(self, frames: int) -> None:
         """Before start(): frames wait for a slow interface here, up to `frames` in a queue, not below."""
     def start(self) -> None:

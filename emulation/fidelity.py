@@ -326,7 +326,7 @@ def _shaped(m: Measured) -> Check:
         used=0.0 if m.shaped else math.inf,
         reason="links were not held to their rate",
         eased=False,
-        remedy="a kernel with the tbf queue (CONFIG_NET_SCH_TBF)",
+        remedy="--switch builtin, or a kernel with the tbf queue (CONFIG_NET_SCH_TBF)",
     )
 
 

@@ -23,6 +23,7 @@ _WELL = Impairment()
 _RATES = {
     "tbf": "rates of links: the kernel's tbf, a queue for all frames of a direction",
     "htb": "rates of links: the kernel's htb, a queue for each service level of a direction",
+    "switch": "rates of links: the switches' own pacing, as the kernel has no queue that keeps a rate",
     "": "rates of links: none; the kernel lacks the queue, or links are faster than 20 Gbit/s of real time",
 }
 _QUEUES = {
@@ -57,7 +58,7 @@ class Links:
 
     @property
     def limiters(self) -> frozenset[str]:
-        """Queues of the kernel that hold links to their rate, as "tbf"; with "" if nothing holds some."""
+        """Names of queues that hold links to their rate, or "" for none; see `Patches.limiter`."""
         return frozenset(map(self._patches.limiter, {link.rate_bps for link in self._fabric.links}))
 
     def means(self, switch: SwitchKind, frame_bytes: int | None) -> Iterator[str]:

@@ -36,7 +36,7 @@ class LinkPatches(Protocol):
         ...
 
     def limiter(self, rate_bps: float) -> str:
-        """Return the kernel's queue that holds links of a rate to it; "" if nothing does."""
+        """Return what holds links of a rate to it: "tbf", "htb", "switch", or "" for nothing."""
         ...
 
     def join(self, link: Link) -> None:
@@ -84,17 +84,26 @@ class LinkPatches(Protocol):
 class Patches:
     """Patches on a panel, in dilated time: rates are divided by `dilation`, delays multiplied by it.
 
-    With `lanes`, frames of a higher service level go first.
+    With `lanes`, frames of a higher service level go first. `paced`: switches can keep rates by themselves
+    where the kernel has no queue for them.
     """
 
     def __init__(
-        self, fabric: Fabric, panel: PatchPanel, cabling: Cabling, dilation: int, *, lanes: bool = False
+        self,
+        fabric: Fabric,
+        panel: PatchPanel,
+        cabling: Cabling,
+        dilation: int,
+        *,
+        lanes: bool = False,
+        paced: bool = False,
     ) -> None:
         self._fabric = fabric
         self._panel = panel
         self._cabling = cabling
         self._dilation = dilation
         self._lanes = lanes
+        self._paced = paced
         self._taps: dict[str, FrameTap] = {}
         self._captures: list[subprocess.Popen[bytes]] = []
 
@@ -119,13 +128,29 @@ class Patches:
         return self._cabling.hosts
 
     def limiter(self, rate_bps: float) -> str:
-        """Return the kernel's queue that holds links of a rate to it; "" if nothing does."""
+        """Return what holds links of a rate to it: "tbf", "htb", "switch", or "" for nothing."""
         name, limit = ("htb", kernel.HTB) if self._lanes else ("tbf", kernel.TBF)
-        too_fast = rate_bps / self._dilation > _MOST_SHAPED_BPS
-        return "" if too_fast or limit in kernel.missing() else name
+        if rate_bps / self._dilation > _MOST_SHAPED_BPS:
+            return ""
+        if limit in kernel.missing():
+            return "switch" if self._paced else ""
+        return name
+
+    def switch_rates(self) -> Mapping[tuple[str, int], float]:
+        """Return the real rates in bit/s that switches have to keep by themselves, by node and port."""
+        fabric = self._fabric
+        rates = {end: link.rate_bps for link in fabric.links for end in (link.a, link.b)}
+        rates |= {end: optical.rate_bps for optical in fabric.optical for end in optical.ends}
+        host_bps = fabric.host_lanes * fabric.lane_rate_bps
+        rates |= {End(node, HOST_PORT): host_bps for node in self._cabling.hosts}
+        return {
+            (end.node, end.port): rate / self._dilation
+            for end, rate in rates.items()
+            if (end.node, end.port) in self._cabling.interfaces and self.limiter(rate) == "switch"
+        }
 
     def _shape(self, rate_bps: float) -> dict[str, Any]:
-        if not self.limiter(rate_bps):
+        if self.limiter(rate_bps) in ("", "switch"):
             return {}
         real = rate_bps / self._dilation
         return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES, "lanes": self._lanes}

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, final
 
 from emulation.errors import MachineError, TestbedError
@@ -74,7 +75,8 @@ class SwitchProcesses:
     """The switch processes; `interfaces` has the interface of each port by node and port number.
 
     With `frames_per_second`, of each link's port by node and port number, frames wait for a link in the
-    switches, whose programs read the depth of their queues; without it they wait in the kernel.
+    switches, whose programs read the depth of their queues; without it they wait in the kernel. `rates`, in
+    bit/s by node and port number, are those that built-in switches keep by themselves.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class SwitchProcesses:
         fabric: Fabric,
         interfaces: Mapping[tuple[str, int], str],
         frames_per_second: Mapping[tuple[str, int], int] | None = None,
+        rates: Mapping[tuple[str, int], float] = MappingProxyType({}),
     ) -> None:
         self.kind = kind
         self.addresses: dict[str, str] = {}
@@ -93,6 +96,9 @@ class SwitchProcesses:
         self._namespace = namespace
         self._fabric = fabric
         self._frames_per_second = frames_per_second
+        self._rates: dict[str, list[tuple[int, float]]] = {node.name: [] for node in fabric.nodes}
+        for (node, port), rate in rates.items():
+            self._rates[node].append((port, rate))
         self._ports: dict[str, list[tuple[int, str]]] = {node.name: [] for node in fabric.nodes}
         for (node, port), interface in interfaces.items():
             self._ports[node].append((port, interface))
@@ -141,8 +147,13 @@ class SwitchProcesses:
             ports = ",".join(f"{port}@{interface}" for port, interface in self._ports[node.name])
             command += ["--switch", f"{node.device_id}:{ports}"]
         command += ["--", "--grpc-server-addr", f"unix:{self._socket(name)}", "--cpu-port", _CPU_PORT]
-        held = ["--hold-frames", str(_HELD_FRAMES)] if self._frames_per_second is not None else []
-        return [*command, *held]
+        for node in nodes:
+            if self._rates[node.name]:
+                rates = ",".join(f"{port}={rate!r}" for port, rate in self._rates[node.name])
+                command += ["--rate", f"{node.device_id}:{rates}"]
+        if self._frames_per_second is not None or any(self._rates.values()):
+            command += ["--hold-frames", str(_HELD_FRAMES)]
+        return command
 
     def wait_ready(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Wait until every process accepts P4Runtime connections, which it does once its ports are bound."""

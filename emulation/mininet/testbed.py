@@ -110,7 +110,9 @@ class MininetTestbed(RealTimeTestbed):
         self._teardown.add(self._watch.close)
         panel = PatchPanel(patches)
         self._teardown.add(panel.close)
-        self.patches = Patches(self.fabric, panel, cabling, self.dilation, lanes=self._lanes)
+        self.patches = Patches(
+            self.fabric, panel, cabling, self.dilation, lanes=self._lanes, paced=self.switch == "builtin"
+        )
         self._teardown.add(self.patches.close)
         self.patches.connect()
         self._links = Links(self.fabric, self.patches)
@@ -133,7 +135,13 @@ class MininetTestbed(RealTimeTestbed):
         )
         self._teardown.add(self.net.stop)
         self._processes = SwitchProcesses(
-            self.switch, record, switches, self.fabric, cabling.interfaces, self._frames_per_second()
+            self.switch,
+            record,
+            switches,
+            self.fabric,
+            cabling.interfaces,
+            self._frames_per_second(),
+            self.patches.switch_rates(),
         )
         self._teardown.add(self._processes.stop)
         self._processes.start()

@@ -80,6 +80,8 @@ class Switchd(Lifetime):
             for port, interface in settings.ports:
                 wire.add_port(switch, port, interface)
                 _log.info("device %d: adding interface %s as port %d", settings.device_id, interface, port)
+            for port, rate in settings.rates:
+                wire.set_rate(switch, port, rate)
             if program is not None:
                 wire.set_program(switch, program)
         server = P4RuntimeServer(wire, self._switches, options.grpc_address, lock=threading.RLock())

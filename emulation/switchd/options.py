@@ -2,8 +2,8 @@
 """The command line of railyard-switchd: simple_switch_grpc's, and `--switch` for several in a process."""
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import final
@@ -67,10 +67,14 @@ the name of the switch.
 @final
 @dataclass(frozen=True, slots=True)
 class SwitchOptions:
-    """One switch: its P4Runtime device id, and (port number, interface) pairs."""
+    """One switch: its P4Runtime device id, and (port number, interface) pairs.
+
+    `rates` are (port number, bit/s) pairs of the ports whose frames leave at a rate.
+    """
 
     device_id: int
     ports: tuple[tuple[int, str], ...]
+    rates: tuple[tuple[int, float], ...] = ()
 
 
 @final
@@ -118,7 +122,7 @@ def parse(arguments: Sequence[str]) -> Options:
         raise EmulationError(f"--pcap {given.pcap}: no such directory", remedy="make it first")
     notes = [f"{_option(name)} is not used: {why}" for name, why in _UNUSED.items() if getattr(given, name)]
     return Options(
-        switches=_switches(given),
+        switches=_with_rates(_switches(given), given.rate),
         program=_program(given, notes),
         grpc_address=given.grpc_server_addr,
         cpu_port=given.cpu_port,
@@ -184,6 +188,35 @@ def _switches(given: argparse.Namespace) -> tuple[SwitchOptions, ...]:
                 raise EmulationError(f"{what}: {port} is the CPU port", remedy="choose another --cpu-port")
             ports[port] = interfaces[interface] = what
     return switches
+
+
+def _with_rates(switches: Sequence[SwitchOptions], texts: Iterable[str]) -> tuple[SwitchOptions, ...]:
+    """Return the switches with the rates of `--rate` options."""
+    known = {switch.device_id: switch for switch in switches}
+    for text in texts:
+        device, colon, ports = text.partition(":")
+        switch = known.get(int(device)) if colon and device.isdigit() else None
+        if switch is None:
+            raise EmulationError(
+                f"--rate {text!r}: no such switch", remedy="write ID:PORT=BITS,PORT=BITS,..."
+            )
+        rates = tuple(_rate(part, switch) for part in ports.split(",") if part)
+        known[switch.device_id] = replace(switch, rates=(*switch.rates, *rates))
+    return tuple(known.values())
+
+
+def _rate(text: str, switch: SwitchOptions) -> tuple[int, float]:
+    port, _, rate = text.partition("=")
+    try:
+        number, bits = int(port), float(rate)
+    except ValueError:
+        number, bits = -1, 0.0
+    if number not in dict(switch.ports) or not 0 < bits < float("inf"):
+        raise EmulationError(
+            f"--rate {switch.device_id}:{text}: no such port, or no rate",
+            remedy="write ID:PORT=BITS, with a port of the switch and its bits a second",
+        )
+    return number, bits
 
 
 def _switch(text: str) -> SwitchOptions:
@@ -271,6 +304,13 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         help="queues of a port, by standard_metadata.priority, highest first (default 8)",
     )
 
+    add(
+        "--rate",
+        action="append",
+        default=[],
+        metavar="ID:PORT=BITS,...",
+        help="let frames leave these ports of a switch at so many bits a second; may be repeated",
+    )
     add(
         "--hold-frames",
         type=int,

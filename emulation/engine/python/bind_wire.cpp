@@ -129,6 +129,7 @@ void bind_wire(nb::module_& m) {
         .def("log_programs", &Wire::log_programs)
         .def("set_queues", &Wire::set_queues, nb::arg("queues"))
         .def("hold", &Wire::hold, nb::arg("frames"))
+        .def("set_rate", &Wire::set_rate, nb::arg("switch"), nb::arg("port"), nb::arg("bits_per_second"))
         .def("start", &Wire::start)
         .def("stop", &Wire::stop, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("event_fd", &Wire::event_fd)

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,13 +59,14 @@ Wire::Wire()
     : zero_(clock_nanoseconds()),
       events_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0, "an event descriptor");
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      slots_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+    require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0 && slots_ >= 0, "an event descriptor");
 }
 
 Wire::~Wire() {
     stop();
-    for (const int fd : {events_, wake_, epoll_}) close(fd);
+    for (const int fd : {events_, wake_, epoll_, slots_}) close(fd);
 }
 
 Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
@@ -96,7 +98,8 @@ void Wire::start() {
         if (!port->up)
             control_.push_back({ControlItem::Kind::Port, now_, port->switch_index, port->number, false, {}});
     if (!control_.empty()) signal_event(events_);
-    for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken)}) {
+    for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken),
+                                    std::pair(slots_, kSlotsToken)}) {
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.u64 = token;
@@ -131,6 +134,7 @@ void Wire::run() {
             const std::uint64_t token = ready[i].data.u64;
             if (token >= kFirstPortToken) on_port(Index<Port>(token - kFirstPortToken), ready[i].events);
             else if (token == kLinksToken) on_links();
+            else if (token == kSlotsToken) on_slots();
             else clear_event(wake_);
         }
         if (now_ >= next_ageing_) look_for_aged();
@@ -247,6 +251,8 @@ void Wire::enqueue(Port& port, FrameHandle frame) {
         frame->phv->enqueued = now_;
         frame->phv->enqueue_depth = static_cast<std::uint32_t>(queue.size());
     }
+    if (port.ns_per_byte > 0 && port.idle())
+        port.slot_at = std::max(port.slot_at, zero_ + now_ / 1000);
     queue.push_back(std::move(frame));
     if (!port.dirty) dirty_.push_back(&port);
     port.dirty = true;
@@ -314,9 +320,12 @@ void Wire::let_others_in() const {
 void Wire::flush(Port& port) {
     mmsghdr messages[kBatch];
     iovec pieces[kBatch];
+    const bool paced = port.ns_per_byte > 0;
+    const std::size_t most = paced ? 1 : kBatch;
     while (!port.blocked) {
-        if (port.ready.empty()) dequeue(port, kBatch);
-        const std::size_t count = std::min(port.ready.size(), kBatch);
+        if (paced && must_wait(port)) return;
+        if (port.ready.empty()) dequeue(port, most);
+        const std::size_t count = std::min(port.ready.size(), most);
         if (count == 0) return;
         for (std::size_t i = 0; i < count; ++i) {
             Frame* const frame = port.ready[i].get();
@@ -346,9 +355,40 @@ void Wire::sent(Port& port, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         const FrameHandle frame = port.ready.pop_front();
         port.stats.sent_bytes += frame->length;
+        // A late frame does not delay the next slot.
+        port.slot_at += static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte);
         if (port.out) port.out->write(frame->view());
         if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
     }
+}
+
+bool Wire::must_wait(Port& port) {
+    if (port.idle()) return true;
+    if (port.slot_at <= clock_nanoseconds()) return false;
+    if (!std::exchange(port.waits, true)) waiting_.push_back(&port);
+    set_timer();
+    return true;
+}
+
+void Wire::on_slots() {
+    clear_event(slots_);
+    const std::int64_t now = clock_nanoseconds();
+    for (Port* const port : waiting_) {
+        if (port->slot_at > now) continue;
+        port->waits = false;
+        if (!std::exchange(port->dirty, true)) dirty_.push_back(port);
+    }
+    std::erase_if(waiting_, [](const Port* port) { return !port->waits; });
+    set_timer();
+}
+
+void Wire::set_timer() {
+    if (waiting_.empty()) return;
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    for (const Port* const port : waiting_) first = std::min(first, port->slot_at);
+    itimerspec at{};
+    at.it_value = {first / 1'000'000'000, first % 1'000'000'000};
+    require(timerfd_settime(slots_, TFD_TIMER_ABSTIME, &at, nullptr) == 0, "a timer");
 }
 
 void Wire::end_burst() {

@@ -4,6 +4,7 @@
 // construction, in picoseconds, which exceed 63 bits after 106 days.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -53,6 +54,8 @@ class Wire : public SwitchSet {
     // Before start(), and log_programs() before add_switch().
     // std::invalid_argument: no such interface, or the port or the interface is taken.
     void add_port(Index<Switch> switch_index, std::uint32_t port, const std::string& interface);
+    // Let frames leave by a port at this rate, one by one; before start().
+    void set_rate(Index<Switch> switch_index, std::uint32_t port, double bits_per_second);
     // Frames of every port go to INTERFACE_in.pcap and INTERFACE_out.pcap.
     void record(const std::string& directory) { pcap_directory_ = directory; }
     // Put log messages of programs, and the first `bytes` of every frame, into messages().
@@ -78,7 +81,7 @@ class Wire : public SwitchSet {
 
    private:
     // Tokens of descriptors in epoll.
-    static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kFirstPortToken = 2;
+    static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kSlotsToken = 2, kFirstPortToken = 3;
 
     struct Port {
         Index<Switch> switch_index;
@@ -90,9 +93,16 @@ class Wire : public SwitchSet {
         bool blocked = false;  // the kernel accepts no more frames until the socket is writable
         bool dirty = false;    // stands in dirty_: has frames to send
         bool told_too_long = false;
+        bool waits = false;       // stands in waiting_: has frames to send, but not yet
+        double ns_per_byte = 0;   // 0: as fast as the interface takes them
+        std::int64_t slot_at = 0;  // nanoseconds, when the next frame may leave
         PacketSocket socket;
         std::array<Ring<FrameHandle>, kQueues> queues;
         Ring<FrameHandle> ready;  // dequeued, and past egress
+        bool idle() const {
+            return ready.empty() && std::all_of(queues.begin(), queues.end(),
+                                                [](const auto& frames) { return frames.empty(); });
+        }
         std::unique_ptr<PcapFile> in, out;
         WireStats stats;
     };
@@ -117,6 +127,9 @@ class Wire : public SwitchSet {
     void flush(Port& port);
     void flush_all();
     void sent(Port& port, std::size_t count);
+    bool must_wait(Port& port);  // for the slot of its next frame; true also without a frame
+    void on_slots();
+    void set_timer();
     void block(Port& port, bool blocked);
     void clear(Port& port);
     void too_long(Port& port, std::size_t bytes);
@@ -137,7 +150,7 @@ class Wire : public SwitchSet {
     Time now_ = 0;
     List<Port, std::unique_ptr<Port>> ports_;
     List<Switch, std::vector<Index<Port>>> port_of_;  // by port number
-    std::vector<Port*> dirty_;
+    std::vector<Port*> dirty_, waiting_;
     std::vector<Index<Switch>> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();
     bool flushing_ = false;
@@ -157,7 +170,7 @@ class Wire : public SwitchSet {
     std::size_t queue_frames_ = kQueueFrames;
     int send_bytes_ = 16 << 20;  // the queue of the interface should be the limit
     LinkWatch links_;
-    int events_ = -1, wake_ = -1, epoll_ = -1;
+    int events_ = -1, wake_ = -1, epoll_ = -1, slots_ = -1;
     std::atomic<bool> stopping_ = false;
     std::thread thread_;
 };

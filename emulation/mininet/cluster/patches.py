@@ -39,7 +39,7 @@ class MachinesPatches:
         self._captures: list[tuple[Session, Path]] = []
 
     def limiter(self, rate_bps: float) -> str:
-        """Return the kernel's queue that holds links of a rate to it; "" if nothing does on some machine."""
+        """Return what holds links of a rate to it, as `Patches.limiter`; "" if nothing does somewhere."""
         return min(self._sessions.each(lambda session: session.call("limiter", rate_bps)).values())
 
     # -- links

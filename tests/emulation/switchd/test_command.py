@@ -6,6 +6,7 @@ The program is tests/programs/wire.p4: the first byte of a frame names its egres
 
 import signal
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,20 @@ def test_priorities_beyond_the_queues_are_dropped(process: SwitchdProcess) -> No
     process.send(0, frame_to(2, priority=2))
     process.send(0, frame_to(2, priority=1))
     assert process.receive(1) == frame_to(2, priority=1)
+
+
+@on_interfaces
+def test_a_port_keeps_its_rate_and_holds_what_waits(process: SwitchdProcess) -> None:
+    """A frame of 1,000 bytes takes 10 ms at 800 kbit/s; a queue of 64 would lose some of a hundred."""
+    process.start(*ports(process), "--rate", "0:2=800000", "--hold-frames", "100", str(PROGRAM))
+    frames = [frame_to(2, 1000)[:996] + number.to_bytes(4) for number in range(100)]
+    began = time.monotonic()
+    for frame in frames:
+        process.send(0, frame)
+    process.send(0, frame_to(3))
+    assert process.receive(2) == frame_to(3)
+    assert [process.receive(1) for _ in frames] == frames
+    assert time.monotonic() - began >= 0.99
 
 
 # -- P4Runtime
@@ -397,6 +412,9 @@ def test_many_switches() -> None:
         ("--no-p4 --drop-port 500", "--drop-port 500"),
         ("--no-p4 --priority-queues 9", "--priority-queues 9"),
         ("--no-p4 --hold-frames 0", "--hold-frames 0"),
+        ("--no-p4 -i 1@a --rate 1:1=1000", "--rate '1:1=1000': no such switch"),
+        ("--no-p4 -i 1@a --rate 0:2=1000", "--rate 0:2=1000: no such port"),
+        ("--no-p4 -i 1@a --rate 0:1=0", "--rate 0:1=0: no such port, or no rate"),
         ("--no-p4 --pcap /no/such/place", "/no/such/place"),
         ("--no-p4 --switch 1:1@a -i 2@b", "--switch excludes -i"),
         ("--no-p4 --switch 1:1@a --switch 1:1@b", "device id 1 twice"),

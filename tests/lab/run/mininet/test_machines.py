@@ -169,6 +169,7 @@ def test_a_rack_on_four_machines_loses_a_crossing_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_features_over_machines_are_those_of_virtual_time(tmp_path: Path, kind: str) -> None:
     features = ["circuits that follow jobs", "priorities", "a pool of memory", "a spare NPU takes over"]
+    features += ["congestion marks"]
     with Lab(tmp_path, 2) as lab:
         module = "tests.lab.run.mininet.features.on_machines"
         words = [sys.executable, "-m", module, str(lab.file()), kind, *features]

@@ -8,12 +8,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, final
 
 import pytest
 from ruamel.yaml import YAML
 from scapy.utils import PcapReader
 
+from emulation.mininet.linux import kernel
 from emulation.mininet.switches import SwitchKind
 from emulation.testbed import Testbed
 from emulation.traffic.frames.values import ETHERTYPE
@@ -260,3 +262,41 @@ def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos(
     seen = struck("  - {at_us: 1, direction: npu0->npu1}\n", kind)
     assert seen.correct_nodes == 8, seen.first_wrong
     assert seen.recovery.entries_rewritten > 0
+
+
+INCAST = """\
+name: incast
+topology: {name: rail-only, domains: 4, hb_size: 2, radix: 4, uplinks: 1, spines: 1}
+routing: {strategy: shortest}
+transport: {window: 32, initial_rto_us: 2000, min_rto_us: 2000}
+graph:
+  operations:
+    - {id: first, send: 131072, from: gpu2, to: gpu0}
+    - {id: second, send: 131072, from: gpu4, to: gpu0}
+    - {id: third, send: 131072, from: gpu6, to: gpu0}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_a_kernel_queue_for_rates_the_built_in_switch_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: SwitchKind
+) -> None:
+    """The test pretends that the kernel lacks the queue. A busy machine can only make the run longer."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(INCAST)
+    ready = prepare(*load(file))
+    virtual = run(ready, 1).runs["run"].observation
+    real = kernel.missing()
+    monkeypatch.setattr(kernel, "missing", lambda: MappingProxyType({**real, kernel.TBF: "pretended"}))
+    (only,) = run(ready, 1, choice=RealTime(kind, 200_000)).runs.values()
+    seen = only.observation
+    assert seen.correct_nodes == seen.nodes
+    assert seen.checksum == virtual.checksum
+    assert only.fidelity is not None
+    measured = only.fidelity.measured
+    assert measured.shaped == (kind == "builtin")
+    if kind == "builtin":
+        assert seen.completion_ps > 0.9 * virtual.completion_ps
+        assert "the switches' own pacing" in measured.notes[0]
+        assert not measured.drops["switch queue"]
