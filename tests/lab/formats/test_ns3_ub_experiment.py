@@ -93,12 +93,14 @@ def test_a_case_on_the_links_that_its_run_used(
             ]
         )
     )
-    (case / "traffic.csv").write_text(TASKS.replace("0,0,1,8192", "0,0,2,8192"))
+    (case / "traffic.csv").write_text(TASKS.replace("0,0,1,8192", "0,0,2,16385"))
     (case / "test" / "throughput.csv").write_text(
         "nodeId,portId,type,TotalBytes\n0,0,Tx,8300\n4,3,Tx,8300\n5,0,Tx,8300\n5,3,Rx,8300\n"
     )
-    (case / "test" / "task_statistics.csv").write_text("taskId,taskCompletesTime(us)\n0,0.44\n")
-    monkeypatch.setattr("sys.argv", ["used_links.py", str(case), "--out", str(tmp_path / "used")])
+    (case / "test" / "task_statistics.csv").write_text("taskId,taskCompletesTime(us)\n0,0.88\n")
+    monkeypatch.setattr(
+        "sys.argv", ["used_links.py", str(case), "--out", str(tmp_path / "used"), "--divide", "2"]
+    )
     assert script("used_links").main() == 0
     out = capsys.readouterr().out
     assert "pairs: 4 nodes, 3 links" in out
