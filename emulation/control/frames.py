@@ -2,8 +2,9 @@
 """Frames of the control plane: management frames, and LACPDUs.
 
 Management frames carry notices, watches, their acknowledgements, and hellos: docs/reference/wire-format.md.
-Scapy builds one frame of each kind of carrier, and every other frame is its copy with other fields: a failure
-in a Pod sends thousands. An LACPDU has Ethernet type 0x8809 (IEEE 802.1AX).
+Management frames are written and read with `struct`, since a failure in a Pod sends thousands; Scapy's layers
+define them (emulation.traffic.frames.layers), and read those of unusual form. An LACPDU has Ethernet type
+0x8809 (IEEE 802.1AX).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from controller.recovery.hello import Hello
 from controller.recovery.lacp import Lacpdu, Participant, State
 from controller.recovery.messages import Acknowledgement
 from controller.routing.source_route import MAX_INSTRUCTIONS, pack
-from emulation.traffic.frames.values import mac
+from emulation.traffic.frames.values import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTYPE, encode_length
 from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES, mac_bytes
 
 # Scapy is imported by the functions that use it: importing it takes longer than a small run.
@@ -50,7 +51,13 @@ _CNAS = struct.Struct(">HH")
 # Fields of a LinkNotice: version, state, sequence, CNA and port of both ends, origin.
 _MESSAGE = struct.Struct(">BBHHBHBH")
 _MESSAGE_VERSION = 1
-_LPH_BYTES = 4
+_LPH_BYTES, _NTH_BYTES = 4, 8
+# The flag of NTH that marks management frames; the place of cfg in the LPH; the bits of cfg and length.
+_MGMT, _CFG_SHIFT, _FORM = 8, 16, 0xF3FFF
+# A frame without source route up to its message: Ethernet type, LPH, source, and the octet with the flag.
+_PLAIN = struct.Struct(">12xHIH5xB")
+_PLAIN_AT = _PLAIN.size
+_PLAIN_FORM = CFG_CNA16 << _CFG_SHIFT | encode_length(_LPH_BYTES + _NTH_BYTES + _MESSAGE.size)
 _LACP = 1
 _VERSION = 1
 
@@ -94,41 +101,58 @@ def hello_frame(hello: Hello) -> bytes:
 @lru_cache(maxsize=1 << 14)
 def read_management(frame: bytes) -> Notice | Subscription | Acknowledgement | Hello | None:
     """Return the message of a management frame; None for an unknown one."""
-    from emulation.traffic.frames.layers import Ether, LinkNotice
-
-    layer: Packet | None = Ether(frame).getlayer(LinkNotice)
-    if layer is None or layer.version != _MESSAGE_VERSION or layer.state > _WATCH_ACKNOWLEDGED:
+    plain = _plain_source(frame) is not None
+    fields = _MESSAGE.unpack_from(frame, _PLAIN_AT) if plain else _read_by_layers(frame)
+    if fields is None:
         return None
-    if layer.state in (_HELLO, _HELLO_HEARD):
+    version, state, sequence, cna_a, port_a, cna_b, port_b, origin = fields
+    if version != _MESSAGE_VERSION or state > _WATCH_ACKNOWLEDGED:
+        return None
+    if state in (_HELLO, _HELLO_HEARD):
         return Hello(
-            cna=layer.cna_a,
-            port=layer.port_a,
-            neighbour_cna=layer.cna_b,
-            neighbour_port=layer.port_b,
-            hears=layer.state == _HELLO_HEARD,
+            cna=cna_a, port=port_a, neighbour_cna=cna_b, neighbour_port=port_b, hears=state == _HELLO_HEARD
         )
-    link = {
-        "cna_a": layer.cna_a,
-        "port_a": layer.port_a,
-        "cna_b": layer.cna_b,
-        "port_b": layer.port_b,
-        "origin": layer.origin,
-    }
-    if layer.state == _WATCH:
+    link = {"cna_a": cna_a, "port_a": port_a, "cna_b": cna_b, "port_b": port_b, "origin": origin}
+    if state == _WATCH:
         return Subscription(**link)
-    if layer.state in (_ACKNOWLEDGED, _WATCH_ACKNOWLEDGED):
-        subscription = layer.state == _WATCH_ACKNOWLEDGED
-        return Acknowledgement(**link, subscription=subscription, sequence=layer.sequence)
-    return Notice(**link, up=layer.state == _UP, sequence=layer.sequence)
+    if state in (_ACKNOWLEDGED, _WATCH_ACKNOWLEDGED):
+        return Acknowledgement(**link, subscription=state == _WATCH_ACKNOWLEDGED, sequence=sequence)
+    return Notice(**link, up=state == _UP, sequence=sequence)
 
 
 @lru_cache(maxsize=1 << 14)
 def sender_of(frame: bytes) -> int:
     """Return the address of the node that sent a management frame."""
+    source = _plain_source(frame)
+    if source is not None:
+        return source
     from emulation.traffic.frames.layers import NTH, Ether
 
     header: Packet = Ether(frame)[NTH]
     return int(header.scna)
+
+
+def _plain_source(frame: bytes) -> int | None:
+    """Return the source of a management frame in CNA16 form without source route and padding.
+
+    Controllers receive hardly any other. None for other frames, which Scapy reads.
+    """
+    if len(frame) != _PLAIN_AT + _MESSAGE.size:
+        return None
+    ethertype, lph, source, flags = _PLAIN.unpack_from(frame)
+    if ethertype == ETHERTYPE and lph & _FORM == _PLAIN_FORM and flags & _MGMT:
+        return int(source)
+    return None
+
+
+def _read_by_layers(frame: bytes) -> tuple[int, ...] | None:
+    """Return the fields of a LinkNotice in a frame of any form; None if there is none."""
+    from emulation.traffic.frames.layers import Ether, LinkNotice
+
+    layer: Packet | None = Ether(frame).getlayer(LinkNotice)
+    if layer is None:
+        return None
+    return tuple(getattr(layer, field.name) for field in LinkNotice.fields_desc)
 
 
 def _message(state: int, link: Notice | Subscription | Acknowledgement, sequence: int = 0) -> bytes:
@@ -153,12 +177,11 @@ def _frame(source_cna: int, destination_cna: int, message: bytes, ports: Sequenc
 @cache
 def _template(*, steered: bool) -> bytes:
     """Return a management frame whose addresses, source route and message are zero."""
-    from emulation.traffic.frames.layers import LPH, NTH, SRH, Ether, LinkNotice
-
-    carrier: Packet = Ether(src=mac(0), dst=mac(0)) / LPH()
-    if steered:
-        carrier /= SRH()
-    return bytes(carrier / NTH(mgmt=1) / LinkNotice())
+    route, cfg = (bytes(SRH_BYTES), CFG_SOURCE_ROUTE) if steered else (b"", CFG_CNA16)
+    size = _LPH_BYTES + len(route) + _NTH_BYTES + _MESSAGE.size
+    lph = cfg << _CFG_SHIFT | encode_length(size)
+    nth = bytes(_NTH_BYTES - 1) + bytes([_MGMT])
+    return bytes(12) + ETHERTYPE.to_bytes(2) + lph.to_bytes(4) + route + nth + bytes(_MESSAGE.size)
 
 
 def is_slow(frame: bytes) -> bool:

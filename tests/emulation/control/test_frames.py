@@ -69,6 +69,26 @@ def test_management_frames_are_those_of_the_layers(seed: int) -> None:
         assert read_management(frame) == said
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_frames_with_wrong_bytes_are_read_as_scapy_reads_them(seed: int) -> None:
+    draw = random.Random(seed)
+    notice = Notice(cna_a=1, port_a=2, cna_b=3, port_b=4, origin=5, up=True, sequence=6)
+    for _ in range(60):
+        frame = bytearray(message_frame(notice, 7, 8, [1] * draw.randrange(2)))
+        for _ in range(draw.randrange(3)):
+            frame[draw.randrange(len(frame))] = draw.randrange(256)
+        frame += bytes(draw.choice((0, 0, 22)))
+        layers = Ether(bytes(frame))
+        layer = layers.getlayer(LinkNotice)
+        read = read_management(bytes(frame))
+        assert (read is None) == (layer is None or layer.version != 1 or layer.state > 6)
+        if isinstance(read, Notice) and layer is not None:
+            assert (read.cna_a, read.port_b, read.origin) == (layer.cna_a, layer.port_b, layer.origin)
+            assert (read.up, read.sequence) == (layer.state == 1, layer.sequence)
+        if read is not None and NTH in layers:
+            assert sender_of(bytes(frame)) == layers[NTH].scna
+
+
 def test_bytes() -> None:
     assert (
         bytes.fromhex(
