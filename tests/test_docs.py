@@ -31,7 +31,15 @@ GUIDES = sorted(
 STUDIES = sorted(ROOT.glob("experiments/*/model.yaml"))
 SCENARIOS = sorted({*ROOT.glob("experiments/*/*.yaml")} - {*STUDIES})
 # Fabrics whose planning takes a quarter of a minute or more; their experiments plan them.
-LARGE = {"10_pod", "27_superpod", "28_superpod_8192", "29_rails_16384", "37_hpn_3840", "40_hpn_15360"}
+LARGE = {
+    "10_pod",
+    "27_superpod",
+    "28_superpod_8192",
+    "29_rails_16384",
+    "37_hpn_3840",
+    "40_hpn_15360",
+    "41_lumoscore_8192",
+}
 REFERENCE = (ROOT / "docs" / "use" / "scenarios.md").read_text()
 TEXTS = {path: path.read_text() for path in GUIDES}
 

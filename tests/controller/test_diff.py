@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import Entry, Exact, PlanError, Update, diff
+from controller.diff import apply_updates
 
 
 def entry(index: int, port: int) -> Entry:
@@ -35,7 +38,23 @@ def test_two_entries_of_one_key_are_refused() -> None:
         diff([], [entry(7, 1), entry(7, 2)])
 
 
+shared = cache(entry)
+
 TABLE = st.dictionaries(st.integers(0, 20), st.integers(0, 3))
+
+
+@given(TABLE, TABLE, st.booleans())
+def test_entries_that_are_the_same_objects_change_nothing(
+    old: dict[int, int], new: dict[int, int], reverse: bool
+) -> None:
+    """Plans share the objects of equal entries, and then compare by identity."""
+    before = [shared(*item) for item in old.items()]
+    after = [shared(*item) for item in sorted(new.items(), reverse=reverse)]
+    updates = diff(before, after)
+    assert set(updates) == set(diff([entry(*item) for item in old.items()], after))
+    added = [update.entry for update in updates if update.kind != "delete"]
+    assert added == [item for item in after if item in added]
+    assert set(apply_updates(before, updates)) == set(after)
 
 
 @given(TABLE, TABLE)

@@ -147,6 +147,15 @@ def test_write_inserts_modifies_and_deletes(client: P4RuntimeClient, bench: Benc
     client.write("npu0", [])
 
 
+def test_writes_of_several_nodes_come_in_order_on_each(client: P4RuntimeClient) -> None:
+    old, new = forward("exact_table", 1, a=Exact(1)), forward("exact_table", 2, a=Exact(1))
+    changed = [Update("insert", old), Update("modify", new)]
+    client.write_all({"npu0": changed, "npu1": changed[:1], "npu2": []})
+    assert [client.read(node, "exact_table") for node in DEVICES] == [[new], [old], []]
+    with pytest.raises(InstallError, match=r"npu1: table exact_table: insert of .*ALREADY_EXISTS"):
+        client.write_all({"npu1": changed[:1]})
+
+
 def test_full_names_serve_as_well_as_aliases(client: P4RuntimeClient) -> None:
     entry = Entry("Ingress.exact_table", (("a", Exact(1)),), "Ingress.forward", (("port", 1),))
     client.install({"npu0": [entry]})

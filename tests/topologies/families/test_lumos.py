@@ -16,6 +16,7 @@ from topologies.families.lumos.core import (
     check_wiring,
     core_of,
     crossconnects,
+    crossconnects_of,
     maps_of,
     physical,
     with_maps,
@@ -127,6 +128,7 @@ def test_maps_come_back_as_they_went_in(wiring: WiringOfPorts) -> None:
     assert np.array_equal(maps_of(changed), maps)
     assert len(changed.links) == len(fabric.links) - (2 if wiring == "uniform" else 4)
     assert crossconnects(changed)[core_of(fabric).groups[0][0].name] == {}
+    assert list(crossconnects_of(fabric, maps).items()) == list(crossconnects(changed).items())
     assert [circuits(changed, 1, 0, j) for j in (1, 2, 3)] == [circuits(fabric, 1, 0, j) for j in (1, 2, 3)]
 
 

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Circuits that follow jobs: what moves, what does not feel it, and what is refused."""
 
+import random
+from collections import Counter
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from controller.circuits.transition import (
+    allocate_crossconnects,
     circuit_shares,
     crossconnects_for,
     keep_common_circuits,
     pod_traffic,
+    unserved_pods,
 )
+from controller.errors import PlanError
 from lab.errors import ScenarioError
 from lab.report.document import to_json
 from lab.report.figures.circuits import between_pods, circuits_svg, rewired_words
@@ -79,6 +85,25 @@ def test_circuits_go_where_the_traffic_is_and_the_wiring_allows_them():
     assert crossconnects_for(created, {("gpu0", "gpu8"): 1000}) == wanted
     kept = {link.name for link in keep_common_circuits(fabric, wanted).links}
     assert kept == {link.name for link in fabric.links} & {link.name for link in created.links}
+
+
+def test_pods_without_a_circuit_are_those_of_the_allocation():
+    """Four Pods of eight ports with random jobs, and some optical switches dark."""
+    fabric, chosen = lumos(4, 1, 2, accelerators=8, hb_size=2, ports=4), random.Random(41)
+    outcomes = Counter[str]()
+    for _ in range(40):
+        pairs = chosen.sample(list(permutations(range(4), 2)), chosen.randint(1, 12))
+        demand = {(f"gpu{8 * a}", f"gpu{8 * b}"): chosen.randint(1, 1000) for a, b in pairs}
+        names = chosen.sample([switch.name for switch in fabric.optical], chosen.choice([0, 2, 3]))
+        dark = frozenset((name, port) for name in names for port in range(8))
+        unserved = unserved_pods(fabric, pod_traffic(fabric, demand), dark)
+        assert np.array_equal(unserved, allocate_crossconnects(fabric, demand, dark).unserved)
+        outcomes["some" if unserved.any() else "none"] += 1
+    assert len(outcomes) == 2
+    narrow = lumos(4, 1, 1, accelerators=8, hb_size=2, ports=2)
+    everyone = {(f"gpu{8 * a}", f"gpu{8 * b}"): 1 for a, b in permutations(range(4), 2)}
+    with pytest.raises(PlanError, match="Pod 0 asks for 3 circuits and has 2 ports"):
+        unserved_pods(narrow, pod_traffic(narrow, everyone))
 
 
 def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
