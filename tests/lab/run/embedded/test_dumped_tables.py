@@ -131,7 +131,7 @@ def test_the_paths_of_a_run_with_faults_cannot_deadlock(
     """Sources whose paths fall silent get paths of up to four hops from their controllers."""
     (ready,) = prepare(*read(Document.of_values(scenario_of(seed) if seed else scenario_of_cut())))
     dependencies = Dependencies(ready.fabric)
-    start, learn = ControlLoop.start, ControlLoop.learn
+    start, note_written = ControlLoop.start, ControlLoop._note_written
 
     def first(loop: ControlLoop, *rest: Any) -> None:
         for node in ready.fabric.nodes:
@@ -140,12 +140,12 @@ def test_the_paths_of_a_run_with_faults_cannot_deadlock(
         start(loop, *rest)
 
     def later(loop: ControlLoop, node: str, *rest: Any) -> None:
-        learn(loop, node, *rest)
+        note_written(loop, node, *rest)
         dependencies.dumped(node, loop._client.read(node))
         dependencies.follow([node])
 
     monkeypatch.setattr(ControlLoop, "start", first)
-    monkeypatch.setattr(ControlLoop, "learn", later)
+    monkeypatch.setattr(ControlLoop, "_note_written", later)
     results = observe(ready, 1)
     assert results.correct_nodes == results.nodes
     assert (results.recovery.silence_reports > 0) == bool(seed)
