@@ -91,6 +91,9 @@ Time PathDelays::expected(std::uint32_t path, Time now) const {
 
 bool PathDelays::congested(std::uint32_t path) const {
     const Time rtt = std::max(rtt_[path], Time{0});
+    if (marked_[path] != 0 && rtt > trips_.typical())
+        for (std::uint32_t other = 0; other < rtt_.size(); ++other)
+            if (in_use(other) && marked_[other] == 0) return true;
     if (counted_[path] != 0 && 2 * rtt * (trips_.paths - 1) > kCongestedHalves * (trips_.total - rtt))
         return true;
     if (!is_slow(path)) return false;
@@ -140,15 +143,13 @@ std::pair<std::uint8_t, bool> PathDelays::steer(std::uint8_t lb, const PathHealt
 
 std::uint8_t PathDelays::choose(std::uint8_t lb, const PathHealth& health, Time now) const {
     const std::uint32_t path = health.path_of(lb);
-    const bool avoid = congested(path);
-    if (!avoid && marked_[path] == 0) return lb;
+    if (!congested(path)) return lb;
     std::uint8_t best = lb;
-    Time least = avoid ? expected(path, now) / 2 : expected(path, now);
+    Time least = expected(path, now) / 2;
     for (std::uint32_t turn = 1; turn < kBuckets; ++turn) {
         const auto bucket = static_cast<std::uint8_t>((lb + turn) % kBuckets);
         const std::uint32_t other = health.path_of(bucket);
         if (other == path || trial_[other] != 0 || !health.works(other)) continue;
-        if (!avoid && marked_[other] != 0) continue;
         if (const Time there = expected(other, now); there < least) {
             best = bucket;
             least = there;

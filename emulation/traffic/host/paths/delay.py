@@ -15,8 +15,8 @@ of the others. If all paths in use are slow, few frames may be under way on each
 them: a queue on a slow link also keeps frames of other paths waiting at the source's own port.
 
 Switches may mark frames that leave a long queue, and acknowledgements say on which buckets marked frames have
-arrived. A path whose last frames were marked is not congested yet: its frames leave it for a path without a
-mark that promises a shorter delay.
+arrived. A path whose last frames were marked is congested as soon as its round trip is longer than the mean,
+if the last frames of another path of the connection were not.
 
 Frames that wait on a congested path for longer than the mean round trip, and for longer than the frames of
 the connection before them explain, go again by another path. Their copies still occupy the congested path, so
@@ -150,6 +150,8 @@ class PathDelays:
     def congested(self, path: int) -> bool:
         """Return whether frames should leave a path."""
         rtt, trips = self._rtt.get(path, 0), self._trips
+        if path in self._marked and rtt > trips.typical and not self._marked.issuperset(self._in_use()):
+            return True
         if path in self._counted and 2 * rtt * (trips.paths - 1) > _CONGESTED_HALVES * (trips.total - rtt):
             return True
         if path not in self._slow:
@@ -194,16 +196,13 @@ class PathDelays:
     def choose(self, lb: int, health: PathHealth, now: int) -> int:
         """Return the load-balance value of a frame whose share names the path of `lb`."""
         path = health.paths[lb % BUCKETS]
-        congested = self.congested(path)
-        if not congested and path not in self._marked:
+        if not self.congested(path):
             return lb
-        best, least = lb, self.expected(path, now) // (2 if congested else 1)
+        best, least = lb, self.expected(path, now) // 2
         for turn in range(1, BUCKETS):
             bucket = (lb + turn) % BUCKETS
             other = health.paths[bucket]
             if other == path or other in self._trials or not health.works(other):
-                continue
-            if not congested and other in self._marked:
                 continue
             if (delay := self.expected(other, now)) < least:
                 best, least = bucket, delay
