@@ -16,10 +16,9 @@ constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32;
 
 // Offsets of fields in a frame without a source route.
 constexpr std::size_t kEthertypeAt = 12, kLphAt = 14, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kCcAt = 22,
-                      kLbAt = 24,
-                      kClassAt = 25, kOpcodeAt = 26, kFlagsAt = 27, kSrcQAt = 28, kDstQAt = 30, kPsnAt = 32,
-                      kMarksAt = 33, kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40, kDtypeAt = 41, kStepAt = 42,
-                      kChunkAt = 44, kOffsetAt = 46, kSizeAt = 50;
+                      kLbAt = 24, kClassAt = 25, kOpcodeAt = 26, kFlagsAt = 27, kSrcQAt = 28, kDstQAt = 30,
+                      kPsnAt = 32, kMarksAt = 33, kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40,
+                      kDtypeAt = 41, kStepAt = 42, kChunkAt = 44, kOffsetAt = 46, kSizeAt = 50;
 
 template <typename T, std::size_t kBytes = sizeof(T)>
 T get(const std::uint8_t* frame, std::size_t at) {

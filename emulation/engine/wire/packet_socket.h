@@ -20,8 +20,8 @@ class PacketSocket {
     ~PacketSocket() { close(); }
 
     // Frames of up to `mtu` bytes after their Ethernet header and VLAN tags, in `ring_bytes` of memory at
-    // most. The kernel holds `send_bytes` of frames to be sent, a frame at least. std::system_error tells what
-    // failed.
+    // most. The kernel holds `send_bytes` of frames to be sent, a frame at least. std::system_error tells
+    // what failed.
     void open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes);
     void close();
     bool is_open() const { return fd_ >= 0; }

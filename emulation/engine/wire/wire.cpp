@@ -251,8 +251,7 @@ void Wire::enqueue(Port& port, FrameHandle frame) {
         frame->phv->enqueued = now_;
         frame->phv->enqueue_depth = static_cast<std::uint32_t>(queue.size());
     }
-    if (port.ns_per_byte > 0 && port.idle())
-        port.slot_at = std::max(port.slot_at, zero_ + now_ / 1000);
+    if (port.ns_per_byte > 0 && port.idle()) port.slot_at = std::max(port.slot_at, zero_ + now_ / 1000);
     queue.push_back(std::move(frame));
     if (!port.dirty) dirty_.push_back(&port);
     port.dirty = true;

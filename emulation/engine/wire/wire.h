@@ -93,8 +93,8 @@ class Wire : public SwitchSet {
         bool blocked = false;  // the kernel accepts no more frames until the socket is writable
         bool dirty = false;    // stands in dirty_: has frames to send
         bool told_too_long = false;
-        bool waits = false;       // stands in waiting_: has frames to send, but not yet
-        double ns_per_byte = 0;   // 0: as fast as the interface takes them
+        bool waits = false;        // stands in waiting_: has frames to send, but not yet
+        double ns_per_byte = 0;    // 0: as fast as the interface takes them
         std::int64_t slot_at = 0;  // nanoseconds, when the next frame may leave
         PacketSocket socket;
         std::array<Ring<FrameHandle>, kQueues> queues;
