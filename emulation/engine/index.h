@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -40,12 +41,14 @@ class Index {
 
 // A vector with an element for each T, addressed by the index of the T. The elements are the Ts themselves,
 // or what their owner keeps about them.
-template <typename T, typename Element = T>
-class List : public std::vector<Element> {
+template <typename T, typename Element = T, typename Allocator = std::allocator<Element>>
+class List : public std::vector<Element, Allocator> {
+    using Base = std::vector<Element, Allocator>;
+
    public:
-    using std::vector<Element>::vector;
-    using std::vector<Element>::operator[];
-    using std::vector<Element>::at;
+    using Base::Base;
+    using Base::operator[];
+    using Base::at;
 
     Element& operator[](Index<T> index) {
         assert(index.at() < this->size());

@@ -31,4 +31,18 @@ inline void* allocate_pages(std::size_t bytes) {
 
 inline void free_pages(void* block, std::size_t bytes) { ::operator delete(block, alignment_of(bytes)); }
 
+// Allocator of lists whose elements are used in no order.
+template <typename T>
+struct HugePageAllocator {
+    using value_type = T;
+
+    HugePageAllocator() = default;
+    template <typename U>
+    explicit HugePageAllocator(const HugePageAllocator<U>& /*other*/) {}
+
+    T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
+    void deallocate(T* block, std::size_t count) { free_pages(block, count * sizeof(T)); }
+    bool operator==(const HugePageAllocator& /*other*/) const { return true; }
+};
+
 }  // namespace railyard

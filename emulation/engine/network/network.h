@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "frames/pages.h"
 #include "network/channel.h"
 #include "network/events.h"
 #include "network/partition.h"
@@ -263,7 +264,7 @@ class Network : public SwitchSet {
     bool hosts_cna24_ = false;
     std::optional<std::uint32_t> lane_bit_;  // none: a priority has one lane
     std::vector<int> vls_{0, 1, 2, 3, 4, 5, 6, 7};
-    List<Channel> channels_;
+    List<Channel, Channel, HugePageAllocator<Channel>> channels_;
     List<Link> links_;
     List<Host> hosts_;
     List<Switch, std::vector<Index<Channel>>> out_channel_;  // by port
