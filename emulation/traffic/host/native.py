@@ -47,7 +47,7 @@ class _Native:
     address: int
     _dtype: np.dtype[Any]
     array: Callable[[], Any]
-    counts: Callable[[], tuple[Any, ...]]
+    counts: Callable[[], tuple[int, int, int, int, int, int, int, dict[str, int], int]]
     reduction_counts: Callable[[], tuple[int, ...] | None]
     failure: Callable[[], tuple[int, int, int] | None]
     call_when_done: Callable[[Callable[[], None]], None]

@@ -256,7 +256,7 @@ class Job:
 def _progress(outcome: Outcome) -> Progress:
     # A recording asks every node at every tick, and making an AgentStats takes longer than counting.
     if isinstance(outcome, NativeAgent | NativeIterated):
-        sent, retransmitted, received, _, _, _, rtt_ps, _ = outcome.counts()
+        sent, retransmitted, received, _, _, _, rtt_ps, *_ = outcome.counts()
         return sent, retransmitted, received, rtt_ps
     stats = outcome.stats
     return stats.sent, stats.retransmitted, stats.received, stats.rtt_ps
