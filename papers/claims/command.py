@@ -46,6 +46,10 @@ class Outcome(Protocol):
         """Return the counters of every direction of a link."""
         ...
 
+    def assertions(self) -> Sequence[Mapping[str, Any]]:
+        """Return every assertion with its outcome."""
+        ...
+
 
 R = TypeVar("R", bound="Outcome")
 
@@ -123,6 +127,9 @@ def check_run(
     result, seconds, peak_gb = cost_of(lambda: run(sys.argv[1:] or None))
     for name in shown:
         print(name, *(f"{result.metric(variant, name):,}" for variant in result.variants), sep=" | ")
+    for item in result.assertions():
+        if item["verdict"] != "holds":
+            print(f"{item['verdict']}: {item['assertion']}: {item['value']}, stated: {item['limit']}")
     said = {"all assertions hold": result.passed, **dict(facts(result))}
     said[f"at most {most_seconds:g} s a variant"] = seconds <= most_seconds * len(result.variants)
     said[f"at most {most_gb:g} GB"] = peak_gb <= most_gb
