@@ -207,7 +207,8 @@ def _observe(
             watcher.begin(watched)
         try:
             for delivered in _slices(ready, testbed, bin_ps):
-                progress(variant.name, "running", min(1.0, delivered / expected), _pace(testbed))
+                share = min(1.0, delivered / max(1, expected))  # a graph of computations delivers nothing
+                progress(variant.name, "running", share, _pace(testbed))
                 if testbed.virtual and (stopped_by := standstill.look(testbed.now_ps, delivered)):
                     testbed.give_up()
                     break

@@ -22,7 +22,13 @@ _ATTRIBUTES = (
 
 def read_esi(path: Path) -> Iterator[Node]:
     """Yield the nodes of a trace; FormatError names file and line of what is wrong."""
-    for row in read_json(path).child("workload_graph").elements():
+    document = read_json(path)
+    if "nodes" in document and "schema" in document:
+        document.refuse(
+            "a trace of PyTorch's observer, before Chakra",
+            remedy="make a Chakra trace of it with chakra_trace_link and chakra_converter",
+        )
+    for row in document.child("workload_graph").elements():
         values = {}
         for key in _ATTRIBUTES:
             if key in row:

@@ -183,3 +183,10 @@ def test_damaged_traces(tmp_path_factory: pytest.TempPathFactory, at: int, word:
     except FormatError as ex:
         refusal = str(ex)
     assert str(path) in refusal
+
+
+def test_a_trace_before_chakra_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    file = tmp_path / "pytorch.0.json"
+    file.write_text(json.dumps({"schema": "1.0.2-chakra.0.0.4", "pid": 1, "nodes": []}))
+    with pytest.raises(FormatError, match=r"before Chakra.*chakra_converter"):
+        read_files("chakra", [file])

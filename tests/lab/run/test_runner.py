@@ -157,3 +157,19 @@ def test_a_sweep_cuts_every_link_once_and_keeps_their_order(write: Callable[[str
     assert len(results) == 18
     assert [record["trouble"] for record in results if record["status"] != "right"] == []
     assert plan.scenario.name == "small"
+
+
+def test_a_graph_of_computations_alone_ends(write: Callable[[str], Path]) -> None:
+    file = write(
+        """\
+name: computations
+topology: {name: full-mesh, dims: [2]}
+graph:
+  operations:
+    - {id: first, compute_us: 3, on: npu0}
+    - {id: second, compute_us: 4, on: npu0, after: [first]}
+"""
+    )
+    done, _ = result(file, 1)
+    assert done.passed
+    assert done.metrics["run.completion_us"] == 7
