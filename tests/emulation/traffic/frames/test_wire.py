@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,9 @@ def data_frame(**fields: int) -> bytes:
         "scna": 1, "dcna": 2, "src_q": 3, "dst_q": 4, "job": 5, "dtype": 1, "lb_mode": 1,
         "lb": 6, "flags": 1, "psn": 7, "op": 1, "step": 8, "chunk": 9, "offset": 4096,
     } | fields  # fmt: skip
-    fixed = {key: values.pop(key) for key in ("scna", "dcna", "src_q", "dst_q", "job", "dtype", "lb_mode")}
+    fixed: dict[str, Any] = {
+        key: values.pop(key) for key in ("scna", "dcna", "src_q", "dst_q", "job", "dtype", "lb_mode")
+    }
     return DataWriter(**fixed).frame(**values, payload=bytes(range(80)))
 
 
@@ -49,7 +52,7 @@ def ack_frame() -> bytes:
     payload=st.binary(max_size=300) | st.integers(1, MAX_PAYLOAD_BYTES).map(bytes),
 )
 def test_data_frame_is_the_layers_bytes(
-    static: dict[str, int], moving: dict[str, int], payload: bytes
+    static: dict[str, Any], moving: dict[str, int], payload: bytes
 ) -> None:
     f = static | moving
     layers = (

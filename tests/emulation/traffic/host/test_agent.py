@@ -254,10 +254,16 @@ def test_frames_before_the_start_are_kept_and_nothing_is_lost(new_job: Run) -> N
 
 
 def junk_frames(agent: Agent, peer_address: int, peer: int) -> dict[str, bytes]:
-    fixed = {"scna": peer_address, "dcna": agent.address, "src_q": agent.rank, "dst_q": peer, "job": 1}
+    fixed: dict[str, Any] = {
+        "scna": peer_address,
+        "dcna": agent.address,
+        "src_q": agent.rank,
+        "dst_q": peer,
+        "job": 1,
+    }
 
     def frame(
-        offset: int = 0, payload: int = 256, op: int = 1, step: int = 0, psn: int = 0, **change: int
+        offset: int = 0, payload: int = 256, op: int = 1, step: int = 0, psn: int = 0, **change: Any
     ) -> bytes:
         writer = DataWriter(**(fixed | {"dtype": 1, "lb_mode": 1} | change))
         return writer.frame(0, 1, psn, op, step, 0, offset, bytes(payload))

@@ -30,7 +30,7 @@ def parameters(connections: Connections | None, **more: Any) -> TransportParamet
 def peer(count: int, draw: Callable[[int], int] | None = None, window: int = 8) -> Peer:
     """Rank 1 of two, as rank 0 sees it."""
     chosen = TransportParameters(lb_mode=0, window=window, ack_every=1)
-    ends = {"scna": 1, "dcna": 2}
+    ends: dict[str, Any] = {"scna": 1, "dcna": 2}
     senders = [
         Sender(
             chosen,

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 from emulation.traffic.frames.values import Flags
 from emulation.traffic.frames.wire import AckWriter, DataFields, DataWriter, parse
@@ -12,7 +13,7 @@ from emulation.traffic.host.paths.spray import PathHealth, RoundTrips, Spray
 from emulation.traffic.host.transport import NEVER, Receiver, TransportParameters
 
 US = 10**6
-ENDS = {"scna": 1, "dcna": 2, "src_q": 3, "dst_q": 4}
+ENDS: dict[str, Any] = {"scna": 1, "dcna": 2, "src_q": 3, "dst_q": 4}
 AGAIN = int(Flags.RETRANSMISSION)
 # Two paths in turn, even buckets and odd buckets.
 TWO = PathShares((0, 1) * 8)
