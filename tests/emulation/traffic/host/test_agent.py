@@ -260,12 +260,14 @@ def junk_frames(agent: Agent, peer_address: int, peer: int) -> dict[str, bytes]:
         "src_q": agent.rank,
         "dst_q": peer,
         "job": 1,
+        "dtype": 1,
+        "lb_mode": 1,
     }
 
     def frame(
         offset: int = 0, payload: int = 256, op: int = 1, step: int = 0, psn: int = 0, **change: Any
     ) -> bytes:
-        writer = DataWriter(**(fixed | {"dtype": 1, "lb_mode": 1} | change))
+        writer = DataWriter(**(fixed | change))
         return writer.frame(0, 1, psn, op, step, 0, offset, bytes(payload))
 
     def patched(place: int, value: int) -> bytes:
