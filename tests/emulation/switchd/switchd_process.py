@@ -15,9 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
+import pytest
+
 from emulation.namespace import enter_new_namespace
 
-__all__ = ["SwitchdProcess", "missing_rights"]
+__all__ = ["SwitchdProcess", "missing_rights", "on_interfaces", "ports"]
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 120.0
@@ -35,6 +37,10 @@ def missing_rights() -> str:
         except OSError as error:
             return str(error)
     return ""
+
+
+no_rights = missing_rights()
+on_interfaces = pytest.mark.skipif(bool(no_rights), reason=no_rights)
 
 
 class SwitchdProcess:
@@ -160,6 +166,10 @@ class SwitchdProcess:
         self.process.send_signal(number)
         told, _ = self.process.communicate(timeout=SECONDS)
         return self.process.returncode, told
+
+
+def ports(process: SwitchdProcess) -> list[str]:
+    return [part for number, name in enumerate(process.near) for part in ("-i", f"{number + 1}@{name}")]
 
 
 def _run(*command: str) -> None:
