@@ -6,7 +6,7 @@ Exit code 1 when a statement does not hold.
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import railyard
@@ -41,9 +41,6 @@ def facts(result: railyard.Result) -> Iterator[tuple[str, bool]]:
             yield "every HRS carries 0.75 to 1.25 of the mean", least >= 0.75 and most <= 1.25
 
 
-def run(variants: Sequence[str] | None) -> railyard.Result:
-    return railyard.run(Path(__file__).parent / "scenario.yaml", variant=variants)
-
-
 if __name__ == "__main__":
-    sys.exit(check_run(run, SHOWN, facts, most_seconds=400, most_gb=16))
+    scenario = Path(__file__).with_name("scenario.yaml")
+    sys.exit(check_run(railyard.run, scenario, SHOWN, facts, most_seconds=400, most_gb=16))

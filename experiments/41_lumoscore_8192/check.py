@@ -7,7 +7,7 @@ Exit code 1 when a statement does not hold.
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import railyard
@@ -65,9 +65,6 @@ def facts(result: railyard.Result) -> Iterator[tuple[str, bool]]:
             yield "each of 64 jobs lacks one circuit of 64", lacks == [1] * 64
 
 
-def run(variants: Sequence[str] | None) -> railyard.Result:
-    return railyard.run(Path(__file__).parent / "scenario.yaml", variant=variants)
-
-
 if __name__ == "__main__":
-    sys.exit(check_run(run, SHOWN, facts, most_seconds=300, most_gb=16))
+    scenario = Path(__file__).with_name("scenario.yaml")
+    sys.exit(check_run(railyard.run, scenario, SHOWN, facts, most_seconds=300, most_gb=16))

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from topologies import Fabric
 
-__all__ = ["Outcome", "check_run", "cost_of", "railyard", "result_of", "say", "spread"]
+__all__ = ["Outcome", "Run", "check_run", "cost_of", "railyard", "result_of", "say", "spread"]
 
 T = TypeVar("T")
 
@@ -52,6 +52,15 @@ class Outcome(Protocol):
 
 
 R = TypeVar("R", bound="Outcome")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Run(Protocol[R_co]):
+    """`railyard.run`, which a check hands in: this floor does not import it."""
+
+    def __call__(self, scenario: Path, *, variant: Sequence[str] | None) -> R_co:
+        """Run the variants named of a scenario, or all."""
+        ...
 
 
 def railyard(*arguments: str | Path) -> int:
@@ -105,7 +114,8 @@ def spread(what: str, counts: Sequence[int]) -> tuple[float, float]:
 
 
 def check_run(
-    run: Callable[[Sequence[str] | None], R],
+    run: Run[R],
+    scenario: Path,
     shown: Sequence[str],
     facts: Callable[[R], Iterable[tuple[str, bool]]],
     *,
@@ -115,7 +125,8 @@ def check_run(
     """Run the variants that the command line names, or all; print their figures, and what is true.
 
     Args:
-        run: runs the variants named, or all.
+        run: `railyard.run`.
+        scenario: file of the scenario.
         shown: metrics to print, a row each.
         facts: statements about the result, beside its assertions, and whether each holds.
         most_seconds: largest processor time of a variant, in seconds.
@@ -124,7 +135,7 @@ def check_run(
     Returns:
         The exit code, 1 when something is not true.
     """
-    result, seconds, peak_gb = cost_of(lambda: run(sys.argv[1:] or None))
+    result, seconds, peak_gb = cost_of(lambda: run(scenario, variant=sys.argv[1:] or None))
     for name in shown:
         print(name, *(f"{result.metric(variant, name):,}" for variant in result.variants), sep=" | ")
     for item in result.assertions():

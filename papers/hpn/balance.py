@@ -4,11 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
-from papers.claims.command import Outcome, spread
+from papers.claims.command import Outcome, Run, check_run, spread
 from topologies import NodeKind
 
-__all__ = ["balance"]
+__all__ = ["balance", "check_balance"]
+
+SHOWN = (
+    "correct_npus",
+    "completion_us",
+    "sent_frames",
+    "retransmitted_frames",
+    "lost_frames",
+    "cross_plane_frames",
+    "nodes_notified",
+    "notices",
+    "convergence_us",
+    "entries_rewritten",
+    "table_entries",
+)
 
 
 def uplinks(result: Outcome, variant: str) -> dict[str, list[int]]:
@@ -53,3 +69,28 @@ def balance(result: Outcome, *, favoured: int, fullest: float, told: int) -> Ite
             1.1 < ratio < 1.15,
         )
         yield f"no cable up is idle, and none carries {fullest:g} times the mean", low > 0 and high <= fullest
+
+
+def check_balance(
+    run: Run[Outcome],
+    scenario: Path,
+    *,
+    favoured: int,
+    fullest: float,
+    told: int,
+    most_seconds: float,
+    most_gb: float,
+) -> int:
+    """Run a scenario on HPN and print its figures; return the exit code, 1 when something is not true.
+
+    Args:
+        run: `railyard.run`.
+        scenario: file of the scenario; the command line may name variants of it.
+        favoured: as in `balance`.
+        fullest: as in `balance`.
+        told: as in `balance`.
+        most_seconds: largest processor time of a variant, in seconds.
+        most_gb: largest peak of memory, in GB.
+    """
+    facts = partial(balance, favoured=favoured, fullest=fullest, told=told)
+    return check_run(run, scenario, SHOWN, facts, most_seconds=most_seconds, most_gb=most_gb)
