@@ -11,17 +11,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
 
 import railyard
-from emulation.testbed import Testbed
 from lab.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
-from lab.run.prepare import prepare
-from lab.run.runner import observe
-from lab.scenario.document import Document
-from lab.scenario.loader import read
 from papers.claims.command import say
+from papers.ub_mesh.shares import BIN_US, shares_over_time
 
 HERE = Path(__file__).parent
 OUT = Path("results", "adaptive", "adaptive.svg")
@@ -37,55 +33,9 @@ CASES = (
     ("one path in use, at 10 %", "only_path", "pair-slow", "pair-slow-adaptive"),
     ("ring of four, a link at 10 %", "only_path", "ring-slow", "ring-slow-adaptive"),
 )
-US = 10**6
-BIN_US, ONSET_US, CLEAR_US, END_US = 4, 20, 100, 160
-# A bin with fewer frames says nothing of shares.
-FEWEST_FRAMES = 40
+ONSET_US, CLEAR_US, END_US = 20, 100, 160
 # Time after which a source has left a slow link, or come back, and queues have drained.
 SETTLED_US = 40
-
-
-def shares(strategy: str) -> list[float]:
-    """Return the share of npu0-npu1 in the frames that npu0 sends, in bins of BIN_US; the link slows down."""
-    (ready,) = prepare(
-        *read(
-            Document.of_values(
-                {
-                    "name": "shares",
-                    "topology": {"name": "full-mesh", "dims": [4, 4], "lane_rate_gbps": 100},
-                    "routing": {"strategy": strategy, "weights": "oblivious"},
-                    "collective": {
-                        "kind": "broadcast",
-                        "algorithm": "direct",
-                        "members": ["npu0", "npu5"],
-                        "elements": 4194304,
-                        "payload_bytes": 4096,
-                    },
-                    "faults": [
-                        {"at_us": ONSET_US, "link": "npu0-npu1", "event": "rate", "percent": 10},
-                        {"at_us": CLEAR_US, "link": "npu0-npu1", "event": "clear"},
-                    ],
-                }
-            )
-        )
-    )
-    counts: list[dict[str, int]] = []
-
-    def look(testbed: Testbed) -> None:
-        def sample() -> None:
-            usage = testbed.link_usage()
-            counts.append({name: usage[name][0].frames for name in usage if name.startswith("npu0-")})
-            if len(counts) <= END_US / BIN_US:
-                testbed.at(len(counts) * BIN_US * US, sample)
-
-        testbed.at(0, sample)
-
-    observe(ready, 1, look)
-    bins = [{name: after[name] - before[name] for name in after} for before, after in pairwise(counts)]
-    return [
-        frames["npu0-npu1"] / sum(frames.values()) if sum(frames.values()) >= FEWEST_FRAMES else nan
-        for frames in bins
-    ]
 
 
 def picture(times: Sequence[tuple[str, float, float]], over_time: dict[str, list[float]]) -> str:
@@ -138,7 +88,11 @@ def main() -> int:
         again = [result.metric(variant, "retransmitted_frames") for variant in (static, adaptive)]
         times.append((label, *pair))
         print(f"{label:34} static {pair[0]:8.2f} us, adaptive {pair[1]:7.2f} us; sent again {again}")
-    over_time = {strategy: shares(strategy) for strategy in ("all-path", "adaptive")}
+    over_time: dict[str, list[float]] = {}
+    for strategy in ("all-path", "adaptive"):
+        over_time[strategy], _ = shares_over_time(
+            strategy, elements=4194304, percent=10, onset_us=ONSET_US, clear_us=CLEAR_US, until_us=END_US
+        )
     for strategy, values in over_time.items():
         print(strategy, " ".join(f"{value:.2f}" for value in values))
     ends = (0, ONSET_US, ONSET_US + SETTLED_US, CLEAR_US, CLEAR_US + SETTLED_US, END_US)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Share of a path in what a source sends, over the time of a run in which the path's first link slows down.
+
+npu0 sends an array to npu5 in a mesh of 4 by 4 NPUs; the shortest paths go by npu1 and by npu4. The shares
+come from counters of the links of npu0.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import nan
+
+from emulation.testbed import Testbed
+from lab.run.observation import Observation
+from lab.run.prepare import prepare
+from lab.run.runner import observe
+from lab.scenario.document import Document
+from lab.scenario.loader import read
+
+__all__ = ["BIN_US", "shares_over_time"]
+
+US = 10**6
+BIN_US = 4
+SLOW_LINK = "npu0-npu1"
+# A bin with fewer frames, less than half of what npu0 can send in it, says nothing of shares.
+FEWEST_FRAMES = 40
+
+
+def shares_over_time(
+    strategy: str,
+    *,
+    elements: int,
+    percent: int,
+    onset_us: int,
+    clear_us: int | None = None,
+    until_us: int,
+) -> tuple[list[float], Observation]:
+    """Return the share of npu0-npu1 in the frames that npu0 sends, bin by bin, and the run's observation.
+
+    Bins are of BIN_US microseconds; the share of a bin with few frames is nan.
+
+    Args:
+        strategy: routing strategy, all-path or adaptive.
+        elements: elements of the array that npu0 sends.
+        percent: rate of npu0-npu1 in percent while it is slow.
+        onset_us: virtual time at which the link slows down, in microseconds.
+        clear_us: virtual time at which it has its full rate again; None if it stays slow.
+        until_us: end of the last bin; a multiple of BIN_US.
+    """
+    faults = [{"at_us": onset_us, "link": SLOW_LINK, "event": "rate", "percent": percent}]
+    if clear_us is not None:
+        faults.append({"at_us": clear_us, "link": SLOW_LINK, "event": "clear"})
+    (ready,) = prepare(
+        *read(
+            Document.of_values(
+                {
+                    "name": "shares",
+                    "topology": {"name": "full-mesh", "dims": [4, 4], "lane_rate_gbps": 100},
+                    "routing": {"strategy": strategy, "weights": "oblivious"},
+                    "collective": {
+                        "kind": "broadcast",
+                        "algorithm": "direct",
+                        "members": ["npu0", "npu5"],
+                        "elements": elements,
+                        "payload_bytes": 4096,
+                    },
+                    "faults": faults,
+                }
+            )
+        )
+    )
+    counts: list[dict[str, int]] = []
+
+    def look(testbed: Testbed) -> None:
+        def sample() -> None:
+            usage = testbed.link_usage()
+            counts.append({name: usage[name][0].frames for name in usage if name.startswith("npu0-")})
+            if len(counts) <= until_us / BIN_US:
+                testbed.at(len(counts) * BIN_US * US, sample)
+
+        testbed.at(0, sample)
+
+    observation = observe(ready, 1, look)
+    bins = [{name: after[name] - before[name] for name in after} for before, after in pairwise(counts)]
+    shares = [
+        frames[SLOW_LINK] / sum(frames.values()) if sum(frames.values()) >= FEWEST_FRAMES else nan
+        for frames in bins
+    ]
+    return shares, observation
