@@ -6,7 +6,6 @@ the core of a fabric has other optical circuits (LumosCore), candidates and rout
 paths are shorter than any path over a circuit, and so do the entries of endpoints.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
@@ -121,7 +120,7 @@ def _after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str]
     differing = {name for name in links.keys() | old_links.keys() if links.get(name) != old_links.get(name)}
     if not differing <= circuits or failed - circuits != previous.failed - circuits:
         return None
-    climb = fabric.cached("hops to the core", lambda: _hops_to_core(fabric))
+    climb = fabric.cached("hops to the core", lambda: fabric.hops_from(ocs_dimensions(fabric)))
     switches = {node.name for node in fabric.nodes if node.tier}
     most = len(fabric.nodes)
     candidates = {
@@ -139,16 +138,3 @@ def _joins_the_top(fabric: Fabric) -> bool:
     levels = {(fabric.node(name).level, fabric.node(name).tier) for name in core}
     top = max(node.level for node in fabric.nodes)
     return core == ocs_dimensions(fabric).keys() and len(levels) == 1 and levels.pop()[0] == top
-
-
-def _hops_to_core(fabric: Fabric) -> dict[str, int]:
-    """Return the hops of each node to the nearest switch of the core, over links that are no circuits."""
-    hops = dict.fromkeys(ocs_dimensions(fabric), 0)
-    waiting = deque(hops)
-    while waiting:
-        node = waiting.popleft()
-        for neighbour in fabric.neighbours(node):
-            if neighbour not in hops:
-                hops[neighbour] = hops[node] + 1
-                waiting.append(neighbour)
-    return hops

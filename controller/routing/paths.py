@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simple paths of a fabric in one fixed order: fewest hops first, then by egress ports."""
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import TypeVar, cast, final
@@ -62,23 +61,7 @@ def _find_ocs_dimensions(fabric: Fabric) -> dict[str, int]:
 
 
 def _distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
-    return fabric.cached(("distances", destination), lambda: _search_distances(fabric, destination))
-
-
-def _search_distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
-    neighbours = fabric.cached(
-        "neighbours", lambda: {n.name: fabric.neighbours(n.name) for n in fabric.nodes}
-    )
-    hops = {destination: 0}
-    waiting = deque([destination])
-    while waiting:
-        node = waiting.popleft()
-        after = hops[node] + 1
-        for neighbour in neighbours[node]:
-            if neighbour not in hops:
-                hops[neighbour] = after
-                waiting.append(neighbour)
-    return hops
+    return fabric.cached(("distances", destination), lambda: fabric.hops_from((destination,)))
 
 
 @final

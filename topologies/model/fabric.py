@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fabric as data: nodes with ports, and links between ports."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
@@ -298,6 +299,23 @@ class Fabric:
         """Return the neighbours of a node, in the order of the ports that lead to them."""
         self.node(node)
         return tuple(self._ports[node])
+
+    def hops_from(self, sources: Iterable[str]) -> dict[str, int]:
+        """Return the number of links from the nearest source to each node in reach, nearest nodes first."""
+        # Tuples are faster to read than the dicts of ports; plans of a Pod search from every node.
+        neighbours = self.cached(
+            "neighbours", lambda: {name: tuple(ports) for name, ports in self._ports.items()}
+        )
+        hops = {self.node(name).name: 0 for name in sources}
+        waiting = deque(hops)
+        while waiting:
+            node = waiting.popleft()
+            after = hops[node] + 1
+            for neighbour in neighbours[node]:
+                if neighbour not in hops:
+                    hops[neighbour] = after
+                    waiting.append(neighbour)
+        return hops
 
     def host_ends(self) -> dict[str, End]:
         """Return the ports at which frames enter and leave the fabric.

@@ -145,14 +145,7 @@ def _rankings(fabric: Fabric) -> Iterator[dict[str, int]]:
         top = max(node.tier for node in fabric.nodes)
         roots = [node.name for node in fabric.nodes if node.tier == top][:_ROOTS]
     for root in dict.fromkeys(roots):
-        depth = {root: 0}
-        edge = deque([root])
-        while edge:
-            name = edge.popleft()
-            for neighbour in fabric.neighbours(name):
-                if neighbour not in depth:
-                    depth[neighbour] = depth[name] + 1
-                    edge.append(neighbour)
+        depth = fabric.hops_from((root,))
         yield _numbered(fabric, {name: -depth.get(name, len(names)) for name in names})
 
 

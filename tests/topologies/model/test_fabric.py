@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pickle
+from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -101,3 +102,21 @@ def test_a_fabric_survives_a_process_boundary() -> None:
 )
 def test_groups_are_pairs_with_the_widest_place_first(dims: list[int], groups: tuple) -> None:
     assert full_mesh(dims).groups == groups
+
+
+def test_hops_count_links_from_the_nearest_source() -> None:
+    rack = ub_rack()
+    hops = rack.hops_from(["npu0", "npu9"])
+    graph = rack.graph()
+    lengths = [nx.single_source_shortest_path_length(graph, source) for source in ("npu0", "npu9")]
+    assert hops == {name: min(length[name] for length in lengths) for name in graph}
+    assert list(hops.values()) == sorted(hops.values())
+    with pytest.raises(TopologyError, match="no node named 'npu64'"):
+        rack.hops_from(["npu64"])
+
+
+def test_nodes_out_of_reach_have_no_hops() -> None:
+    rack = ub_rack()
+    rest = replace(rack, links=tuple(link for link in rack.links if "npu5" not in {link.a.node, link.b.node}))
+    assert rest.hops_from(["npu5"]) == {"npu5": 0}
+    assert "npu5" not in rest.hops_from(["npu0"])
