@@ -13,12 +13,13 @@ import networkx as nx
 import pytest
 
 from controller import Strategy, make_plan
-from controller.plan import Entry
+from controller.plan import Entry, Plan
 from emulation.control.loop import ControlLoop
 from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.document import Document
 from lab.scenario.loader import read
+from tests.lab.run.embedded.scenarios import cut_line
 from tests.lab.run.random_faults import scenario_of
 from topologies import HOST_PORT, Fabric, full_mesh
 
@@ -93,6 +94,10 @@ class Dependencies:
         self.switches[node] = Switch(entries)
         self.dumps += 1
 
+    def installed(self, plan: Plan) -> None:
+        for node, entries in plan.entries.items():
+            self.dumped(node, entries)
+
     def follow(self, sources: Iterable[str]) -> None:
         """Add the source routes of these nodes, and the paths of frames without one between all nodes."""
         for source in sources:
@@ -108,28 +113,16 @@ class Dependencies:
         self.graph.add_edges_from(pairwise(path))
 
 
-def scenario_of_cut() -> dict[str, Any]:
-    """A cut in a line of three: its ends take paths through other lines."""
-    return {
-        "name": "cut",
-        "topology": {"name": "full-mesh", "dims": [3, 5], "lane_rate_gbps": 100},
-        "collective": {
-            "algorithm": "bidirectional-dimension-order",
-            "elements": 131072,
-            "payload_bytes": 4096,
-        },
-        "link": {"detect_us": 0.5},
-        "control": {"processing_us": 0.5},
-        "faults": [{"at_us": 1, "link": "npu0-npu1", "event": "down"}],
-    }
-
-
 @pytest.mark.parametrize("seed", [51, 114, None])
 def test_the_paths_of_a_run_with_faults_cannot_deadlock(
     seed: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sources whose paths fall silent get paths of up to four hops from their controllers."""
-    (ready,) = prepare(*read(Document.of_values(scenario_of(seed) if seed else scenario_of_cut())))
+    """Sources whose paths fall silent get paths of up to four hops from their controllers.
+
+    Without a seed: a cut in a line of three, whose ends take paths through other lines.
+    """
+    cut = cut_line([3, 5], at_us=1, elements=131072, control_us=0.5)
+    (ready,) = prepare(*read(Document.of_values(scenario_of(seed) if seed else cut)))
     dependencies = Dependencies(ready.fabric)
     start, note_written = ControlLoop.start, ControlLoop._note_written
 
@@ -165,8 +158,7 @@ def test_planned_and_standby_paths_of_every_strategy_cannot_deadlock(
     demand = {("npu0", "npu5"): 1e6, ("npu1", "npu2"): 3e6, ("npu11", "npu4"): 2e6} if known else None
     plan = make_plan(fabric, strategy=strategy, rules=rules, demand=demand, standby=4)
     dependencies = Dependencies(fabric)
-    for node, entries in plan.entries.items():
-        dependencies.dumped(node, entries)
+    dependencies.installed(plan)
     dependencies.follow(dependencies.switches)
     delivered = 0
     for source, switch in dependencies.switches.items():
@@ -184,8 +176,7 @@ def test_every_pair_of_a_cube_has_two_paths_without_a_cycle() -> None:
     """The rules order Z before X and Y, so pairs that differ in Z and X have a single path of two hops."""
     plan = make_plan(full_mesh([4, 4, 4]))
     dependencies = Dependencies(plan.fabric)
-    for node, entries in plan.entries.items():
-        dependencies.dumped(node, entries)
+    dependencies.installed(plan)
     fewest = MAX_HOPS
     for source, switch in dependencies.switches.items():
         routes = {(dcna, *entry.values()) for (dcna, _), entry in switch.exact["all_path"].items()}
@@ -206,7 +197,6 @@ def test_both_orders_on_one_lane_are_reported() -> None:
     """The walk finds the cycle of a plan that ignores the rules: otherwise it would show little."""
     plan = make_plan(full_mesh([4, 4]), rules="single-vl", check=False)
     dependencies = Dependencies(plan.fabric)
-    for node, entries in plan.entries.items():
-        dependencies.dumped(node, entries)
+    dependencies.installed(plan)
     dependencies.follow(dependencies.switches)
     assert not nx.is_directed_acyclic_graph(dependencies.graph)

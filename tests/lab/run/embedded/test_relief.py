@@ -2,7 +2,6 @@
 """A cut in a short line costs little more than the remaining links require."""
 
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -14,26 +13,9 @@ from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe
 from lab.scenario.document import Document
 from lab.scenario.loader import read
+from tests.lab.run.embedded.scenarios import CUT, cut_line
 
-CUT = "npu0-npu1"
 BLIND_US = 2.0  # detection, and the reaction of the link's ends
-
-
-def prepared(dims: list[int], faults: list[dict[str, Any]]) -> Prepared:
-    values = {
-        "name": "cut",
-        "topology": {"name": "full-mesh", "dims": dims, "lane_rate_gbps": 100},
-        "collective": {
-            "algorithm": "bidirectional-dimension-order",
-            "elements": 524288,
-            "payload_bytes": 4096,
-        },
-        "link": {"detect_us": 1},
-        "control": {"processing_us": 1},
-        "faults": faults,
-    }
-    (ready,) = prepare(*read(Document.of_values(values)))
-    return ready
 
 
 def bound_us(ready: Prepared) -> float:
@@ -54,7 +36,7 @@ def bound_us(ready: Prepared) -> float:
 @pytest.mark.parametrize("dims", [[3, 5], [4, 4]])
 @pytest.mark.parametrize("at_us", [0.001, 4])
 def test_a_cut_costs_little_more_than_the_links_that_remain_allow(dims: list[int], at_us: float) -> None:
-    ready = prepared(dims, [{"at_us": at_us, "link": CUT, "event": "down"}])
+    (ready,) = prepare(*read(Document.of_values(cut_line(dims, at_us, elements=524288, control_us=1))))
     results = observe(ready, 1)
     assert results.correct_nodes == results.nodes
     assert results.completion_ps is not None
