@@ -17,6 +17,7 @@ __all__ = [
     "Sink",
     "at",
     "chain",
+    "drain",
     "frame",
     "handle",
     "numbered",
@@ -48,6 +49,15 @@ class Sink:
     def on_frame(self, frame: bytes, now: int) -> tuple[list[tuple[bytes, int]], None]:
         self.seen.append((now, frame))
         return [], None
+
+
+def drain(net: Network) -> list[tuple[str, int, int, int, bool, bytes]]:
+    """Let everything happen, and return what the switches told their controllers."""
+    told = []
+    while net.run() == 2:
+        while item := net.take_control():
+            told.append(item)
+    return told
 
 
 def frame(port: int, length: int, vl: int = 0) -> bytes:
