@@ -16,9 +16,11 @@ from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.patch import Jack, PatchPanel
 from tests.emulation.switchd.switchd_process import missing_rights
 
-__all__ = ["MTU", "Bench", "Flush", "frame", "no_rights", "number", "until"]
+__all__ = ["MTU", "STALLED", "Bench", "Flush", "frame", "no_rights", "number", "until"]
 
 MTU = 9500
+STALLED = 4e3
+"""Rate in bit/s at which a queue hardly empties during a test: a frame of 1,000 bytes takes 2 s."""
 SECONDS = 60.0
 """Bound on waiting for what must happen: only a test that fails waits for so long."""
 _ETH_P_ALL = 3
