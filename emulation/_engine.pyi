@@ -386,13 +386,38 @@ class Transport:
         ack: bytes,
     ) -> None: ...
 
+class AgentArray:
+    """Array of int32 that an agent takes over."""
+
+    @property
+    def shape(self) -> tuple[int]: ...
+
+class RandomElements:
+    """Random int32 elements, as numpy's generator draws them over the whole range.
+
+    `state` and `increment` are those of numpy.random.PCG64, each as (upper, lower) 64 bits. Methods release
+    the interpreter lock while they draw; ValueError for an array of another length than `count`.
+    """
+
+    def __init__(self, state: tuple[int, int], increment: tuple[int, int], count: int) -> None: ...
+    @property
+    def count(self) -> int: ...
+    def fill(self, array: NDArray[np.uint32]) -> None: ...
+    def add_to(self, total: NDArray[np.uint32]) -> None:
+        """Add the elements to an array; sums wrap."""
+
+    def array(self) -> AgentArray: ...
+
+def same_bytes(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    """Return whether two arrays are equal; other threads get their turns meanwhile."""
+
 class Agent(Participant):
-    """Agent of a collective; `data` are the array's bytes."""
+    """Agent of a collective; `data` are the array's bytes, or an array to take over from its maker."""
 
     def __init__(
         self,
         rank: Rank,
-        data: NDArray[np.uint8],
+        data: NDArray[np.uint8] | AgentArray,
         job: int,
         parameters: Transport,
         reduction: tuple[bool, int | None, int | None, int] | None = None,

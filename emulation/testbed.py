@@ -252,6 +252,9 @@ class Testbed(ControlledTestbed, Protocol):
     hosts: Hosts
     """Language of the agents that a job attaches."""
 
+    threads: int
+    """Threads that draw the arrays of agents and compare them."""
+
     def attach(self, node: str, host: Participant | MemoryAgent) -> None:
         """Put an agent on the node's host; during run() only where a host stands by."""
         ...

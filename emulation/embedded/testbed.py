@@ -91,7 +91,7 @@ class EmbeddedTestbed(Lifetime):
         self._scheduler: Literal["strict", "round-robin"] = scheduler
         self._grpc_address = grpc_address
         self._traced = traced
-        self._threads = threads
+        self.threads = threads
         self._address: str | None = None
         self._lock = threading.RLock()
         self._work = threading.Event()
@@ -152,11 +152,11 @@ class EmbeddedTestbed(Lifetime):
 
     def _partitions(self) -> Sequence[int]:
         """Return the thread of each node."""
-        if self._threads == 1:
+        if self.threads == 1:
             return [0] * len(self.fabric.nodes)
         from emulation.embedded.partitions import partitions  # METIS takes a while to import
 
-        return partitions(self.fabric, self._threads)
+        return partitions(self.fabric, self.threads)
 
     def _links_with(self, name: str) -> Links:
         if self._address is None:

@@ -55,6 +55,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     virtual = False
     network_header: NetworkHeader = "cna16"
     hosts: Hosts = "python"
+    threads: int = 1
     addresses: Mapping[str, str]
     _agents: Agents
     _selector: selectors.BaseSelector

@@ -193,7 +193,7 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     inputs = [input_of(data, last) for data in job.inputs] if last else job.inputs
     sliced = job.plan.sliced
     assert isinstance(sliced, Sliced)
-    comparison = compare([end.result for end in ends], inputs, sliced)
+    comparison = compare([end.result for end in ends], inputs, sliced, job.threads)
     wrong, first = _wrong_iterations(job, sliced, logs, last)
     wrong_nodes = max(comparison.wrong_ranks, wrong)
     # An NPU that never finished counts until the end of the run, which fails for its wrong data.

@@ -39,6 +39,15 @@ struct PageAllocator {
         array_bytes -= count * sizeof(T);
         release_array(block, count * sizeof(T));
     }
+    // New elements have no value: whoever makes an array fills it, and clearing it first takes as long.
+    template <typename U>
+    void construct(U* place) {
+        ::new (static_cast<void*>(place)) U;
+    }
+    template <typename U, typename... Arguments>
+    void construct(U* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+    }
     bool operator==(const PageAllocator& /*other*/) const { return true; }
 };
 

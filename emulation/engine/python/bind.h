@@ -95,6 +95,7 @@ void bind_switches(nb::module_& m);
 void bind_tables(nb::class_<SwitchSet>& c);
 void bind_state(nb::class_<SwitchSet>& c);
 void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches);
+void bind_arrays(nb::module_& m);
 void bind_hosts(nb::module_& m);
 void bind_network(nb::module_& m);
 void bind_wire(nb::module_& m);

@@ -11,6 +11,7 @@
 #include "hosts/saturator.h"
 #include "network/partition.h"
 #include "python/bind.h"
+#include "python/bind_arrays.h"
 
 namespace railyard {
 
@@ -135,12 +136,17 @@ std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, s
 // Bytes of an array, which the agent copies.
 using Data = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-Bytes to_data(const Rank& rank, const Data& data) {
+// invalid_argument if an array is shorter than a rank's slices.
+void check_size(const Rank& rank, std::size_t bytes) {
     const SliceTable& table = *rank.table;
     for (std::size_t index = 0; index < table.offset.size(); ++index)
-        if (table.offset[index] + table.size[index] > data.size())
-            throw std::invalid_argument("an array of " + std::to_string(data.size()) +
+        if (table.offset[index] + table.size[index] > bytes)
+            throw std::invalid_argument("an array of " + std::to_string(bytes) +
                                         " bytes is shorter than its slices");
+}
+
+Bytes to_data(const Rank& rank, const Data& data) {
+    check_size(rank, data.size());
     return {data.data(), data.data() + data.size()};
 }
 
@@ -179,6 +185,14 @@ std::optional<Reduction> reduction_from(const std::optional<ReductionTuple>& giv
     const auto& [ccu, rate, sram, percent] = *given;
     if (rate == 0) throw std::invalid_argument("a reduction of 0 bit/s");
     return Reduction{ccu, rate, sram, percent};
+}
+
+void make_agent(Agent* self, std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> array,
+                std::uint16_t job, const TransportParameters& parameters,
+                const std::optional<ReductionTuple>& reduction) {
+    const auto chosen = reduction_from(reduction);
+    auto unit = chosen ? std::make_shared<ReductionUnit>(*chosen) : nullptr;
+    new (self) Agent(std::move(rank), std::move(array), job, parameters, std::move(unit));
 }
 
 // The array's bytes, which the agent goes on to change.
@@ -292,10 +306,17 @@ void bind_hosts(nb::module_& m) {
             "__init__",
             [](Agent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint16_t job,
                const TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
-                const auto chosen = reduction_from(reduction);
-                auto unit = chosen ? std::make_shared<ReductionUnit>(*chosen) : nullptr;
                 auto array = std::make_shared<Bytes>(to_data(*rank, data));
-                new (self) Agent(std::move(rank), std::move(array), job, parameters, std::move(unit));
+                make_agent(self, std::move(rank), std::move(array), job, parameters, reduction);
+            },
+            nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
+            nb::arg("reduction") = nb::none())
+        .def(
+            "__init__",
+            [](Agent* self, std::shared_ptr<const Rank> rank, AgentArray& data, std::uint16_t job,
+               const TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
+                check_size(*rank, data.elements * sizeof(std::uint32_t));
+                make_agent(self, std::move(rank), data.take(), job, parameters, reduction);
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
             nb::arg("reduction") = nb::none())

@@ -99,6 +99,7 @@ NB_MODULE(_engine, m) {
     nanobind::set_leak_warnings(false);
     railyard::bind_program(m);
     railyard::bind_switches(m);
+    railyard::bind_arrays(m);
     railyard::bind_hosts(m);
     railyard::bind_network(m);
 #ifdef RAILYARD_LINUX

@@ -14,10 +14,11 @@ from typing import final, overload
 
 import numpy as np
 
+from emulation._engine import RandomElements
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.lowering import Lowered, SlicedGraph
 from emulation.traffic.graph.memory import Movement
-from emulation.traffic.schedule.data import Array, Comparison, make_data
+from emulation.traffic.schedule.data import Array, Comparison, make_data, random_elements
 
 __all__ = ["GraphInputs", "compare_graph", "graph_truth", "moves_inputs_only"]
 
@@ -49,6 +50,12 @@ class GraphInputs(Sequence[Array]):
         if not 0 <= rank < len(self):
             raise IndexError(f"rank {rank} of {len(self)}")
         return make_data(rank, self.sliced.elements_of(rank), self.dtype, self.seed)
+
+    def drawn(self) -> Sequence[RandomElements] | None:
+        """Return the generator of each rank's input; None unless elements are int32."""
+        if self.dtype != "int32":
+            return None
+        return [random_elements(rank, self.sliced.elements_of(rank), self.seed) for rank in range(len(self))]
 
 
 def moves_inputs_only(sliced: SlicedGraph) -> bool:

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from emulation._engine import AgentArray
 from emulation.errors import EmulationError
 from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
 from emulation.traffic.schedule.data import Array
@@ -15,7 +16,7 @@ _MAX_ARRAY_BYTES = 1 << 32
 _MAX_CELLS = 1 << 16
 
 
-def check_agent(rank: int, sliced: SlicedTraffic, data: Array, addresses: Sequence[int]) -> None:
+def check_agent(rank: int, sliced: SlicedTraffic, data: Array | AgentArray, addresses: Sequence[int]) -> None:
     """Raise an EmulationError if an agent cannot be made from these."""
     schedule = sliced.schedule
     if not 0 <= rank < schedule.ranks:

@@ -16,7 +16,7 @@ from emulation.traffic.host.kept_ranks import KeptRanks
 from emulation.traffic.host.native import NativeAgent, NativeIterated, Ranks
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
-from emulation.traffic.schedule.data import Array
+from emulation.traffic.schedule.data import Array, agent_arrays
 from emulation.traffic.schedule.schedule import SlicedTraffic
 
 __all__ = ["Hosts", "Participant", "RepeatingParticipant", "make_agents"]
@@ -41,18 +41,20 @@ def make_agents(
     parameters: TransportParameters | None = None,
     reduction: Reduction | None = None,
     kept: KeptRanks | None = None,
+    threads: int = 1,
 ) -> list[Participant]:
     """Return the agent of each rank; those of a job with a rhythm have iterations, and no job number.
 
     `addresses[r]` is the CNA of rank r, `inputs[r]` its array. `reduction` models what reduces on an NPU.
-    `kept` has what earlier agents of the same traffic in C++ were made from.
+    `kept` has what earlier agents of the same traffic in C++ were made from. `threads` draw the arrays of
+    agents in C++.
     """
     parameters = parameters or TransportParameters()
     if hosts == "native":
         ranks = Ranks(sliced, addresses, parameters, reduction, kept)
         if rhythm is not None:
             return [ranks.iterated(rank, data, rhythm) for rank, data in enumerate(inputs)]
-        return [ranks.agent(rank, data, job) for rank, data in enumerate(inputs)]
+        return [ranks.agent(rank, data, job) for rank, data in enumerate(agent_arrays(inputs, threads))]
     if rhythm is not None:
         return [
             Iterated(rank, sliced, data, addresses, rhythm, parameters=parameters, reduction=reduction)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from emulation import _engine
 from emulation.errors import EmulationError
-from emulation.traffic.frames.values import Opcode
+from emulation.traffic.frames.values import ElementType, Opcode
 from emulation.traffic.frames.wire import header
 from emulation.traffic.host.agent import Output
 from emulation.traffic.host.checks import check_agent
@@ -101,14 +101,18 @@ class NativeAgent(_Native, _engine.Agent):
     """A rank of a collective, in C++; see `emulation.traffic.host.agent.Agent`."""
 
     def __init__(
-        self, ranks: Ranks, rank: int, data: Array, job: int, parameters: TransportParameters
+        self,
+        ranks: Ranks,
+        rank: int,
+        data: Array | _engine.AgentArray,
+        job: int,
+        parameters: TransportParameters,
     ) -> None:
-        super().__init__(
-            ranks.part(rank), _bytes_of(data), job, _transport(parameters), _reduction(ranks.reduction)
-        )
+        array = data if isinstance(data, _engine.AgentArray) else _bytes_of(data)
+        super().__init__(ranks.part(rank), array, job, _transport(parameters), _reduction(ranks.reduction))
         self.rank = rank
         self.address = ranks.addresses[rank]
-        self._dtype = DTYPES[element_type(data)]
+        self._dtype = DTYPES[_type_of(data)]
 
     @property
     def times(self) -> list[tuple[int, int]]:
@@ -182,10 +186,10 @@ class Ranks:
         self._dtype = 0
         self._known = (kept or KeptRanks()).of(sliced, addresses, parameters)
 
-    def agent(self, rank: int, data: Array, job: int) -> NativeAgent:
-        """Return a rank's agent; EmulationError as for an agent in Python."""
+    def agent(self, rank: int, data: Array | _engine.AgentArray, job: int) -> NativeAgent:
+        """Return a rank's agent, which takes over an AgentArray; EmulationError as for an agent in Python."""
         check_agent(rank, self._sliced, data, self.addresses)
-        self._dtype = int(element_type(data))
+        self._dtype = int(_type_of(data))
         return NativeAgent(self, rank, data, job, self._parameters)
 
     def iterated(self, rank: int, data: Array, rhythm: Rhythm) -> NativeIterated:
@@ -300,6 +304,10 @@ def _reduction(reduction: Reduction | None) -> tuple[bool, int | None, int | Non
     if reduction is None:
         return None
     return reduction.by == "ccu", reduction.rate_bps, reduction.sram_bytes, reduction.core_percent
+
+
+def _type_of(data: Array | _engine.AgentArray) -> ElementType:
+    return ElementType.INT32 if isinstance(data, _engine.AgentArray) else element_type(data)
 
 
 def _bytes_of(data: Array) -> NDArray[np.uint8]:

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data of a collective: arrays from a seed, sums in a fixed order, comparison with expected results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
-from typing import Final, final, overload
+from typing import Final, Protocol, TypeVar, final, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from emulation._engine import AgentArray, RandomElements, same_bytes
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import ElementType
 from emulation.traffic.schedule.schedule import Combine, Goal, Schedule, Sliced, SlicedTraffic
@@ -18,18 +20,24 @@ __all__ = [
     "DTYPES",
     "Array",
     "Comparison",
+    "DrawnInputs",
     "Inputs",
+    "agent_arrays",
     "checked_by_sum",
     "compare",
     "element_type",
     "fold",
     "make_data",
     "make_inputs",
+    "random_elements",
     "stays",
     "truth",
 ]
 
 Array = NDArray[np.int32 | np.float32]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 DTYPES: Final = {ElementType.INT32: np.dtype("<i4"), ElementType.FLOAT32: np.dtype("<f4")}
 _KEPT_BYTES: Final = 1 << 28
@@ -42,10 +50,26 @@ def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
     """Return a rank's input: the whole range of int32, whose sums wrap, or standard normal float32."""
     if dtype not in _NAMES:
         raise EmulationError(f"element type {dtype!r}", remedy="use int32 or float32")
-    random = np.random.default_rng((seed, rank))
     if dtype == "int32":
-        return random.integers(-(1 << 31), 1 << 31, elements, dtype=np.int32)
-    return random.standard_normal(elements, dtype=np.float32)
+        array = np.empty(elements, np.int32)
+        random_elements(rank, elements, seed).fill(array.view(np.uint32))
+        return array
+    return np.random.default_rng((seed, rank)).standard_normal(elements, dtype=np.float32)
+
+
+def random_elements(rank: int, elements: int, seed: int) -> RandomElements:
+    """Return the engine's generator of a rank's input of int32, the elements that numpy's own would draw."""
+    state = np.random.PCG64((seed, rank)).state["state"]
+    return RandomElements(divmod(state["state"], 1 << 64), divmod(state["inc"], 1 << 64), elements)
+
+
+@runtime_checkable
+class DrawnInputs(Protocol):
+    """Inputs of ranks that the engine can draw wherever they are needed."""
+
+    def drawn(self) -> Sequence[RandomElements] | None:
+        """Return the generator of each rank's input; None unless elements are int32."""
+        ...
 
 
 @final
@@ -53,9 +77,8 @@ class Inputs(Sequence[Array]):
     """Inputs of all ranks, read-only; those of many or large arrays are made anew whenever they are read."""
 
     def __init__(self, ranks: int, elements: int, dtype: str, seed: int) -> None:
-        self._ranks = ranks
-        self._make = partial(_read_only, elements=elements, dtype=dtype, seed=seed)
-        self._kept = [self._make(rank) for rank in range(ranks)] if stays(ranks * elements * 4) else None
+        self._ranks, self._elements, self._dtype, self._seed = ranks, elements, dtype, seed
+        self._kept: dict[int, Array] | None = {} if stays(ranks * elements * 4) else None
 
     def __len__(self) -> int:
         return self._ranks
@@ -67,17 +90,37 @@ class Inputs(Sequence[Array]):
     def __getitem__(self, index: slice) -> Sequence[Array]: ...
 
     def __getitem__(self, index: int | slice) -> Array | Sequence[Array]:
+        ranks = range(self._ranks)[index]
+        return [self._of(rank) for rank in ranks] if isinstance(ranks, range) else self._of(ranks)
+
+    def _of(self, rank: int) -> Array:
+        if self._kept is not None and rank in self._kept:
+            return self._kept[rank]
+        array = make_data(rank, self._elements, self._dtype, self._seed)
+        array.setflags(write=False)
         if self._kept is not None:
-            return self._kept[index]
-        if isinstance(index, slice):
-            return [self._make(rank) for rank in range(self._ranks)[index]]
-        return self._make(range(self._ranks)[index])
+            self._kept[rank] = array
+        return array
+
+    def drawn(self) -> Sequence[RandomElements] | None:
+        """Return the generator of each rank's input; None unless elements are int32."""
+        if self._dtype != "int32":
+            return None
+        return [random_elements(rank, self._elements, self._seed) for rank in range(self._ranks)]
 
 
-def _read_only(rank: int, elements: int, dtype: str, seed: int) -> Array:
-    array = make_data(rank, elements, dtype, seed)
-    array.setflags(write=False)
-    return array
+def agent_arrays(inputs: Sequence[Array], threads: int = 1) -> Sequence[Array | AgentArray]:
+    """Return what agents in C++ take as their arrays: arrays that the engine has drawn, or the inputs."""
+    drawn = inputs.drawn() if isinstance(inputs, DrawnInputs) else None
+    return inputs if drawn is None else _in_threads(RandomElements.array, drawn, threads)
+
+
+def _in_threads(work: Callable[[_T], _R], items: Sequence[_T], threads: int) -> list[_R]:
+    """Return the results of work that mostly runs without the interpreter lock, in the order of the items."""
+    if threads == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
 
 
 def stays(size: int) -> bool:
@@ -148,17 +191,19 @@ class Comparison:
     first: str
 
 
-def compare(results: Sequence[Array], inputs: Sequence[Array], sliced: Sliced) -> Comparison:
+def compare(
+    results: Sequence[Array], inputs: Sequence[Array], sliced: Sliced, threads: int = 1
+) -> Comparison:
     """Compare the ranks' arrays with arithmetic, for any collective.
 
     Every array must equal, bit for bit, the result of the schedule in lockstep, with its fixed order of sums.
     That result must fulfil the goals of the schedule: exactly for integers, within rounding for floats (for a
     sum of n terms, n eps times the sum of magnitudes). Arrays that hold the sum of all inputs, where nothing
-    else fulfils the goals, are right without the lockstep (`checked_by_sum`).
+    else fulfils the goals, are right without the lockstep (`checked_by_sum`), which takes several `threads`.
     """
     if checked_by_sum(sliced, results[0].dtype.name):
-        total = _proven.total_of(inputs)
-        if all(np.array_equal(result, total) for result in results):
+        total = _proven.total_of(inputs, threads).view(np.uint8)
+        if all(_in_threads(lambda result: _same(result, total), results, threads)):
             return Comparison(True, 0, "")
     expected, fault = _proven.of(inputs, sliced)
     if fault:
@@ -172,6 +217,17 @@ def compare(results: Sequence[Array], inputs: Sequence[Array], sliced: Sliced) -
             at = int(differs[0])
             first = first or f"rank {rank} element {at}: {result[at]} instead of {right[at]}"
     return Comparison(not wrong, wrong, first)
+
+
+def _same(result: Array, total: NDArray[np.uint8]) -> bool:
+    return same_bytes(np.ascontiguousarray(result).view(np.uint8), total)
+
+
+def _sum_of(parts: Sequence[RandomElements]) -> Array:
+    total = np.zeros(parts[0].count, np.uint32)
+    for part in parts:
+        part.add_to(total)
+    return total.view(np.int32)
 
 
 def checked_by_sum(sliced: SlicedTraffic, dtype: str) -> bool:
@@ -202,13 +258,18 @@ class _Proven:
         self._schedule: Schedule | None = None
         self._proof: tuple[list[Array], str] = ([], "")
 
-    def total_of(self, inputs: Sequence[Array]) -> Array:
+    def total_of(self, inputs: Sequence[Array], threads: int = 1) -> Array:
         """Return the sum of the inputs, which is kept for inputs that cannot change."""
         if inputs is self._summed and self._total is not None:
             return self._total
-        total = inputs[0].copy()
-        for rank in range(1, len(inputs)):
-            np.add(total, inputs[rank], out=total)
+        drawn = inputs.drawn() if isinstance(inputs, DrawnInputs) else None
+        if drawn is None:
+            parts: Sequence[Array] = inputs
+        else:
+            parts = _in_threads(_sum_of, [drawn[thread::threads] for thread in range(threads)], threads)
+        total = parts[0].copy()
+        for rank in range(1, len(parts)):
+            np.add(total, parts[rank], out=total)
         self._summed, self._total = (inputs, total) if isinstance(inputs, Inputs) else ((), None)
         return total
 

@@ -105,6 +105,7 @@ class Job:
         self._ready = ready
         self.plan = plan
         self._testbed = testbed
+        self.threads = testbed.threads
         self._number = 1
         collective, graph = plan.collective, plan.graph
         self.inputs: Sequence[Array] = (
@@ -246,6 +247,7 @@ class Job:
             parameters=parameters,
             reduction=None if hosts is None else hosts.model,
             kept=self.plan.kept.ranks,
+            threads=self.threads,
         )
         for name, agent in zip(self.holders, agents, strict=True):
             if self.on_iteration is not None and isinstance(agent, RepeatingParticipant):

@@ -8,13 +8,18 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import bidirectional_dimension_order
 from emulation.traffic.collectives.rings import allreduce_ring
+from emulation.traffic.host.make import make_agents
+from emulation.traffic.host.native import Ranks
+from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule import data
 from emulation.traffic.schedule.data import (
+    agent_arrays,
     checked_by_sum,
     compare,
     fold,
     make_data,
     make_inputs,
+    random_elements,
     truth,
 )
 from emulation.traffic.schedule.schedule import Combine, Goal, Schedule, Transfer, slice_schedule
@@ -83,6 +88,44 @@ def test_a_sum_proves_an_allreduce_of_whole_arrays_of_integers() -> None:
     assert compare(expected, inputs, whole).right
     expected[3][95] += 1
     assert compare(expected, inputs, whole).first.startswith("rank 3 element 95: ")
+
+
+@pytest.mark.parametrize("elements", [0, 1, 2, 7, 8, 9, 15, 16, 1000, 1001])
+def test_the_engine_draws_what_numpy_draws(elements: int) -> None:
+    """Results of scenarios depend on these elements; numpy's stream of integers is part of their format."""
+    random = np.random.default_rng((3, 5))
+    expected = random.integers(-(1 << 31), 1 << 31, elements, dtype=np.int32)
+    assert make_data(5, elements, "int32", 3).tobytes() == expected.tobytes()
+    total = np.full(elements, 7, np.uint32)
+    random_elements(5, elements, 3).add_to(total)
+    assert total.tobytes() == (expected.view(np.uint32) + np.uint32(7)).tobytes()
+    with pytest.raises(ValueError, match="an array of 3 elements instead of"):
+        random_elements(5, elements, 3).fill(np.empty(3, np.uint32))
+
+
+def test_threads_change_neither_arrays_nor_comparison() -> None:
+    whole = slice_schedule(allreduce_ring(range(5), 95))
+    inputs = data.Inputs(5, 95, "int32", 5)
+    addresses = range(1, 6)
+    for threads in (1, 3):
+        agents = make_agents("native", whole, inputs, addresses, threads=threads)
+        assert [agent.result.tobytes() for agent in agents] == [array.tobytes() for array in inputs]
+    wrong = truth(whole, inputs)
+    assert compare(wrong, data.Inputs(5, 95, "int32", 5), whole, 3).right
+    wrong[4][3] += 1
+    assert compare(wrong, inputs, whole, 3) == compare(wrong, inputs, whole)
+    assert compare(wrong, inputs, whole, 3).wrong_ranks == 1
+
+
+def test_an_array_of_the_engine_has_one_agent() -> None:
+    whole = slice_schedule(allreduce_ring(range(2), 96))
+    (array, _) = agent_arrays(make_inputs(2, 96, "int32", 5))
+    ranks = Ranks(whole, (1, 2), TransportParameters())
+    ranks.agent(0, array, 1)
+    with pytest.raises(ValueError, match="another agent has this array"):
+        ranks.agent(0, array, 1)
+    floats = make_inputs(2, 96, "float32", 5)
+    assert agent_arrays(floats) is floats
 
 
 def test_large_inputs_are_made_anew_and_stay_equal(monkeypatch: pytest.MonkeyPatch) -> None:

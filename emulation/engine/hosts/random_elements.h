@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random elements of the arrays of NPUs, which equal those of numpy's default generator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace railyard {
+
+// int32 elements over the whole range, in the order of numpy.random.Generator.integers: the 64-bit outputs of
+// PCG64, the lower half of each first. Source of the generator: PCG XSL RR 128/64, M. E. O'Neill, "PCG: A
+// Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number Generation",
+// HMC-CS-2014-0905.
+class RandomElements {
+   public:
+    __extension__ using Word = unsigned __int128;
+
+    // `state` and `increment` as numpy.random.PCG64.state has them.
+    RandomElements(Word state, Word increment, std::size_t count)
+        : state_(state), increment_(increment), count_(count) {}
+
+    std::size_t count() const { return count_; }
+    void fill(std::uint32_t* out) const;
+    // Add the elements to `total`; sums wrap.
+    void add_to(std::uint32_t* total) const;
+
+   private:
+    template <typename Take>
+    void draw(const Take& take) const;
+
+    Word state_, increment_;
+    std::size_t count_;
+};
+
+}  // namespace railyard

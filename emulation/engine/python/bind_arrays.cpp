@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays of NPUs, filled and compared without the interpreter lock, so that several threads do it at once.
+#include "python/bind_arrays.h"
+
+#include <nanobind/ndarray.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "hosts/random_elements.h"
+#include "python/bind.h"
+
+namespace railyard {
+
+namespace {
+
+using Elements = nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ReadBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// Upper and lower half of a number of 128 bits.
+using Halves = std::pair<std::uint64_t, std::uint64_t>;
+
+RandomElements::Word word_of(const Halves& halves) {
+    return RandomElements::Word{halves.first} << 64 | halves.second;
+}
+
+std::uint32_t* elements_of(const RandomElements& random, const Elements& array) {
+    if (array.size() != random.count())
+        throw std::invalid_argument("an array of " + std::to_string(array.size()) + " elements instead of " +
+                                    std::to_string(random.count()));
+    return array.data();
+}
+
+}  // namespace
+
+std::shared_ptr<Bytes> AgentArray::take() {
+    if (bytes == nullptr) throw std::invalid_argument("another agent has this array");
+    return std::move(bytes);
+}
+
+void bind_arrays(nb::module_& m) {
+    nb::class_<AgentArray>(m, "AgentArray", "Array of int32 that an agent takes over.")
+        .def_prop_ro("shape", [](const AgentArray& array) { return nb::make_tuple(array.elements); });
+    nb::class_<RandomElements>(m, "RandomElements", "Random int32 elements, as numpy's generator draws them.")
+        .def(
+            "__init__",
+            [](RandomElements* self, const Halves& state, const Halves& increment, std::size_t count) {
+                new (self) RandomElements(word_of(state), word_of(increment), count);
+            },
+            nb::arg("state"), nb::arg("increment"), nb::arg("count"))
+        .def_prop_ro("count", &RandomElements::count)
+        .def(
+            "fill",
+            [](const RandomElements& random, const Elements& array) {
+                std::uint32_t* const out = elements_of(random, array);
+                const nb::gil_scoped_release free;
+                random.fill(out);
+            },
+            nb::arg("array"))
+        .def(
+            "add_to",
+            [](const RandomElements& random, const Elements& total) {
+                std::uint32_t* const out = elements_of(random, total);
+                const nb::gil_scoped_release free;
+                random.add_to(out);
+            },
+            nb::arg("total"))
+        .def("array", [](const RandomElements& random) {
+            const nb::gil_scoped_release free;
+            auto bytes = std::make_shared<Bytes>(random.count() * sizeof(std::uint32_t));
+            random.fill(reinterpret_cast<std::uint32_t*>(bytes->data()));
+            return AgentArray{std::move(bytes), random.count()};
+        });
+    m.def(
+        "same_bytes",
+        [](const ReadBytes& one, const ReadBytes& other) {
+            if (one.size() != other.size()) return false;
+            const nb::gil_scoped_release free;
+            return std::memcmp(one.data(), other.data(), one.size()) == 0;
+        },
+        nb::arg("one"), nb::arg("other"));
+}
+
+}  // namespace railyard

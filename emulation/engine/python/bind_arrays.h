@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "hosts/payloads.h"
+
+namespace railyard {
+
+// An array that no agent has yet.
+struct AgentArray {
+    // Return the array for an agent; invalid_argument if an agent has it.
+    std::shared_ptr<Bytes> take();
+
+    std::shared_ptr<Bytes> bytes;
+    std::size_t elements = 0;
+};
+
+}  // namespace railyard
