@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,12 +43,30 @@ def colour(index: int) -> str:
 
 def new_figure(height: float) -> tuple[Figure, Axes]:
     """Return a figure 8.6 inches wide and `height` inches high with one plain pair of axes."""
-    from matplotlib.figure import Figure
+    with _without_docstrings():
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.6, height))
     axes = figure.subplots()
     plain(axes)
     return figure, axes
+
+
+@contextmanager
+def _without_docstrings() -> Iterator[None]:
+    """Leave the properties out of docstrings of `set`: listing them is a quarter of matplotlib's import."""
+    from matplotlib import artist
+
+    before = artist.kwdoc
+    artist.kwdoc = _no_properties
+    try:
+        yield
+    finally:
+        artist.kwdoc = before
+
+
+def _no_properties(_: object) -> str:
+    return ""
 
 
 def plain(axes: Axes) -> None:
