@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY
+from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
     from lab.frames.craft import Order
@@ -45,11 +45,8 @@ def craft(
     topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
     source: Annotated[str, typer.Option("--from", metavar="NODE", help="node that sends the frame")],
     destination: Annotated[str, typer.Option("--to", metavar="NODE", help="node that the frame is for")],
-    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
-    ] = None,
+    dims: Dims = "",
+    param: Parameters = None,
     elements: Annotated[
         str, typer.Option(help="int32 numbers in the payload, as 1,2,3", rich_help_panel=FRAME)
     ] = "1,2,3,4",

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from railyard.cli.options import Dims, Parameters
+
 __all__ = ["EXAMPLES", "dissector"]
 
 EXAMPLES = """
@@ -20,11 +22,8 @@ def dissector(
     topology: Annotated[
         str, typer.Argument(help="topology whose node names are shown beside addresses")
     ] = "",
-    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
-    ] = None,
+    dims: Dims = "",
+    param: Parameters = None,
 ) -> None:
     """Print a Wireshark dissector, in Lua, for the headers that links carry."""
     from emulation.traffic.frames.dissector import dissector as lua

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY
+from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
     from lab.run.prepare import Prepared
@@ -34,11 +34,8 @@ def export(
         typer.Argument(help=f"{TOPOLOGY}; for msccl and chakra a scenario file or a folder of results"),
     ],
     target: Annotated[Path, typer.Option("--out", help="file to write; for chakra a folder")],
-    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
-    ] = None,
+    dims: Dims = "",
+    param: Parameters = None,
     variant: Annotated[str, typer.Option(help="variant of the scenario; unless given, the first")] = "",
     packed: Annotated[bool, typer.Option("--gzip", help="compress the traces of chakra")] = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY
+from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,11 +43,8 @@ def follow(
     number: Annotated[
         int, typer.Option("--frame", min=1, help="number of the frame in the file, from 1")
     ] = 1,
-    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
-    ] = None,
+    dims: Dims = "",
+    param: Parameters = None,
     strategy: Annotated[
         str, typer.Option(help="strategy by which the tables' routes are planned")
     ] = "all-path",

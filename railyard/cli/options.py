@@ -15,10 +15,28 @@ if TYPE_CHECKING:
     from topologies import Fabric
     from topologies.families.declaration import Parameter
 
-__all__ = ["TOPOLOGY", "AgentKind", "Bed", "MachinesFile", "Switch", "dims_of", "fabric_of", "resized"]
+__all__ = [
+    "TOPOLOGY",
+    "AgentKind",
+    "Bed",
+    "Dims",
+    "MachinesFile",
+    "Parameters",
+    "Switch",
+    "dims_of",
+    "fabric_of",
+    "resized",
+]
 
 TOPOLOGY = "name of a topology, see `railyard list`; a file *.json or *.graphml; or FILE.py:NAME"
 """Help of an argument that names a fabric."""
+
+Dims = Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
+]
+"""Options beside the name of a fabric, for `fabric_of`."""
 
 MachinesFile = Annotated[
     Path | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY
+from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +28,8 @@ railyard scan ub-rack-lrs --root cpu0 --unplug npu0-npu1 --json
 
 def scan(
     topology: Annotated[str, typer.Argument(help=f"the planned fabric: {TOPOLOGY}")],
-    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
-    ] = None,
+    dims: Dims = "",
+    param: Parameters = None,
     root: Annotated[
         str, typer.Option(metavar="NODE", help="node at which the controller is; the first by default")
     ] = "",

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
-from railyard.cli.options import TOPOLOGY
+from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
     from topologies import Fabric, Node
@@ -30,11 +30,8 @@ railyard show rail-only --param domains=8 --json
 
 def show(
     topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
-    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
-    ] = None,
+    dims: Dims = "",
+    param: Parameters = None,
     node: Annotated[str, typer.Option(help="show this node: its address, device id and ports")] = "",
     json: Annotated[bool, typer.Option("--json", help="print the whole fabric as JSON")] = False,
     svg: Annotated[Path | None, typer.Option(help="draw the fabric into this file")] = None,

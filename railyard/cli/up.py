@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Bed, MachinesFile, Switch
+from railyard.cli.options import TOPOLOGY, Bed, Dims, MachinesFile, Parameters, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,11 +55,8 @@ def up(
         str,
         typer.Option(metavar="HOST:PORT", help=f"P4Runtime server on embedded; unless given, {_GRPC}"),
     ] = "",
-    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
-    ] = None,
+    dims: Dims = "",
+    param: Parameters = None,
     p4: Annotated[
         Path | None, typer.Option(help="program of your own: JSON that p4c wrote, or a .p4 file; on embedded")
     ] = None,
