@@ -5,14 +5,12 @@ With --all every GPU and every switch fails in turn, too.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from papers.claims.command import railyard, result_of
+from papers.claims.command import metrics_table, result_of, sweep_of
 
 HERE = Path(__file__).parent
 SHOWN = ("completion_us", "correct_npus", "sent_frames", "takeovers", "takeover_us", "entries_rewritten")
@@ -27,25 +25,9 @@ LOST = {
 }
 
 
-def table(metrics: dict[str, float]) -> str:
-    lines = ["| | " + " | ".join(VARIANTS) + " |", "|---|" + "---:|" * len(VARIANTS)]
-    for name in SHOWN:
-        cells = (metrics.get(f"{variant}.{name}") for variant in VARIANTS)
-        lines.append(
-            f"| `{name}` | " + " | ".join("" if cell is None else f"{cell:,}" for cell in cells) + " |"
-        )
-    return "\n".join(lines)
-
-
-def swept(folder: Path, kind: str) -> tuple[int, dict[str, Any]]:
-    options = ("--cut-each", kind, "--variant", "gpu", "--out", folder)
-    code = railyard("sweep", HERE / "scenario.yaml", *options)
-    return code, json.loads((folder / "sweep.json").read_text())["metrics"]
-
-
 def healed() -> Iterator[tuple[str, bool]]:
     code, result = result_of(HERE / "scenario.yaml")
-    print(table(result["metrics"]))
+    print(metrics_table(result["metrics"], SHOWN, VARIANTS))
     yield "all assertions hold", code == 0
     took = {
         name: [(item["npu"], item["spare"]) for item in all_] for name, all_ in result["takeovers"].items()
@@ -70,7 +52,7 @@ def lost() -> Iterator[tuple[str, bool]]:
 
 def in_turn(folder: Path) -> Iterator[tuple[str, bool]]:
     for kind in ("npu", "switch"):
-        code, metrics = swept(folder / kind, kind)
+        code, metrics = sweep_of(HERE / "scenario.yaml", kind, "gpu", folder / kind)
         right, runs = metrics["correct_runs"], metrics["runs"]
         yield f"every {kind} in turn: {right} of {runs} right", code == 0 and right == runs
 

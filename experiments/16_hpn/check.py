@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from papers.claims.command import result_of, say
+from papers.claims.command import metrics_table, result_of, say
 
 HERE = Path(__file__).parent
 SHOWN = (
@@ -27,14 +27,6 @@ HALTS = {
 }
 
 
-def table(metrics: dict[str, float], variants: tuple[str, ...]) -> str:
-    lines = ["| | " + " | ".join(variants) + " |", "|---|" + "---:|" * len(variants)]
-    for name in SHOWN:
-        cells = " | ".join(f"{metrics[f'{variant}.{name}']:,}" for variant in variants)
-        lines.append(f"| `{name}` | {cells} |")
-    return "\n".join(lines)
-
-
 def facts() -> Iterator[tuple[str, bool]]:
     code, dual = result_of(HERE / "scenario.yaml")
     yield "dual-ToR: all assertions hold", code == 0
@@ -42,9 +34,9 @@ def facts() -> Iterator[tuple[str, bool]]:
     for file in ("single.yaml", "stacked.yaml"):
         code, results[file] = result_of(HERE / file)
         yield f"{file}: the runs that lose their last cable halt", code == 0
-    print("dual-ToR", table(dual["metrics"], DUAL), sep="\n\n")
+    print("dual-ToR", metrics_table(dual["metrics"], SHOWN, DUAL), sep="\n\n")
     single = results["single.yaml"]["metrics"]
-    print("single-ToR", table(single, SINGLE), sep="\n\n")
+    print("single-ToR", metrics_table(single, SHOWN, SINGLE), sep="\n\n")
     for (file, variant), words in HALTS.items():
         yield f"{file}, {variant}: {words}", results[file]["cut_off"][variant] == words
     saved = single["repaired.correct_npus"] == single["repaired.npus"]

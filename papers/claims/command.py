@@ -15,7 +15,18 @@ from typing import Any, Protocol, TypeVar
 
 from topologies import Fabric
 
-__all__ = ["Outcome", "Run", "check_run", "cost_of", "railyard", "result_of", "say", "spread"]
+__all__ = [
+    "Outcome",
+    "Run",
+    "check_run",
+    "cost_of",
+    "metrics_table",
+    "railyard",
+    "result_of",
+    "say",
+    "spread",
+    "sweep_of",
+]
 
 T = TypeVar("T")
 
@@ -86,6 +97,33 @@ def result_of(scenario: Path, *options: str, folder: Path | None = None) -> tupl
     code = railyard("run", scenario, "--out", folder, *options)
     result = folder / "result.json"
     return code, json.loads(result.read_text()) if result.exists() else {}
+
+
+def sweep_of(scenario: Path, kind: str, variant: str, folder: Path) -> tuple[int, dict[str, Any]]:
+    """Run a variant with each thing of a kind failing in turn; the results stay in a folder.
+
+    Args:
+        scenario: file of the scenario.
+        kind: what fails, as `railyard sweep --cut-each` takes it: npu, switch, link, ...
+        variant: name of the variant.
+        folder: where the results stay.
+
+    Returns:
+        The exit code and the metrics of sweep.json.
+    """
+    code = railyard("sweep", scenario, "--cut-each", kind, "--variant", variant, "--out", folder)
+    return code, json.loads((folder / "sweep.json").read_text())["metrics"]
+
+
+def metrics_table(metrics: Mapping[str, float], names: Iterable[str], variants: Sequence[str]) -> str:
+    """Return metrics of a result by name and variant as a Markdown table, empty where there is none."""
+    lines = ["| | " + " | ".join(variants) + " |", "|---|" + "---:|" * len(variants)]
+    for name in names:
+        cells = (metrics.get(f"{variant}.{name}") for variant in variants)
+        lines.append(
+            f"| `{name}` | " + " | ".join("" if cell is None else f"{cell:,}" for cell in cells) + " |"
+        )
+    return "\n".join(lines)
 
 
 def cost_of(call: Callable[[], T]) -> tuple[T, float, float]:
