@@ -9,6 +9,7 @@ link_operations  operations of the testbed on its links: faults, circuits, captu
 links        links of a fabric: their state, faults, circuits and counters, over patches
 patches      links as patches of this machine's panel, their rates and impairments
 patch        the patch panel: jacks (veth pairs), patches, queues, counters
+jacks        jacks as data, and checks of new jacks
 counters     counters of jacks, read by netlink dumps
 samples      loads, waiting bytes and states of links while a run goes on
 switches     processes of BMv2 or of the built-in switch

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import final
 
 from emulation.errors import TestbedError
-from emulation.mininet.patch import Jack, Tunnel
+from emulation.mininet.jacks import Jack, Tunnel
 from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["HOST_INTERFACE", "Cabling", "cable", "host_jack", "jack_at", "tunnel_jack"]

@@ -15,13 +15,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import final
 
 from emulation.errors import TestbedError
 from emulation.mininet import counters
 from emulation.mininet.counters import JackCounters
+from emulation.mininet.jacks import Jack, Tunnel, check_new
 from emulation.mininet.linux import kernel, lanes, netns, requests
 from emulation.mininet.linux.backlog import Backlogs
 from emulation.mininet.linux.capture import start_capture
@@ -29,46 +29,17 @@ from emulation.mininet.linux.frame_tap import FrameTap
 from emulation.mininet.linux.netlink import Request, RouteSocket
 from emulation.mininet.linux.record import RunRecord
 
-__all__ = ["QUEUE_BYTES", "Jack", "JackCounters", "PatchPanel", "Tunnel"]
+__all__ = ["QUEUE_BYTES", "PatchPanel"]
 
 QUEUE_BYTES = 1 << 20
 """Default size of the queue before a link that has a rate."""
 
 # Chosen interface indices, so that no request has to ask for one; the two sides of a pair must differ.
 _PATCH_INDEX, _DEVICE_INDEX, _PROBE_INDEX = 1_000_000, 2_000_000, 3_000_000
-_MAX_NAME = 15  # IFNAMSIZ - 1
 _FRAME_HEAD = 14 + 8  # Ethernet and two VLAN tags
 _LEAST_RATE = 8.0  # a byte a second
 _LONGEST_DELAY = 200.0  # 32 bits of 64 ns each
 _DELAYED_FRAMES = 100_000
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Tunnel:
-    """A VXLAN tunnel to the port's other machine: network identifier, IPv4 addresses, UDP port."""
-
-    identifier: int
-    local: IPv4Address
-    remote: IPv4Address
-    udp_port: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Jack:
-    """A jack: `device_interface` in `namespace` is its device side, `interface` its patch side.
-
-    Frames of up to `mtu` bytes behind the Ethernet header pass. A jack with a `tunnel` has no device side,
-    since its device is on another machine; its patch side is the end of the tunnel.
-    """
-
-    name: str
-    interface: str
-    namespace: str
-    device_interface: str
-    mtu: int
-    tunnel: Tunnel | None = None
 
 
 @final
@@ -137,7 +108,7 @@ class PatchPanel:
 
         TestbedError names a jack that cannot be made; then none is made.
         """
-        self._check_new(jacks)
+        check_new(jacks, [slot.jack for slot in self._slots.values()], self._namespace)
         handles: dict[str, int] = {}
         pairs: list[Request] = []
         tunnels: list[Request] = []
@@ -388,38 +359,6 @@ class PatchPanel:
         if first.mate != b:
             raise TestbedError(f"jacks {a} and {b} are not patched to each other", remedy="patch them first")
         return first, second
-
-    def _check_new(self, jacks: Sequence[Jack]) -> None:
-        names = set(self._slots)
-        interfaces = {(self._namespace, slot.jack.interface) for slot in self._slots.values()}
-        interfaces |= {
-            (slot.jack.namespace, slot.jack.device_interface)
-            for slot in self._slots.values()
-            if slot.jack.tunnel is None
-        }
-        for jack in jacks:
-            if jack.name in names:
-                raise TestbedError(f"two jacks {jack.name}", remedy="give each a name of its own")
-            names.add(jack.name)
-            sides = [(self._namespace, jack.interface)]
-            sides += [] if jack.tunnel else [(jack.namespace, jack.device_interface)]
-            for namespace, interface in sides:
-                if not 0 < len(interface) <= _MAX_NAME or set(interface) & set("/ :%"):
-                    raise TestbedError(
-                        f"jack {jack.name}: interface name {interface!r}",
-                        remedy=f"take 1 to {_MAX_NAME} characters without / : % and blanks",
-                    )
-                if (namespace, interface) in interfaces:
-                    raise TestbedError(
-                        f"jack {jack.name}: a second interface {interface} in {namespace}",
-                        remedy="give each a name of its own",
-                    )
-                interfaces.add((namespace, interface))
-            if jack.tunnel is None and not netns.exists(jack.namespace):
-                raise TestbedError(
-                    f"jack {jack.name}: network namespace {jack.namespace} does not exist",
-                    remedy="make it with RunRecord.namespace()",
-                )
 
 
 def _check_rate(rate_bps: float | None) -> None:

@@ -8,10 +8,11 @@ from typing import Any, Protocol, final
 
 from emulation.mininet.cabling import Cabling, host_jack, jack_at, tunnel_jack
 from emulation.mininet.counters import JackCounters
+from emulation.mininet.jacks import Tunnel
 from emulation.mininet.linux import kernel
 from emulation.mininet.linux.frame_tap import FrameTap
 from emulation.mininet.linux.record import RunRecord
-from emulation.mininet.patch import PatchPanel, Tunnel
+from emulation.mininet.patch import PatchPanel
 from emulation.testbed import RECENT_FRAMES, Impairment
 from emulation.traffic.frames.values import ETHERTYPE
 from topologies import HOST_PORT, End, Fabric, Link

@@ -19,12 +19,13 @@ from emulation.mininet.agents.messages import Reports
 from emulation.mininet.agents.population import Population
 from emulation.mininet.cabling import HOST_INTERFACE, cable
 from emulation.mininet.ip.ports import IpPorts
+from emulation.mininet.jacks import Tunnel
 from emulation.mininet.links import Links
 from emulation.mininet.linux.machine import need_machine
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
-from emulation.mininet.patch import PatchPanel, Tunnel
+from emulation.mininet.patch import PatchPanel
 from emulation.mininet.patches import Patches
 from emulation.mininet.real_time import RealTimeTestbed
 from emulation.mininet.samples import Samples

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any, Final, final
 
-from emulation.mininet.patch import Tunnel
+from emulation.mininet.jacks import Tunnel
 from emulation.mininet.switches import SwitchKind
 from topologies import End, Fabric
 

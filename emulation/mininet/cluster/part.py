@@ -27,9 +27,9 @@ from emulation.mininet.cluster.orders import BEGIN, Answer, Built, Event, Hello,
 from emulation.mininet.cluster.part_hosts import PartHosts
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.ip.programs import Programs
+from emulation.mininet.jacks import Tunnel
 from emulation.mininet.linux import kernel
 from emulation.mininet.linux.machine import need_machine
-from emulation.mininet.patch import Tunnel
 from emulation.mininet.patches import Tapped
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment

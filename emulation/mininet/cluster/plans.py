@@ -8,7 +8,7 @@ from typing import Final, final
 from emulation.mininet.cluster.cutting import Cut
 from emulation.mininet.cluster.machines import Machines
 from emulation.mininet.cluster.orders import PartPlan
-from emulation.mininet.patch import Tunnel
+from emulation.mininet.jacks import Tunnel
 from emulation.mininet.switches import SwitchKind
 from topologies import HOST_PORT, End, Link
 

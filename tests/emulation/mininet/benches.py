@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, final
 
+from emulation.mininet.jacks import Jack
 from emulation.mininet.linux import netns
 from emulation.mininet.linux.backlog import Backlogs
 from emulation.mininet.linux.netlink import RouteSocket
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.watch import CarrierWatch
-from emulation.mininet.patch import Jack, PatchPanel
+from emulation.mininet.patch import PatchPanel
 from tests.emulation.switchd.switchd_process import missing_rights
 
 __all__ = ["MTU", "STALLED", "Bench", "Flush", "frame", "no_rights", "number", "until"]

@@ -6,8 +6,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
+from emulation.mininet.jacks import Jack
 from emulation.mininet.linux.record import RunRecord
-from emulation.mininet.patch import Jack, PatchPanel
+from emulation.mininet.patch import PatchPanel
 
 # Ends only when it is killed, and has a child that leaves its session.
 _STUBBORN = "trap '' TERM; setsid sleep 1000 & while true; do sleep 1000; done"

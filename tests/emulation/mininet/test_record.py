@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
+from emulation.mininet.jacks import Jack
 from emulation.mininet.linux import netns, processes
 from emulation.mininet.linux.record import RunRecord, clean, cleaning, living, noted
-from emulation.mininet.patch import Jack, PatchPanel
+from emulation.mininet.patch import PatchPanel
 from tests.emulation.mininet.benches import SECONDS, no_rights, until
 from tests.emulation.mininet.foreign import Foreign
 from tests.emulation.switchd.switchd_process import ROOT

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from emulation.mininet.jacks import Jack
 from emulation.mininet.linux.watch import CarrierWatch
-from emulation.mininet.patch import Jack
 from tests.emulation.mininet.benches import Bench, no_rights, until
 
 reason = no_rights()
