@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, final
 
 from controller.diff import Update
+from topologies import Fabric, Link
 
 if TYPE_CHECKING:
     from controller.recovery.node_controller import NodeController
@@ -18,8 +19,10 @@ __all__ = [
     "Outgoing",
     "Reaction",
     "Subscription",
+    "ends_of",
     "is_newer",
     "latest_sequences",
+    "link_of",
 ]
 
 Mode = Literal["direct", "flooding"]
@@ -104,6 +107,22 @@ class Reaction:
 
     def __bool__(self) -> bool:
         return bool(self.updates or self.notices or self.subscriptions)
+
+
+def ends_of(fabric: Fabric, link: Link) -> tuple[int, int, int, int]:
+    """Return the addresses and ports of a link's ends, as in a message."""
+    a, b = fabric.node(link.a.node), fabric.node(link.b.node)
+    return a.address, link.a.port, b.address, link.b.port
+
+
+def link_of(fabric: Fabric, message: Notice | Subscription) -> Link | None:
+    """Return the link that a message names, or None if the fabric has no such link."""
+    a, b = fabric.node_of(message.cna_a), fabric.node_of(message.cna_b)
+    link = fabric.link_at(a.name, message.port_a) if a else None
+    if link is None or a is None or b is None:
+        return None
+    opposite = link.far(a.name)
+    return link if (opposite.node, opposite.port) == (b.name, message.port_b) else None
 
 
 def is_newer(sequence: int, known: int) -> bool:

@@ -22,7 +22,17 @@ from typing import final, get_args
 from controller.diff import diff
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Path, Plan
-from controller.recovery.messages import SEQUENCES, Mode, Notice, Outgoing, Reaction, Subscription, is_newer
+from controller.recovery.messages import (
+    SEQUENCES,
+    Mode,
+    Notice,
+    Outgoing,
+    Reaction,
+    Subscription,
+    ends_of,
+    is_newer,
+    link_of,
+)
 from controller.recovery.shared_routers import SharedRouters
 from controller.routing.all_path import Router
 from controller.routing.circuit_paths import dependent_switches
@@ -36,7 +46,7 @@ from controller.tables.linear import segments
 from controller.tables.next_hop import next_hop
 from controller.tables.node_entries import TABLES, all_path_entries, linear_entries
 from controller.tables.segment import has_table
-from topologies import Fabric, Link
+from topologies import Link
 
 __all__ = ["NodeController"]
 
@@ -120,7 +130,7 @@ class NodeController:
 
     def on_notice(self, notice: Notice, ingress_port: int) -> Reaction:
         """Handle a notice that arrived at a port; ignore it if it is not newer than the known state."""
-        link = self._link(notice)
+        link = link_of(self._plan.fabric, notice)
         if link is None or not is_newer(notice.sequence, self._sequence.get(link.name, 0)):
             self.ignored += 1
             return Reaction()
@@ -134,7 +144,7 @@ class NodeController:
 
     def on_subscription(self, watch: Subscription) -> Reaction:
         """Handle a subscription to a link of this node; answer at once if the link is down."""
-        link, origin = self._link(watch), self._plan.fabric.node_of(watch.origin)
+        link, origin = link_of(self._plan.fabric, watch), self._plan.fabric.node_of(watch.origin)
         if link is None or origin is None or self.node not in (link.a.node, link.b.node):
             self.ignored += 1
             return Reaction()
@@ -288,7 +298,7 @@ class NodeController:
                     self._subscribed.add(link.name)
                     if self.node in self._plan.subscribers[link.name]:
                         continue
-                    watch = Subscription(*_ends_of(self._plan.fabric, link), self._address)
+                    watch = Subscription(*ends_of(self._plan.fabric, link), self._address)
                     messages += [self._send_along(watch, path[: end + 1]) for end in (last, last + 1)]
         return tuple(message for message in messages if len(message.ports) <= MAX_INSTRUCTIONS)
 
@@ -317,7 +327,7 @@ class NodeController:
 
     def _notice(self, link: Link) -> Notice:
         return Notice(
-            *_ends_of(self._plan.fabric, link),
+            *ends_of(self._plan.fabric, link),
             up=link.name not in self._down,
             sequence=self._sequence.get(link.name, 0),
             origin=self._address,
@@ -388,20 +398,5 @@ class NodeController:
             if message.ports != (but,) and link and link.name not in self._down
         )
 
-    def _link(self, notice: Notice | Subscription) -> Link | None:
-        fabric = self._plan.fabric
-        a, b = fabric.node_of(notice.cna_a), fabric.node_of(notice.cna_b)
-        link = fabric.link_at(a.name, notice.port_a) if a else None
-        if link is None or a is None or b is None:
-            return None
-        opposite = link.far(a.name)
-        return link if (opposite.node, opposite.port) == (b.name, notice.port_b) else None
-
     def _cna(self, node: str) -> int:
         return self._plan.fabric.node(node).address
-
-
-def _ends_of(fabric: Fabric, link: Link) -> tuple[int, int, int, int]:
-    """Return the addresses and ports of a link's ends, as in a notice."""
-    a, b = fabric.node(link.a.node), fabric.node(link.b.node)
-    return a.address, link.a.port, b.address, link.b.port
