@@ -32,16 +32,6 @@ MESH = ("full-mesh", "--dims", "4x4")
 Railyard = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def mesh() -> Fabric:
-    return full_mesh((4, 4))
-
-
-@pytest.fixture(scope="module")
-def plan(mesh: Fabric) -> Plan:
-    return make_plan(mesh)
-
-
 def follow(plan: Plan, order: Order, entry: End | None = None, cut: frozenset[str] = frozenset()) -> Journey:
     return walk(plan, bytes(craft(plan.fabric, order)), entry or End(order.source, 0), cut)
 

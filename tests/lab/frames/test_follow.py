@@ -31,16 +31,6 @@ from topologies.families.registry import find
 Railyard = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def mesh() -> Fabric:
-    return full_mesh((4, 4))
-
-
-@pytest.fixture(scope="module")
-def plan(mesh: Fabric) -> Plan:
-    return make_plan(mesh)
-
-
 def frame_of(fabric: Fabric, *route: str, changed: tuple[str, ...] = (), bucket: int = 0) -> bytes:
     return bytes(
         craft(fabric, Order("npu5", "npu10", route=route, changes=changed, payload=bytes(8), bucket=bucket))
