@@ -484,6 +484,8 @@ class HostDriver:
         """Add a host at a bound raw socket; `arrived` is its count of bytes of data, one int64. OSError."""
     def watch(self, fd: int) -> None:
         """Let run() return whenever a descriptor is readable."""
+    def rest(self, share: float) -> None:
+        """Serve frames in groups: wait between two turns for up to this share of the time since go()."""
     def go(self, start_ns: int) -> None:
         """Let scenario time and all hosts begin at a time of the monotonic clock."""
     def replace(self, index: int, host: Station | object, start_ns: int) -> None:

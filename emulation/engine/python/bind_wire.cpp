@@ -79,6 +79,7 @@ void bind_driver(nb::module_& m) {
             },
             nb::arg("host"), nb::arg("fd"), nb::arg("arrived"), nb::keep_alive<1, 4>())
         .def("watch", &HostDriver::watch, nb::arg("fd"))
+        .def("rest", &HostDriver::rest, nb::arg("share"))
         .def("go", &HostDriver::go, nb::arg("start_ns"))
         .def(
             "replace",

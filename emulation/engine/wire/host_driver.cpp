@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <ctime>
 #include <system_error>
@@ -20,7 +21,8 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 32;
+constexpr std::size_t kBatch = 32, kFew = 2;  // frames received at a time, and at first
+constexpr std::int64_t kLeastRest = 50'000;   // nanoseconds; a shorter rest costs more than it saves
 constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks a descriptor; other events are of hosts
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which an interface passes beyond its MTU
@@ -70,6 +72,12 @@ int wait_events(int epoll, epoll_event* events, int most, std::int64_t nanosecon
     return count > 0 ? epoll_wait(epoll, events, most, 0) : count;
 }
 
+// Sleep until a time. Returns false if a signal came first.
+bool sleep_until(std::int64_t time) {
+    const timespec at{static_cast<time_t>(time / kSecond), static_cast<long>(time % kSecond)};
+    return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != EINTR;
+}
+
 }  // namespace
 
 Time DilatedClock::picoseconds(std::int64_t now) const {
@@ -103,6 +111,8 @@ std::size_t HostDriver::add(Guest guest, int fd, std::int64_t* arrived) {
     const std::size_t most = longest_frame(fd);
     hosts_.push_back(std::make_unique<Host>(std::move(guest), fd, arrived, most, ns_per_byte_));
     next_.push_back(kForever);
+    most_rest_ =
+        std::max(most_rest_, static_cast<std::int64_t>(static_cast<double>(most) * ns_per_byte_ / 2));
     ready_.resize(ready_.size() + 1);
     const std::size_t index = hosts_.size() - 1;
     epoll_event event{};
@@ -128,6 +138,7 @@ void HostDriver::listen(std::size_t index, bool on) {
 
 void HostDriver::go(std::int64_t start) {
     clock_.start = start;
+    looked_ = monotonic();
     for (std::size_t index = 0; index < hosts_.size(); ++index) {
         hosts_[index]->begins = next_[index] = start;
     }
@@ -149,7 +160,8 @@ void HostDriver::reroute(std::size_t index, const Routes& routes) {
     auto* const participant = dynamic_cast<Participant*>(host.guest.station.get());
     if (participant == nullptr) return;
     at_ = index;
-    consult(host, [&](Station&, Time now, Answer& answer) { participant->on_reroute(routes, now, answer); });
+    consult(host, kForever,
+            [&](Station&, Time now, Answer& answer) { participant->on_reroute(routes, now, answer); });
     next_[index] = 0;
 }
 
@@ -158,14 +170,15 @@ void HostDriver::stop() {
     for (const auto& host : hosts_) host->pacer.stop(now);
 }
 
-// Let a host answer an event, and queue the frames of its answer.
+// Let a host answer an event that may have waited for the driver since a time, and queue the frames of its
+// answer.
 template <typename Event>
-void HostDriver::consult(Host& host, const Event& event) {
+void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
     Answer answer(pool_, std::move(room_));
     event(*host.guest.station, clock_.picoseconds(monotonic()), answer);
     const std::int64_t now = monotonic();
     for (Answer::Departure& departure : answer.departures)
-        host.pacer.add(std::move(departure.frame), departure.vl, now);
+        host.pacer.add(std::move(departure.frame), departure.vl, now, std::min(since, now));
     host.deadline = answer.deadline ? clock_.nanoseconds(*answer.deadline) : kForever;
     if (note_ > 0) host.note_at = host.noted + note_;
     answer.departures.clear();
@@ -173,9 +186,14 @@ void HostDriver::consult(Host& host, const Event& event) {
 }
 
 void HostDriver::receive(Host& host) {
+    if (receive(host, kFew)) receive(host, kBatch);
+}
+
+// Returns true if there may be more frames.
+bool HostDriver::receive(Host& host, std::size_t most) {
     mmsghdr messages[kBatch];
     iovec pieces[kBatch];
-    for (std::size_t i = 0; i < kBatch; ++i) {
+    for (std::size_t i = 0; i < most; ++i) {
         // A host may have kept the frame, and interfaces differ in their MTU.
         FrameHandle& frame = arrivals_[i];
         if (!frame || frame->length < host.most) frame = pool_.acquire(host.most);
@@ -185,9 +203,9 @@ void HostDriver::receive(Host& host) {
         messages[i].msg_hdr.msg_iovlen = 1;
     }
     ++counts_.receives;
-    const int count = recvmmsg(host.fd, messages, kBatch, MSG_DONTWAIT, nullptr);
+    const int count = recvmmsg(host.fd, messages, static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
     if (count < 0) {
-        if (errno == EAGAIN || errno == EINTR) return;
+        if (errno == EAGAIN || errno == EINTR) return false;
         throw std::system_error(errno, std::generic_category(), "receiving a frame");
     }
     counts_.received += static_cast<std::uint64_t>(count);
@@ -196,7 +214,7 @@ void HostDriver::receive(Host& host) {
         frame->truncate(messages[i].msg_len);
         const bool data = is_data(*frame);
         const std::uint32_t length = frame->length;
-        consult(host, [&](Station& station, Time now, Answer& answer) {
+        consult(host, since_, [&](Station& station, Time now, Answer& answer) {
             if (data) {
                 if (host.bins.empty() || host.bins.back().first != now / bin_)
                     host.bins.emplace_back(now / bin_, 0);
@@ -206,20 +224,45 @@ void HostDriver::receive(Host& host) {
             station.on_frame(std::move(frame), now, answer);
         });
     }
+    return static_cast<std::size_t>(count) == most;
 }
 
-bool HostDriver::wait() {
-    const std::int64_t now = monotonic();
-    std::int64_t until = now + kSecond;
-    for (const std::int64_t next : next_) until = std::min(until, next);
+// Time between two looks for arrived frames, a power of two; 0: the driver does not rest.
+std::int64_t HostDriver::resting(std::int64_t now) const {
+    if (rest_share_ <= 0 || now <= clock_.start) return 0;
+    const auto share = static_cast<std::int64_t>(rest_share_ * static_cast<double>(now - clock_.start));
+    const std::int64_t most = std::min(share, most_rest_);
+    return most < kLeastRest ? 0
+                             : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
+}
+
+// Look for events, and wait for them for some time. Returns false if a signal came first.
+bool HostDriver::look(std::int64_t nanoseconds) {
     ++counts_.waits;
-    count_ = wait_events(epoll_, ready_.data(), static_cast<int>(ready_.size()),
-                         std::max<std::int64_t>(0, until - now));
+    count_ = wait_events(epoll_, ready_.data(), static_cast<int>(ready_.size()), nanoseconds);
     if (count_ >= 0) return true;
     const int error = errno;
     count_ = 0;
     if (error != EINTR) throw std::system_error(error, std::generic_category(), "epoll");
     return false;
+}
+
+bool HostDriver::wait() {
+    std::int64_t now = monotonic();
+    std::int64_t until = now + kSecond;
+    for (const std::int64_t next : next_) until = std::min(until, next);
+    if (const std::int64_t rest = resting(now); rest > 0) {
+        // A multiple of the rest, to which the pacers of all hosts round as well.
+        const std::int64_t end = (looked_ / rest + 1) * rest;
+        if (end > now && !sleep_until(end)) return false;
+        since_ = looked_;
+        looked_ = now = monotonic();
+        const bool quiet = look(0);
+        if (!quiet || count_ > 0 || until <= now) return quiet;
+    }
+    const bool quiet = look(std::max<std::int64_t>(0, until - now));
+    since_ = looked_ = monotonic();
+    return quiet;
 }
 
 HostDriver::Turn HostDriver::serve() {
@@ -247,11 +290,12 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
     if (now >= host.begins) {
         host.begins = kForever;
         listen(index, true);
-        consult(host, [](Station& station, Time time, Answer& answer) { station.start(time, answer); });
+        consult(host, now, [](Station& station, Time time, Answer& answer) { station.start(time, answer); });
     }
     if (now >= host.deadline) {
         ++counts_.timers;
-        consult(host, [](Station& station, Time time, Answer& answer) { station.on_timer(time, answer); });
+        consult(host, now,
+                [](Station& station, Time time, Answer& answer) { station.on_timer(time, answer); });
     }
     host.pacer.send(host.fd, monotonic());
     if (host.asked && host.begins == kForever && host.guest.ended()) {
@@ -263,7 +307,7 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
         host.note_at = kForever;
         turn.noted.push_back(index);
     }
-    next_[index] = std::min({host.begins, host.deadline, host.note_at, host.pacer.wake()});
+    next_[index] = std::min({host.begins, host.deadline, host.note_at, host.pacer.wake(resting(now))});
 }
 
 }  // namespace railyard

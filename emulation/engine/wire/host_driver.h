@@ -53,6 +53,10 @@ class HostDriver {
     // Add a host at a bound raw socket, which the caller keeps open. `arrived` points to a count of bytes of
     // data. Frames wait in the socket until the host begins. std::system_error
     std::size_t add(Guest guest, int fd, std::int64_t* arrived);
+    // Let turns that follow each other closely become one: between two looks for arrived frames the driver
+    // rests for up to `share` of the time since go(), and for no more than half of the time that the longest
+    // frame takes at the rate. Lateness then stays below that share of the run, however long the run will be.
+    void rest(double share) { rest_share_ = share; }
     // Let scenario time and all hosts begin at `start`.
     void go(std::int64_t start);
     // Replace a host by one that begins at `start`; frames that wait to be sent are dropped.
@@ -94,8 +98,11 @@ class HostDriver {
     };
 
     template <typename Event>
-    void consult(Host& host, const Event& event);
+    void consult(Host& host, std::int64_t since, const Event& event);
     void receive(Host& host);
+    bool receive(Host& host, std::size_t most);
+    std::int64_t resting(std::int64_t now) const;
+    bool look(std::int64_t nanoseconds);
     void serve(std::size_t index, std::int64_t now, Turn& turn);
     void listen(std::size_t index, bool on);
 
@@ -110,6 +117,10 @@ class HostDriver {
     std::vector<FrameHandle> arrivals_;
     std::vector<epoll_event> ready_;
     int count_ = 0;  // of events in ready_
+    double rest_share_ = 0;
+    std::int64_t most_rest_ = 0;
+    std::int64_t looked_ = 0;  // when the driver last looked for arrived frames
+    std::int64_t since_ = 0;   // no frame in ready_ arrived before
     int epoll_;
     std::size_t at_ = 0;
     DriverCounts counts_;

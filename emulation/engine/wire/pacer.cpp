@@ -21,12 +21,14 @@ bool is_response(int vl) { return vl == 2 || vl == 3; }
 
 }  // namespace
 
-void Pacer::add(FrameHandle frame, int vl, std::int64_t now) {
+void Pacer::add(FrameHandle frame, int vl, std::int64_t now, std::int64_t since) {
+    std::int64_t lag = 0;
     if (begun_ < 0) {
+        lag = std::max<std::int64_t>(0, now - std::max(static_cast<std::int64_t>(slot_), since));
         begun_ = now;
         slot_ = std::max(slot_, static_cast<double>(now));
     }
-    (is_response(vl) ? responses_ : data_).push_back({std::move(frame), now});
+    (is_response(vl) ? responses_ : data_).push_back({std::move(frame), now, lag});
 }
 
 void Pacer::clear(std::int64_t now) {
@@ -44,12 +46,13 @@ std::int64_t Pacer::due() const {
     return begun_ < 0 ? kForever : std::max(static_cast<std::int64_t>(slot_), again_);
 }
 
-std::int64_t Pacer::wake() const {
+std::int64_t Pacer::wake(std::int64_t rest) const {
     if (begun_ < 0) return kForever;
     const Frame& first = *(responses_.empty() ? data_[0] : responses_[0]).frame;
     // Powers of two, so that the times of hosts with frames of other sizes coincide as well.
     const auto part = static_cast<std::uint64_t>(slot_length(first) / kGrains);
-    const auto grain = static_cast<std::int64_t>(std::max<std::uint64_t>(1, std::bit_floor(part)));
+    const auto grain =
+        std::max(rest, static_cast<std::int64_t>(std::max<std::uint64_t>(1, std::bit_floor(part))));
     return (due() + grain - 1) / grain * grain;
 }
 
@@ -89,7 +92,7 @@ void Pacer::send(int fd, std::int64_t now) {
 void Pacer::sent(std::size_t count, std::int64_t now) {
     for (std::size_t i = 0; i < count; ++i) {
         const Waiting first = (responses_.empty() ? data_ : responses_).pop_front();
-        pace_.late.push_back(now - std::max(static_cast<std::int64_t>(slot_), first.since));
+        pace_.late.push_back(first.lag + now - std::max(static_cast<std::int64_t>(slot_), first.since));
         pace_.waited.push_back(now - first.since);
         pace_.sent += first.frame->length;
         slot_ += slot_length(*first.frame);

@@ -28,15 +28,17 @@ class Pacer {
    public:
     explicit Pacer(double ns_per_byte) : ns_per_byte_(ns_per_byte) {}
 
-    // Frames of VLs 2 and 3, the responses, overtake all others.
-    void add(FrameHandle frame, int vl, std::int64_t now);
+    // Frames of VLs 2 and 3, the responses, overtake all others. `since` is when the event came that the
+    // frame answers: without other frames it could have left then, and is late by the time since.
+    void add(FrameHandle frame, int vl, std::int64_t now, std::int64_t since);
     // Drop all frames.
     void clear(std::int64_t now);
     // Time at which the first frame may leave; kForever if no frame waits.
     std::int64_t due() const;
     // Time to wake up for the first frame: within a sixteenth of the frame's own time on the wire after it
-    // is due, and for many frames of many hosts the same time. Late slots are made up for, so the rate holds.
-    std::int64_t wake() const;
+    // is due, or a multiple of `rest` if that is longer, and for many frames of many hosts the same time.
+    // Late slots are made up for, so the rate holds.
+    std::int64_t wake(std::int64_t rest) const;
     // Send every frame whose slot is due at `now`. std::system_error unless the kernel merely has no room.
     void send(int fd, std::int64_t now);
     // End the measurement of a queue that still holds frames.
@@ -47,7 +49,7 @@ class Pacer {
    private:
     struct Waiting {
         FrameHandle frame;
-        std::int64_t since = 0;
+        std::int64_t since = 0, lag = 0;  // lag: lateness before it came here
     };
 
     bool empty() const { return responses_.empty() && data_.empty(); }

@@ -25,6 +25,7 @@ __all__ = [
     "Reports",
     "itself",
     "native",
+    "steps_of",
 ]
 
 Prototype = Agent | Iterated | MemoryAgent
@@ -70,6 +71,13 @@ def native(again: partial[Agent] | partial[Iterated]) -> Participant:
 def itself(agent: MemoryAgent) -> MemoryAgent:
     """Return the agent: pickled on the way, it arrives as a copy."""
     return agent
+
+
+def steps_of(make: Make) -> int | None:
+    """Return the transfers in the longest chain of an agent's schedule; None for an agent without one."""
+    if isinstance(make, partial) and make.func is native:
+        return make.args[0].args[1].schedule.steps
+    return None
 
 
 @final

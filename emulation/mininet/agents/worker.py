@@ -15,8 +15,9 @@ from multiprocessing.connection import Connection
 from typing import Any, final
 
 from emulation._engine import HostDriver
+from emulation.fidelity import MAX_LATE_CHAIN, MAX_LATE_P99
 from emulation.mininet.agents.driver import missed_frames, open_socket, pace_of
-from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Report
+from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Report, steps_of
 from emulation.mininet.agents.tallies import Tallies
 from emulation.mininet.linux import netns
 from emulation.traffic.host.make import Participant, RepeatingParticipant
@@ -26,6 +27,8 @@ from emulation.traffic.memory.agent import MemoryAgent
 __all__ = ["Worker"]
 
 _NOTE_NS = 50_000_000
+_REST = 0.25
+"""Share of the limits of lateness that the driver's rests may use."""
 
 
 @final
@@ -33,12 +36,14 @@ _NOTE_NS = 50_000_000
 class _Seat:
     """The agents of a host, one after the other; `index` is that of the host's place in the job.
 
-    `number` is that of the order that began the present agent, `before` the counts of earlier agents.
+    `number` is that of the order that began the present agent, `steps` the length of its schedule's longest
+    chain of transfers, and `before` the counts of earlier agents.
     """
 
     index: int
     node: str
     agent: HostAgent | Idle
+    steps: int | None
     number: int = 0
     before: AgentStats = NOTHING
 
@@ -72,7 +77,7 @@ class Worker:
             place = job.places[index]
             netns.enter(place.namespace)
             sockets.append(open_socket(place.interface))
-            seat = _Seat(index, place.node, place.make())
+            seat = _Seat(index, place.node, place.make(), steps_of(place.make))
             self._place[place.node] = len(self._seats)
             self._seats.append(seat)
             self._listen(seat)
@@ -83,6 +88,7 @@ class Worker:
         start = os.read(go, 8)
         if len(start) < 8:
             return
+        self._rest()
         before = time.process_time()
         driver.go(int.from_bytes(start, "little"))
         stopped = False
@@ -154,6 +160,15 @@ class Worker:
         for node, make in makes.items():
             seat = self._seats[self._place[node]]
             seat.before += seat.agent.stats
-            seat.agent, seat.number = make(), number
+            seat.agent, seat.number, seat.steps = make(), number, steps_of(make)
             self._listen(seat)
             self._driver.replace(self._place[node], seat.agent, start_ns)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Let the driver serve frames in groups, within a part of the limits of lateness."""
+        chains = [seat.steps for seat in self._seats if not isinstance(seat.agent, Idle)]
+        steps = [steps for steps in chains if steps is not None]
+        # An agent without a schedule may measure how long its own frames take.
+        limit = min(MAX_LATE_P99, MAX_LATE_CHAIN / max([1, *steps])) if len(steps) == len(chains) else 0.0
+        self._driver.rest(limit * _REST)

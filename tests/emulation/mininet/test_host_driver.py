@@ -138,6 +138,31 @@ def test_a_frame_needs_two_waits_at_most(pair: Pair) -> None:
     assert counts["waits"] <= 2 * 100 + 10
 
 
+@dataclass
+class Echo(Source):
+    """A host that sends back every frame that arrives."""
+
+    def on_frame(self, content: bytes, now: int) -> Output:
+        super().on_frame(content, now)
+        return [(content, DATA_VL)], None
+
+
+def test_a_driver_that_rests_serves_frames_in_groups(pair: Pair) -> None:
+    pair.driver.rest(0.5)
+    pair.add(Source([(frame(i), DATA_VL) for i in range(100)], wanted=100))
+    pair.add(Echo(wanted=100))
+    began = time.monotonic_ns()
+    pair.driver.go(began)
+    pair.until_ended(2)
+    assert time.monotonic_ns() - began >= 99 * SIZE * 1000
+    assert pair.arrived.tolist() == [100 * SIZE] * 2
+    assert pair.driver.counts()["waits"] < 100
+    pair.driver.stop()
+    paces = [pace_of(pair.driver, index, 0) for index in (0, 1)]
+    # Frames that the echo sends back have waited for the end of a rest, which counts as lateness.
+    assert all(max(pace.late_us) > SIZE for pace in paces)
+
+
 def test_frames_wait_for_a_host_that_has_not_begun(pair: Pair) -> None:
     pair.add(first := Source(wanted=1))
     pair.driver.go(time.monotonic_ns())
