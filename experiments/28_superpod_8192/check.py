@@ -5,12 +5,11 @@ Exit code 1 when a statement does not hold.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import railyard
-from papers.claims.command import check_run, spread
+from papers.claims.command import check_run, frames_received, spread
 
 SHOWN = (
     "correct_npus",
@@ -28,9 +27,7 @@ SHOWN = (
 def loads(result: railyard.Result, variant: str) -> dict[str, int]:
     """Return the frames that each HRS received."""
     hrs = [node.name for node in result.fabric.nodes if node.level == 2]
-    frames = Counter[str]()
-    for link in result.links(variant):
-        frames[str(link["destination"])] += int(link["frames"] or 0)
+    frames = frames_received(result, variant)
     return {name: frames[name] for name in hrs}
 
 

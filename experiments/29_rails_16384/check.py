@@ -5,12 +5,11 @@ Exit code 1 when a statement does not hold.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import railyard
-from papers.claims.command import check_run, spread
+from papers.claims.command import check_run, frames_received, spread
 from topologies import NodeKind
 
 SHOWN = (
@@ -24,9 +23,7 @@ SHOWN = (
 
 
 def facts(result: railyard.Result) -> Iterator[tuple[str, bool]]:
-    frames = Counter[str]()
-    for link in result.links("run"):
-        frames[str(link["destination"])] += int(link["frames"] or 0)
+    frames = frames_received(result, "run")
     for kind in (NodeKind.RAIL, NodeKind.SPINE):
         counts = [frames[node.name] for node in result.fabric.nodes if node.kind is kind]
         least, most = spread(f"switches of kind {kind}", counts)

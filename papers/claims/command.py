@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -20,6 +21,7 @@ __all__ = [
     "Run",
     "check_run",
     "cost_of",
+    "frames_received",
     "metrics_table",
     "railyard",
     "result_of",
@@ -149,6 +151,14 @@ def spread(what: str, counts: Sequence[int]) -> tuple[float, float]:
     least, most = min(counts) / mean, max(counts) / mean
     print(f"{len(counts)} {what}, {mean:,.1f} frames each, {least:.3f} to {most:.3f} of that")
     return least, most
+
+
+def frames_received(result: Outcome, variant: str) -> Counter[str]:
+    """Return the frames that links brought to each node in a variant."""
+    frames = Counter[str]()
+    for link in result.links(variant):
+        frames[str(link["destination"])] += int(link["frames"] or 0)
+    return frames
 
 
 def check_run(
