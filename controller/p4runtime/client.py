@@ -160,6 +160,16 @@ class P4RuntimeClient:
         """Return (packets, bytes) of every index of an indexed counter."""
         return run(self._device(node).read_counter(counter))
 
+    def read_counters(self, nodes: Iterable[str], counter: str) -> dict[str, dict[int, tuple[int, int]]]:
+        """Return (packets, bytes) of every index of an indexed counter by node, all nodes at once."""
+        counts: dict[str, dict[int, tuple[int, int]]] = {}
+
+        async def read(device: Device, node: str) -> None:
+            counts[node] = await device.read_counter(counter)
+
+        run(_all(read(self._device(node), node) for node in nodes))
+        return counts
+
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
         """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
         self.packet_outs(node, [(payload, metadata)])

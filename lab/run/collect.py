@@ -288,9 +288,15 @@ def _traffic(
         acknowledgements=sum(agent.acks_sent for agent in stats),
         lost_with_link=sum(way.lost_frames + way.refused_frames for way in ways)
         + up.testbed.frames_without_link,
-        dropped_by_switch=sum(dropped(up.client, node.name) for node in ready.fabric.nodes),
+        dropped_by_switch=_dropped_by_all(ready, up),
         marked=sum(agent.marked for agent in stats) if ready.transport.marks else None,
     )
+
+
+def _dropped_by_all(ready: Prepared, up: Booted) -> int:
+    """Return the number of frames that programs dropped at all nodes."""
+    counts = up.client.read_counters([node.name for node in ready.fabric.nodes], "drops")
+    return sum(packets for of_node in counts.values() for packets, _ in of_node.values())
 
 
 def dropped(client: P4RuntimeClient, node: str) -> int:

@@ -17,7 +17,8 @@ std::unordered_map<std::uint64_t, Translation>& translations() {
 // FNV-1a (Fowler, Noll and Vo).
 std::uint64_t fingerprint(std::string_view bmv2_json) {
     std::uint64_t hash = 0xCBF29CE484222325ULL;
-    for (const char c : bmv2_json) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
+    for (const char c : bmv2_json)
+        if (c != ' ' && c != '\n') hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
     return hash;
 }
 

@@ -18,7 +18,7 @@ struct Translation {
     void (*deparse)(Traversal&, Frame&) = nullptr;
 };
 
-// Hash of a program's JSON, by which its translation is found.
+// Hash of a program's JSON, by which its translation is found; spaces and line breaks do not count.
 std::uint64_t fingerprint(std::string_view bmv2_json);
 
 // Null if the build has not translated the program.

@@ -167,6 +167,7 @@ def test_counters(client: P4RuntimeClient, bench: Bench) -> None:
     bench.network.process(0, 0, bytes(25))
     counts = client.read_counter("npu0", "ports")
     assert counts == dict.fromkeys(range(8), (0, 0)) | {1: (2, 35)}
+    assert client.read_counters(["npu0"], "ports") == {"npu0": counts}
     with pytest.raises(InstallError, match=r"npu0: counter port is not in the p4info; did you mean .*ports"):
         client.read_counter("npu0", "port")
 
