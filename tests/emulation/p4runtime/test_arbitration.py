@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arbitration: what clients are told and what they may do."""
 
+from collections.abc import Iterator
+
 import pytest
 from finsy.proto import U128, p4r, rpc_code
 from google.protobuf import any_pb2
@@ -8,6 +10,18 @@ from google.protobuf import any_pb2
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
 from tests.emulation.p4runtime.messages import CONFIG, all_of, entry, exact, refused
+
+
+@pytest.fixture
+def elected(bench: Bench) -> Iterator[tuple[Controller, Controller]]:
+    """A primary with the election id 9, and a backup with 2."""
+    with (
+        Controller(bench.address, election_id=9) as primary,
+        Controller(bench.address, election_id=2) as backup,
+    ):
+        primary.enter()
+        backup.enter()
+        yield primary, backup
 
 
 def test_first_becomes_primary_second_is_told_of_it(bench: Bench) -> None:
@@ -51,39 +65,24 @@ def test_leaving_primary_leaves_none_until_an_id_as_high_comes(bench: Bench) -> 
         assert backup.enter(5).status.code == rpc_code.OK
 
 
-def test_primary_that_lowers_its_id_is_no_longer_primary(bench: Bench) -> None:
-    with (
-        Controller(bench.address, election_id=9) as primary,
-        Controller(bench.address, election_id=2) as backup,
-    ):
-        primary.enter()
-        backup.enter()
-        assert primary.enter(8).status.code == rpc_code.NOT_FOUND
-        assert backup.receive().arbitration.status.code == rpc_code.NOT_FOUND
+def test_primary_that_lowers_its_id_is_no_longer_primary(elected: tuple[Controller, Controller]) -> None:
+    primary, backup = elected
+    assert primary.enter(8).status.code == rpc_code.NOT_FOUND
+    assert backup.receive().arbitration.status.code == rpc_code.NOT_FOUND
 
 
-def test_a_primary_that_repeats_its_id_is_as_if_newly_elected(bench: Bench) -> None:
-    with (
-        Controller(bench.address, election_id=9) as primary,
-        Controller(bench.address, election_id=2) as backup,
-    ):
-        primary.enter()
-        backup.enter()
-        assert primary.enter().status.code == rpc_code.OK
-        told = backup.receive().arbitration
-        assert (told.status.code, U128.decode(told.election_id)) == (rpc_code.ALREADY_EXISTS, 9)
+def test_a_primary_that_repeats_its_id_is_as_if_newly_elected(elected: tuple[Controller, Controller]) -> None:
+    primary, backup = elected
+    assert primary.enter().status.code == rpc_code.OK
+    told = backup.receive().arbitration
+    assert (told.status.code, U128.decode(told.election_id)) == (rpc_code.ALREADY_EXISTS, 9)
 
 
-def test_a_backup_that_repeats_its_id_is_answered_alone(bench: Bench) -> None:
-    with (
-        Controller(bench.address, election_id=9) as primary,
-        Controller(bench.address, election_id=2) as backup,
-    ):
-        primary.enter()
-        backup.enter()
-        assert backup.enter(3).status.code == rpc_code.ALREADY_EXISTS
-        # The answer to its own message comes next, nothing about the backup's.
-        assert primary.enter().status.code == rpc_code.OK
+def test_a_backup_that_repeats_its_id_is_answered_alone(elected: tuple[Controller, Controller]) -> None:
+    primary, backup = elected
+    assert backup.enter(3).status.code == rpc_code.ALREADY_EXISTS
+    # The answer to its own message comes next, nothing about the backup's.
+    assert primary.enter().status.code == rpc_code.OK
 
 
 def test_without_election_id_never_primary(bench: Bench) -> None:
