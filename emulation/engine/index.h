@@ -18,6 +18,12 @@ inline void fetch(const void* address) {
     __builtin_prefetch(address);
     asm volatile("" : : "r"(address));  // a compiler may drop a function that only fetches
 }
+// The same for `count` lines, from an address that may be null.
+inline void fetch_lines(const void* first, std::size_t count) {
+    const auto address = reinterpret_cast<std::uintptr_t>(first);
+    for (std::size_t line = 0; line < count; ++line)
+        fetch(reinterpret_cast<const void*>(address + 64 * line));
+}
 
 // Position of a T in its list; none by default.
 template <typename T>

@@ -113,6 +113,7 @@ struct alignas(64) Frame {  // a line of the cache
     std::uint8_t vl = 0;
     bool pending : 1 = false;     // egress has not run yet; it continues with `phv`
     bool controlled : 1 = false;  // from the control plane, or a copy of such a frame
+    bool lost : 1 = false;        // occupies the wire, and is dropped at arrival
     Held held;
     std::uint8_t* buffer = nullptr;
     Payload* payload = nullptr;
@@ -174,6 +175,7 @@ class FramePool {
         frame->vl = 0;
         frame->pending = false;
         frame->controlled = false;
+        frame->lost = false;
         return FrameHandle(frame);
     }
     FrameHandle acquire(const void* bytes, std::size_t length) {

@@ -44,18 +44,18 @@ void Channel::check_fits(const Frame& frame) const {
 bool Channel::put(FrameHandle& frame) {
     const std::size_t vl = frame->vl;
     if (!up) {
-        ++stats.refused_down;
+        ++losses.refused_down;
         return false;
     }
     if (lossless()) {
         check_fits(*frame);
     } else if (lanes[vl].queued + frame->length > config.queue_bytes) {
-        ++stats.refused_full;
+        ++losses.refused_full;
         return false;
     }
     lanes[vl].queued += frame->length;
     lanes[vl].queue.push_back(std::move(frame));
-    stats.max_queued_bytes = std::max(stats.max_queued_bytes, static_cast<std::uint64_t>(lanes[vl].queued));
+    load.max_queued_bytes = std::max(load.max_queued_bytes, static_cast<std::uint64_t>(lanes[vl].queued));
     ready |= 1u << vl;
     ++waiting;
     return true;
@@ -69,7 +69,7 @@ bool Channel::passes(const Frame& frame, Time now) {
     } else if (frame.length > config.queue_bytes) {
         return false;
     }
-    stats.max_queued_bytes = std::max<std::uint64_t>(stats.max_queued_bytes, frame.length);
+    load.max_queued_bytes = std::max<std::uint64_t>(load.max_queued_bytes, frame.length);
     return true;
 }
 
@@ -116,8 +116,8 @@ std::optional<std::size_t> Channel::next_by_deficit() {
     if (left == 0) return std::nullopt;
     for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
         if ((left >> turn_ & 1u) == 0) continue;
-        if (!std::exchange(started_, true)) lanes[turn_].deficit += config.quanta[turn_];
-        if (lanes[turn_].deficit >= lanes[turn_].queue.front()->length) return turn_;
+        if (!std::exchange(started_, true)) deficits_[turn_] += config.quanta[turn_];
+        if (deficits_[turn_] >= lanes[turn_].queue.front()->length) return turn_;
     }
 }
 
@@ -125,13 +125,12 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
         // An empty queue loses its deficit.
-        lanes[vl].deficit = has(vl) ? lanes[vl].deficit - frame->length : 0;
+        deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
     }
     busy_until = now + serialisation(frame->length);
-    stats.busy += busy_until - now;
-    stats.frames += 1;
-    stats.bytes += frame->length;
-    stats.frames_by_vl[vl] += 1;
+    load.busy += busy_until - now;
+    load.bytes += frame->length;
+    lanes[vl].sent += 1;
     if (lossless()) lanes[vl].credits -= frame->length;
     Flying flight{busy_until + config.delay, std::move(frame)};
     if (instrumented) [[unlikely]]
@@ -146,8 +145,9 @@ void Channel::instrument(Flying& flight, Time now) {
     flight.arrival += wrong_.extra_delay;
     // Frames keep their order when the delay decreases.
     last_arrival_ = flight.arrival = std::max(flight.arrival, last_arrival_);
-    flight.lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
-    stats.impaired += flight.lost;
+    const bool lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
+    flight.frame->lost = lost;
+    losses.impaired += lost;
 }
 
 // Uniform in [0, 1), by SplitMix64 (Steele, Lea and Flood): one word of state for each channel.
@@ -188,29 +188,30 @@ void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, int direction) {
 
 void Channel::collect(Time now) {
     while (!returning.empty() && returning.front().time <= now) {
-        lanes[returning.front().vl].credits += returning.front().bytes;
-        std::pop_heap(returning.begin(), returning.end());
-        returning.pop_back();
+        const Returning credit = returning.pop_front();
+        lanes[credit.vl].credits += credit.bytes;
     }
 }
 
 void Channel::give_back(const Held& freed, Time when) {
     lanes[freed.vl].held -= freed.bytes;
-    return_credit(when + config.delay, freed.bytes, freed.vl);
+    return_credit({when + config.delay, freed.bytes, freed.vl});
 }
 
-void Channel::return_credit(Time time, std::int64_t bytes, std::size_t vl) {
-    returning.push_back({time, bytes, vl});
-    std::push_heap(returning.begin(), returning.end());
+void Channel::return_credit(Returning credit) {
+    returning.push_back(credit);
+    // Most credits return in the order in which they were given back.
+    for (std::size_t at = returning.size() - 1; at > 0 && returning[at].time < returning[at - 1].time; --at)
+        std::swap(returning[at], returning[at - 1]);
 }
 
 void Channel::bring_up(Time now) {
     up = true;
     // Credits of buffers that are not free yet return later.
-    std::erase_if(returning, [&](const Returning& credit) { return credit.time <= now + config.delay; });
-    std::make_heap(returning.begin(), returning.end());
+    while (!returning.empty() && returning.front().time <= now + config.delay) returning.pop_front();
     for (std::size_t v = 0; v < kVls; ++v) lanes[v].credits = config.credit_bytes - lanes[v].held;
-    for (const Returning& credit : returning) lanes[credit.vl].credits -= credit.bytes;
+    for (std::size_t at = 0; at < returning.size(); ++at)
+        lanes[returning[at].vl].credits -= returning[at].bytes;
 }
 
 }  // namespace railyard

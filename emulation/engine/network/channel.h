@@ -41,15 +41,18 @@ struct Impairment {
     Time extra_delay = 0;
 };
 
-struct ChannelStats {
-    std::uint64_t frames = 0, bytes = 0;
+// Of the frames sent.
+struct ChannelLoad {
     Time busy = 0;
-    std::uint64_t max_queued_bytes = 0;
+    std::uint64_t bytes = 0, max_queued_bytes = 0;
+};
+
+// Numbers of frames that did not arrive.
+struct ChannelLosses {
     std::uint64_t lost = 0;          // in flight or queued when the link went down
     std::uint64_t impaired = 0;      // sent, and lost by impairment
     std::uint64_t refused_down = 0;  // sent to a link that was down
     std::uint64_t refused_full = 0;  // drop-tail queue full
-    std::array<std::uint64_t, kVls> frames_by_vl{};
 };
 
 class Switch;
@@ -57,8 +60,8 @@ struct Crossing;
 struct Host;
 struct Link;
 
-// Members that every frame needs stand together; that order leaves gaps.
-class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
+// The members that every frame needs stand in the first kHotLines lines of the cache; that order leaves gaps.
+class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
     Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
 
@@ -66,11 +69,11 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // Time on the wire, rounded up: no link exceeds its rate.
     Time serialisation(std::uint32_t bytes) const;
 
-    // Enqueue a frame. False, counted in stats, if the frame is refused and stays with the caller;
+    // Enqueue a frame. False, counted in `losses`, if the frame is refused and stays with the caller;
     // runtime_error if it can never be sent.
     bool put(FrameHandle& frame);
     void check_fits(const Frame& frame) const;
-    // True if a frame may go on the wire at once, past an empty queue; counted in stats as a frame that
+    // True if a frame may go on the wire at once, past an empty queue; counted in `load` as a frame that
     // waited in the queue for no time. False without effect but on credits that have returned.
     bool passes(const Frame& frame, Time now);
     // Remove the first frame of a queue; put_back undoes it.
@@ -90,11 +93,17 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
         last_arrival_ = 0;
     }
 
+    // Credits on their way back.
+    struct Returning {
+        Time time = 0;
+        std::uint32_t bytes = 0;
+        std::uint8_t vl = 0;
+    };
     // Add the credits that have returned by `now`.
     void collect(Time now);
     // Free a receive buffer at `when`; its credits return a link delay later.
     void give_back(const Held& freed, Time when);
-    void return_credit(Time time, std::int64_t bytes, std::size_t vl);
+    void return_credit(Returning credit);
     // Bring the link up, with credits for the free part of the receive buffers.
     void bring_up(Time now);
 
@@ -110,21 +119,13 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     struct Flying {
         Time arrival = 0;
         FrameHandle frame;
-        bool lost = false;  // occupies the wire, and is dropped at arrival
     };
 
-    struct Returning {
-        Time time;
-        std::int64_t bytes;
-        std::size_t vl;
-        bool operator<(const Returning& o) const { return time > o.time; }
-    };
-
-    // Members that every frame needs come first, in few lines of the cache.
+    static constexpr std::size_t kHotLines = 3;
     Time busy_until = 0, wake_at = -1;
-    std::int64_t rate_bps;  // present rate
-    std::size_t waiting = 0;
-    unsigned ready = 0;  // a bit for each VL with frames
+    std::int64_t rate_bps;      // present rate
+    std::uint32_t waiting = 0;  // frames in all queues
+    unsigned ready = 0;         // a bit for each VL with frames
     bool up = true;
     bool instrumented = false;             // impaired or recorded; other channels only pay for the test
     Index<Switch> from_switch, to_switch;  // none: `host`
@@ -133,13 +134,15 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Index<Channel> successor;  // channel that has taken over the receive buffer
     Index<Crossing> crossing;  // none: both ends are in the same partition
     Ring<Flying> flying;
-    std::vector<Returning> returning;  // a heap
+    Ring<Returning> returning;  // by time
+    ChannelLoad load;
     LinkConfig config;
-    ChannelStats stats;
-    // State of a VL; held: bytes in the receive buffer.
+    ChannelLosses losses;
+    // State of a VL. held: bytes in the receive buffer; sent: frames.
     struct alignas(64) Lane {
         Ring<FrameHandle> queue;
-        std::int64_t queued = 0, credits = 0, held = 0, deficit = 0;
+        std::int64_t queued = 0, credits = 0, held = 0;
+        std::uint64_t sent = 0;
     };
     std::array<Lane, kVls> lanes;
     Index<Link> link;  // none: the channel is of the link of `host`
@@ -162,6 +165,7 @@ class Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     int direction_ = 0;     // for `recent_`
     std::size_t turn_ = 0;  // the VL whose turn it is
     bool started_ = false;  // the quantum of this turn has been added
+    std::array<std::int64_t, kVls> deficits_{};
 };
 
 }  // namespace railyard

@@ -128,9 +128,11 @@ void Network::plug(Index<Link> link) {
             Channel& before = channels_[channel_of(other.link, 1 - other.direction)];
             for (std::size_t v = 0; v < kVls; ++v) in.lanes[v].held += std::exchange(before.lanes[v].held, 0);
             in.returning.clear();
-            for (const auto& credit : std::exchange(before.returning, {}))
+            for (; !before.returning.empty(); before.returning.pop_front()) {
+                const Channel::Returning& credit = before.returning.front();
                 in.returning.push_back(
                     {credit.time - before.config.delay + in.config.delay, credit.bytes, credit.vl});
+            }
             before.successor = own[1 - way];
         }
         present = own[way];
@@ -146,9 +148,9 @@ void Network::set_channel(Index<Channel> index, bool up) {
     if (up) return c.bring_up(now_);
     c.up = false;
     for (std::size_t i = 0; i < c.flying.size(); ++i) {
-        if (!c.flying[i].lost) ++c.stats.lost;  // impaired frames have been counted
+        if (!c.flying[i].frame->lost) ++c.losses.lost;  // impaired frames have been counted
     }
-    c.stats.lost += c.waiting;
+    c.losses.lost += c.waiting;
     c.clear_wire();
     c.busy_until = now_;
     p.waiting_frames -= static_cast<std::int64_t>(c.waiting);
@@ -219,13 +221,13 @@ std::vector<RecentFrames::Item> Network::recent(Index<Link> link) const {
     return frames == nullptr ? std::vector<RecentFrames::Item>{} : frames->list();
 }
 
-const ChannelStats& Network::stats(Index<Link> link, int direction) const {
-    return channels_[channel_of(link, direction)].stats;
+const Channel& Network::channel(Index<Link> link, int direction) const {
+    return channels_[channel_of(link, direction)];
 }
 
-const ChannelStats& Network::host_stats(Index<Host> host, int direction) const {
+const Channel& Network::host_channel(Index<Host> host, int direction) const {
     const Host& h = hosts_.at(host);
-    return channels_[direction == 0 ? h.out : h.in].stats;
+    return channels_[direction == 0 ? h.out : h.in];
 }
 
 }  // namespace railyard

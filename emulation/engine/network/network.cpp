@@ -78,7 +78,7 @@ void Network::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
 void Network::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once) {
     Channel& c = channels_[index];
     fetch(&c.lanes[frame->vl]);
-    fetch(&c.stats);
+    fetch_lines(&c, Channel::kHotLines);
     if (c.crossing && p.in_window()) [[unlikely]]
         status(c.crossing);
     if (at_once && !frame->pending && c.passes(*frame, p.now)) {
@@ -166,7 +166,7 @@ void Network::discard(Partition& p, FrameHandle frame) {
 void Network::arrive(Partition& p, Index<Channel> index) {
     Channel& c = channels_[index];
     if (c.flying.empty() || c.flying.front().arrival != p.now) return;  // lost with the link
-    auto [arrival, frame, lost] = c.flying.pop_front();
+    FrameHandle frame = c.flying.pop_front().frame;
     if (c.crossing) [[unlikely]]
         p.pool.adopt(*frame);
     if (!c.flying.empty()) {
@@ -179,7 +179,7 @@ void Network::arrive(Partition& p, Index<Channel> index) {
         frame->held = {.channel = index, .bytes = frame->length, .share = {}, .vl = frame->vl};
         c.lanes[frame->vl].held += frame->length;
     }
-    if (lost) [[unlikely]]
+    if (frame->lost) [[unlikely]]
         return discard(p, std::move(frame));  // its credits return as those of a received frame
     if (!c.to_switch) deliver(p, std::move(frame), c.host);
     else receive(p, std::move(frame), c.to_switch, c.to_port);

@@ -118,8 +118,8 @@ class Network : public SwitchSet {
 
     // Numbers of the VLs for users, in ascending order of service priority.
     const std::vector<int>& vls() const { return vls_; }
-    const ChannelStats& stats(Index<Link> link, int direction) const;
-    const ChannelStats& host_stats(Index<Host> host, int direction) const;  // 0: from the host
+    const Channel& channel(Index<Link> link, int direction) const;
+    const Channel& host_channel(Index<Host> host, int direction) const;  // 0: from the host
     // sample.cpp. Changes nothing but the time from which the next sample counts.
     LinkSample sample();
     // Bytes that wait on a direction, by the VL's number for users.

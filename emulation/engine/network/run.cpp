@@ -73,12 +73,7 @@ void Network::look_ahead(const Partition& p) const {
     const auto next_lane = [](const Channel& c) {
         return &c.lanes[static_cast<std::size_t>(std::bit_width(c.ready)) - 1];
     };
-    const auto lines = [](const void* first, std::size_t count) {
-        const auto address = reinterpret_cast<std::uintptr_t>(first);  // may be null
-        for (std::size_t line = 0; line < count; ++line)
-            fetch(reinterpret_cast<const void*>(address + 64 * line));
-    };
-    if (const Ahead next = at(11); next.channel != nullptr) lines(next.channel, 5);
+    if (const Ahead next = at(11); next.channel != nullptr) fetch_lines(next.channel, Channel::kHotLines);
     if (const Ahead next = at(8); next.channel != nullptr) {
         const Channel& c = *next.channel;
         if (next.flies()) fetch(&c.flying[0]);
@@ -88,13 +83,13 @@ void Network::look_ahead(const Partition& p) const {
     }
     if (const Ahead next = at(6); next.channel != nullptr) {
         const Channel& c = *next.channel;
-        if (next.flies()) lines(c.flying[0].frame.get(), 3);
+        if (next.flies()) fetch_lines(c.flying[0].frame.get(), 3);
         if (next.arrives && c.to_switch) {
             const Switch& sw = *switches_[c.to_switch];
             if (sw.program() != nullptr && !sw.program()->tables.empty()) sw.fetch_lists();
             fetch(&out_channel_[c.to_switch]);
         } else if (next.arrives) {
-            lines(hosts_[c.host].station.get(), 6);
+            fetch_lines(hosts_[c.host].station.get(), 6);
         } else if (c.ready != 0) {
             fetch(&next_lane(c)->queue[0]);
         }
@@ -105,6 +100,10 @@ void Network::look_ahead(const Partition& p) const {
             const Frame& frame = *c.flying[0].frame;
             fetch(frame.data());
             if (next.arrives && !c.to_switch) fetch(frame.payload);
+        }
+        if (next.arrives && c.to_switch) {
+            switches_[c.to_switch]->fetch_tables();
+            fetch(out_channel_[c.to_switch].data());
         }
         if (!next.arrives && c.ready != 0) fetch(next_lane(c)->queue[0].get());
     }

@@ -33,7 +33,7 @@ LinkSample Network::sample() {
             const Channel& c = channels_[index];
             // A frame counts as a whole when its sending begins: the part that is still to be sent belongs to
             // the next sample.
-            const Time sent = std::min(c.stats.busy - sampled_busy_[index], since);
+            const Time sent = std::min(c.load.busy - sampled_busy_[index], since);
             result.load.push_back(share(sent, since));
             sampled_busy_[index] += sent;
             const std::int64_t queued =

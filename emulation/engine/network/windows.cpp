@@ -269,7 +269,7 @@ void Network::complete(Partition& p, const Effect& effect, Time now) {
             if (!c.flying.empty()) add_event(p, c.flying.front().arrival, EventKind::Arrive, x.channel);
             return;
         case Effect::Kind::Returned:
-            c.return_credit(effect.time, effect.value, effect.vl);
+            c.return_credit({effect.time, effect.value, effect.vl});
             if (x.waiting) ask(x, c, std::max(c.returning.front().time, x.busy_until));
             return;
         case Effect::Kind::Wakes: c.wake_at = x.wake_at = effect.time; return;

@@ -66,19 +66,19 @@ LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::
     return config;
 }
 
-nb::dict stats_of(const ChannelStats& s, const std::vector<int>& vls) {
-    nb::dict d;
-    d["frames"] = s.frames;
-    d["bytes"] = s.bytes;
-    d["busy_ps"] = s.busy;
-    d["lost"] = s.lost;
-    d["impaired"] = s.impaired;
-    d["refused_down"] = s.refused_down;
-    d["refused_full"] = s.refused_full;
-    d["max_queued_bytes"] = s.max_queued_bytes;
+nb::dict stats_of(const Channel& c, const std::vector<int>& vls) {
     std::vector<std::uint64_t> by_vl(vls.size());
     for (std::size_t lane = 0; lane < vls.size(); ++lane)
-        by_vl[static_cast<std::size_t>(vls[lane])] = s.frames_by_vl[lane];
+        by_vl[static_cast<std::size_t>(vls[lane])] = c.lanes[lane].sent;
+    nb::dict d;
+    d["frames"] = std::accumulate(by_vl.begin(), by_vl.end(), std::uint64_t{0});
+    d["bytes"] = c.load.bytes;
+    d["busy_ps"] = c.load.busy;
+    d["lost"] = c.losses.lost;
+    d["impaired"] = c.losses.impaired;
+    d["refused_down"] = c.losses.refused_down;
+    d["refused_full"] = c.losses.refused_full;
+    d["max_queued_bytes"] = c.load.max_queued_bytes;
     d["frames_by_vl"] = by_vl;
     return d;
 }
@@ -196,9 +196,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def("set_tolerant", [](Network& n, bool tolerant) { n.set_tolerant(tolerant); })
         .def_prop_ro("frames_failed", [](Network& n) { return n.frames_failed(); })
         .def("link_stats", [](Network& n, Index<Link> link,
-                              int direction) { return stats_of(n.stats(link, direction), n.vls()); })
+                              int direction) { return stats_of(n.channel(link, direction), n.vls()); })
         .def("host_stats", [](Network& n, Index<Host> host,
-                              int direction) { return stats_of(n.host_stats(host, direction), n.vls()); })
+                              int direction) { return stats_of(n.host_channel(host, direction), n.vls()); })
         .def("sample",
              [](Network& n) {
                  const LinkSample seen = n.sample();

@@ -76,15 +76,14 @@ class Switch {
     }
     // Share contents that have changed with other switches of the program.
     void share_contents();
-    // Let the processor fetch what each frame reads: of the switch, then of its lists.
-    void fetch() const {
-        for (std::size_t line = 0; line < 2; ++line)
-            railyard::fetch(reinterpret_cast<const char*>(&program_) + 64 * line);
-    }
+    // Let the processor fetch what each frame reads: of the switch, then its lists, then its tables.
+    void fetch() const { fetch_lines(&program_, 2); }
     void fetch_lists() const {
-        for (std::size_t line = 0; line < 2; ++line)
-            railyard::fetch(reinterpret_cast<const char*>(contents_.data()) + 64 * line);
+        fetch_lines(contents_.data(), 2);
         railyard::fetch(counters_.data());
+    }
+    void fetch_tables() const {
+        for (const auto& content : contents_) fetch_lines(content.get(), 2);
     }
     std::size_t table_count() const { return tables_.size(); }
     Profile& profile(std::size_t at) { return *profiles_.at(at); }

@@ -154,7 +154,9 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
         placed += length;
         at += length;
     }
-    stride_ = static_cast<std::uint32_t>(kParametersAt + layout.spec.parameter_limbs);
+    constexpr std::size_t kLine = kLineBytes / sizeof(std::uint64_t);
+    const std::size_t words = kParametersAt + layout.spec.parameter_limbs;
+    stride_ = static_cast<std::uint32_t>(words > kLine ? words : std::bit_ceil(words));
     rows_.assign(std::size_t{stride_} << bits, 0);
     for (std::size_t row = 0; row < rows_.size(); row += stride_) rows_[row] = kFree;
     for (const EntryIndex entry : entries) {

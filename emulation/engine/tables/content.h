@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frames/pages.h"
 #include "load/program.h"
 #include "tables/key_index.h"
 
@@ -82,7 +83,7 @@ class PackedRows {
 
    private:
     static constexpr unsigned kMostRuns = 4;
-    std::vector<std::uint64_t> rows_;
+    std::vector<std::uint64_t, HugePageAllocator<std::uint64_t>> rows_;  // short rows stand in one line each
     std::uint32_t stride_ = 0;
     unsigned count_ = 0;  // of the runs
     std::array<Run, kMostRuns> runs_{};
