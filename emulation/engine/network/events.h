@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -31,38 +32,44 @@ struct Event {
     }
 };
 
-// A 4-ary heap, half as deep as a binary heap. Most events insert one successor: the root's cell stays open
-// for it. The next few events wait in a line before the heap, so that memory can be fetched for them ahead of
-// their time.
+// A calendar queue (Brown, Communications of the ACM 31(10), 1988). Time is divided into days. The events of
+// a day stand in no order until its turn comes; `today_` has those of the days that have begun, in order.
+// Events beyond the last day of the calendar wait in a heap. The calendar adapts its days to the events, so
+// that an event costs about the same whether a hundred or a hundred thousand are pending.
 class EventQueue {
    public:
     // From the top: 64 bits of time, 40 of the number, 21 of index, 3 of kind. One comparison then orders two
     // events.
     using Cell = unsigned __int128;
-    static constexpr std::size_t kLine = 16;
     static constexpr int kNumberShift = 24;
     static constexpr std::uint64_t kNumbers = std::uint64_t{1} << (64 - kNumberShift);  // and none is 0
 
-    std::size_t size() const { return count_ + cells_.size() - open_; }
+    std::size_t size() const { return count() + listed_ + far_.size(); }
 
     Time next_time() { return time_of(next()); }
     // The first event, for a comparison with those of other queues.
     Cell next() {
-        if (count_ == 0) refill();
-        return line_[first_];
+        if (count() == 0) begin_day();
+        return today_[first_];
     }
     Event pop() {
-        if (count_ == 0) refill();
-        const Event event = event_of(line_[first_]);
-        first_ = (first_ + 1) % kLine;
-        --count_;
-        for (int i = 0; i < 2 && count_ < kLine && cells_.size() > open_; ++i) refill();
-        return event;
+        const Cell cell = next();
+        ++first_;
+        while (count() < kAhead && listed_ + far_.size() > 0) begin_day();
+        return {time_of(cell), static_cast<std::uint64_t>(cell) >> kNumberShift, kind_of(cell),
+                index_of(cell)};
     }
-    // Event number `place` of the line, if it is that long; earlier events may still be inserted.
-    std::optional<Event> ahead(std::size_t place) const {
-        if (place >= count_) return std::nullopt;
-        return event_of(line_[(first_ + place) % kLine]);
+    // Kind and position of an event that is known ahead of its time, so that memory can be fetched for it.
+    struct Ahead {
+        EventKind kind;
+        std::size_t index;
+    };
+    static constexpr std::size_t kAhead = 12;
+    // Event number `place`, below kAhead, if there are so many; earlier events may still be inserted.
+    std::optional<Ahead> ahead(std::size_t place) const {
+        if (place >= count()) return std::nullopt;
+        const Cell cell = today_[first_ + place];
+        return Ahead{kind_of(cell), index_of(cell)};
     }
     void push(Time time, std::uint64_t number, EventKind kind, std::size_t index) {
         if (index >= kIndices)
@@ -71,15 +78,24 @@ class EventQueue {
             static_cast<std::uint64_t>(kind));
     }
     void put(Cell cell) {
-        if (count_ > 0 && cell < last()) cell = insert(cell);
-        if (cell != kNothing) push(cell);
+        const std::uint64_t day = day_of(cell);
+        if (day < day_) {
+            const auto at =
+                std::upper_bound(today_.begin() + static_cast<std::ptrdiff_t>(first_), today_.end(), cell);
+            displaced_ += static_cast<std::size_t>(today_.end() - at);
+            today_.insert(at, cell);
+            if (displaced_ > kMostDisplaced) [[unlikely]]
+                rebuild(shift_ - std::min(shift_, kNarrower), days_.size());
+        } else if (day - day_ < days_.size()) {
+            list(day, cell);
+        } else {
+            ++went_far_;
+            far_.push_back(cell);
+            std::push_heap(far_.begin(), far_.end(), std::greater<>());
+        }
     }
     // Remove and return all events, in no order.
-    std::vector<Cell> take_all() {
-        if (open_) close();
-        for (; count_ > 0; --count_) cells_.push_back(last());
-        return std::exchange(cells_, {});
-    }
+    std::vector<Cell> take_all();
     static Cell numbered(Cell cell, std::uint64_t number) {
         constexpr auto kField = static_cast<Cell>(kNumbers - 1) << kNumberShift;
         return (cell & ~kField) | static_cast<Cell>(number) << kNumberShift;
@@ -87,70 +103,65 @@ class EventQueue {
 
    private:
     static constexpr std::size_t kIndices = 1 << 21;
-    static constexpr Cell kNothing = 0;
+    static constexpr std::size_t kLeastDays = 256, kMostDays = 1 << 20;
+    static constexpr unsigned kMostShift = 50, kNarrower = 3;
+    // Events that others have displaced in `today_` since the calendar was adapted last.
+    static constexpr std::size_t kMostDisplaced = 1 << 17;
+
+    // Events of a day, or the first of them and the place of the next part of the list; 0: none.
+    struct alignas(64) Part {  // a line of the cache
+        std::array<Cell, 3> cells;
+        std::uint32_t count = 0, next = 0;
+    };
 
     static Time time_of(Cell cell) { return static_cast<Time>(cell >> 64); }
-    static Event event_of(Cell cell) {
-        const auto low = static_cast<std::uint64_t>(cell);
-        return {time_of(cell), low >> kNumberShift, static_cast<EventKind>(low & 7),
-                static_cast<std::size_t>(low >> 3 & (kIndices - 1))};
+    static EventKind kind_of(Cell cell) { return static_cast<EventKind>(static_cast<unsigned>(cell) & 7); }
+    static std::size_t index_of(Cell cell) {
+        return static_cast<std::size_t>(static_cast<std::uint64_t>(cell) >> 3 & (kIndices - 1));
     }
+    std::uint64_t day_of(Cell cell) const { return static_cast<std::uint64_t>(cell >> 64) >> shift_; }
+    std::size_t count() const { return today_.size() - first_; }
 
-    const Cell& last() const { return line_[(first_ + count_ - 1) % kLine]; }
-    // Move the first event of the heap to the end of the line.
-    void refill() {
-        if (open_) close();
-        line_[(first_ + count_++) % kLine] = cells_.front();
-        open_ = true;
-    }
-    // Insert an event in the line, at its place; return the event that has to leave a full line for the heap.
-    Cell insert(Cell cell) {
-        const Cell leaving = count_ == kLine ? last() : kNothing;
-        if (count_ < kLine) ++count_;
-        std::size_t place = count_ - 1;
-        for (; place > 0 && cell < line_[(first_ + place - 1) % kLine]; --place)
-            line_[(first_ + place) % kLine] = line_[(first_ + place - 1) % kLine];
-        line_[(first_ + place) % kLine] = cell;
-        return leaving;
-    }
-    void push(Cell cell) {
-        if (open_) {
-            open_ = false;
-            return sink(cell);
+    void list(std::uint64_t day, Cell cell) {
+        const std::size_t at = day & (days_.size() - 1);
+        std::uint32_t part = days_[at];
+        if (part == 0 || parts_[part].count == parts_[part].cells.size()) {
+            if (free_ == 0) {
+                free_ = static_cast<std::uint32_t>(parts_.size());
+                parts_.emplace_back();
+            }
+            const std::uint32_t before = part;
+            part = free_;
+            free_ = parts_[part].next;
+            parts_[part].count = 0;
+            parts_[part].next = before;
+            days_[at] = part;
+            used_[at / 64] |= std::uint64_t{1} << at % 64;
         }
-        std::size_t at = cells_.size();
-        cells_.push_back(cell);
-        for (; at > 0 && cell < cells_[(at - 1) / 4]; at = (at - 1) / 4) cells_[at] = cells_[(at - 1) / 4];
-        cells_[at] = cell;
+        parts_[part].cells[parts_[part].count++] = cell;
+        ++listed_;
     }
-    void close() {
-        open_ = false;
-        const Cell last = cells_.back();
-        cells_.pop_back();
-        if (!cells_.empty()) sink(last);
-    }
-    // Insert a cell at the root and sift it down.
-    void sink(Cell cell) {
-        Cell* const cells = cells_.data();
-        const std::size_t size = cells_.size();
-        const auto lesser = [cells](std::size_t a, std::size_t b) { return cells[b] < cells[a] ? b : a; };
-        std::size_t at = 0;
-        for (std::size_t child = 1; child < size; child = 4 * at + 1) {
-            std::size_t least = child;
-            if (child + 4 <= size) least = lesser(lesser(child, child + 1), lesser(child + 2, child + 3));
-            else
-                while (++child < size) least = lesser(least, child);
-            if (!(cells[least] < cell)) break;
-            cells[at] = cells[least];
-            at = least;
-        }
-        cells[at] = cell;
-    }
+    // The first day from `day_` on that has events; there must be one.
+    std::uint64_t next_day() const;
+    // Move the events of the next day to `today_`; there must be one.
+    void begin_day();
+    void adapt();
+    void rebuild(unsigned shift, std::size_t days);
 
-    std::vector<Cell> cells_;
-    std::array<Cell, kLine> line_{};  // a ring, from first_ on
-    std::size_t first_ = 0, count_ = 0;
-    bool open_ = false;
+    std::vector<Cell> today_;  // in order, from first_ on
+    std::size_t first_ = 0;
+    std::uint64_t day_ = 0;  // first day that has not begun
+    unsigned shift_ = 10;    // a day has 2^shift_ ps
+    std::vector<std::uint32_t> days_ =
+        std::vector<std::uint32_t>(kLeastDays);  // last part of each day; 0: none
+    std::vector<std::uint64_t> used_ = std::vector<std::uint64_t>(kLeastDays / 64);  // a bit for each day
+    std::vector<Part> parts_ = std::vector<Part>(1);                                 // the first is none
+    std::uint32_t free_ = 0;  // part that is not in use; it leads to the next
+    std::size_t listed_ = 0;  // events in days_
+    std::vector<Cell> far_;   // a heap
+    // Days since the calendar was adapted last, their events, and those of days with different times; events
+    // that went to the heap.
+    std::size_t begun_ = 0, moved_ = 0, mixed_ = 0, went_far_ = 0, displaced_ = 0;
 };
 
 }  // namespace railyard

@@ -66,9 +66,9 @@ void Network::look_ahead(const Partition& p) const {
         bool flies() const { return (arrives || !channel->crossing) && !channel->flying.empty(); }
     };
     const auto at = [this, &p](std::size_t place) -> Ahead {
-        const std::optional<Event> event = p.events.ahead(place);
+        const auto event = p.events.ahead(place);
         if (!event || event->kind > EventKind::Arrive) return {};
-        return {&channels_[event->of<Channel>()], event->kind == EventKind::Arrive};
+        return {&channels_[Index<Channel>(event->index)], event->kind == EventKind::Arrive};
     };
     const auto next_lane = [](const Channel& c) {
         return &c.lanes[static_cast<std::size_t>(std::bit_width(c.ready)) - 1];
