@@ -42,7 +42,7 @@ _BASE = 120 * _MB
 # Bytes a node (its switch, agent and P4Runtime client), a link, a table entry.
 _NODE, _LINK, _ENTRY = 100 << 10, 4 << 10, 160
 # Copies of every array of a collective beside its input: agent, result, the arithmetic truth and its proof;
-# where one sum proves all arrays, the agent's alone. Inputs of a graph are made anew when they are needed.
+# where one sum proves all arrays, the agent's alone, into which the input is drawn. Inputs of a graph are made anew when they are needed.
 # The truth of a graph is not kept if it is made of inputs.
 _ARRAYS, _SUMMED_ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 4, 1, 2, 1
 # Bytes an operation of a graph: with its tasks, plans, connection and reports; and a frame under way, whose
@@ -76,7 +76,7 @@ def _job_bytes(job: JobPlan, window: int) -> int:
     arrays = job.elements * ELEMENT_BYTES
     if job.graph is None:
         summed = job.rhythm is None and checked_by_sum(job.sliced, job.collective.dtype)
-        return ((_SUMMED_ARRAYS if summed else _ARRAYS) + stays(arrays)) * arrays
+        return (_SUMMED_ARRAYS if summed else _ARRAYS + stays(arrays)) * arrays
     operations = [operation for lowered in job.graph.jobs for operation in lowered.job.graph.operations]
     copies = _MOVED_ARRAYS if moves_inputs_only(job.graph) else _GRAPH_ARRAYS
     # Sends that wait for nothing may all be under way at once, each with a window of frames.

@@ -37,9 +37,9 @@ def figure(said: str) -> float:
 @pytest.mark.parametrize(
     ("dtype", "bits", "copies"),
     [
-        ("int32", 24, 2),  # of an agent, and the input
-        ("float32", 24, 5),  # and those of the proof
-        ("int32", 25, 1),  # inputs of more than 256 MiB are made anew when they are needed
+        ("int32", 24, 1),  # of an agent, into which the input is drawn
+        ("float32", 24, 5),  # and the input, and those of the proof
+        ("float32", 25, 4),  # inputs of more than 256 MiB are made anew when they are needed
     ],
 )
 def test_check_names_the_memory_which_grows_with_the_arrays(
