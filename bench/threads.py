@@ -80,17 +80,17 @@ def main(arguments: list[str]) -> None:
 def _of_windows(bed: EmbeddedTestbed, ran: float) -> dict[str, Any]:
     """Return the work of the threads in a run of so many processor seconds."""
     report = bed.network.window_report()
-    work = [seconds for _, seconds, _ in report["partitions"]]
+    work = [seconds for _, seconds, _ in report["threads"]]
     in_windows = sum(work) + report["merge_seconds"]
     return {
         "hops": bed.network.hops,
         "run_seconds": ran,
         "critical_seconds": ran - in_windows + report["slowest_seconds"] + report["merge_seconds"],
         "work_seconds": work,
-        "waiting_seconds": [waiting for _, _, waiting in report["partitions"]],
+        "waiting_seconds": [waiting for _, _, waiting in report["threads"]],
         "merge_seconds": report["merge_seconds"],
         "windows": report["windows"],
-        "events": [events for events, _, _ in report["partitions"]],
+        "events": [events for events, _, _ in report["threads"]],
         "events_outside": report["events_outside"],
         "frames_crossed": report["frames_crossed"],
     }

@@ -173,12 +173,14 @@ class Network(SwitchSet):
 
     def __init__(self) -> None: ...
     def add_switch(self, name: str, cpu_port: int = 510, *, partition: int = 0) -> int:
-        """Each partition, numbered from 0, is run by a thread of its own where that changes nothing.
+        """Threads run the partitions, numbered from 0, at the same time where that changes nothing.
 
         ValueError for a new partition after the first event.
         """
+    def set_threads(self, threads: int) -> None:
+        """Set the number of threads, before the first event; unless set, each partition has a thread."""
     def window_report(self) -> dict[str, Any]:
-        """Return the work of the partitions and what they waited for (docs/testbeds/performance.md)."""
+        """Return the work of the threads and what they waited for (docs/testbeds/performance.md)."""
     @property
     def hops(self) -> int: ...
     @property

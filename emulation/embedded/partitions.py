@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partitions of a fabric for threads: about the same work in each, few links between them, and long ones.
 
-The least delay of a link between partitions bounds the time that a partition runs on its own.
+The least delay of a link between partitions bounds the time that a partition runs on its own. A thread of a
+large fabric runs several partitions, one after the other: what `HOSTS` hosts need stays in the processor's
+cache better than what all hosts need.
 """
 
 from collections import Counter
@@ -11,13 +13,27 @@ import pymetis
 
 from topologies import Fabric
 
-__all__ = ["partitions"]
+__all__ = ["HOSTS", "partition_count", "partitions"]
+
+HOSTS = 64
+"""Hosts of a partition, if a thread runs more than one."""
+
+# Most partitions: the more there are, the longer it takes to merge their events into a single order.
+_MOST = 32
 
 # Work of a node's host, in links: half of the processor time of a collective is spent in hosts.
 _HOST_WORK = 16
 
 # Largest work of a partition, as a multiple of the mean, for the sake of longer links between partitions.
 _UNEVEN = 1.15
+
+
+def partition_count(fabric: Fabric, threads: int) -> int:
+    """Return the number of partitions for so many threads, a multiple of it; a single thread has one."""
+    if threads == 1:
+        return 1
+    wanted = min(len(fabric.host_ends()) // HOSTS, _MOST)
+    return threads * max(1, wanted // threads)
 
 
 def partitions(fabric: Fabric, count: int) -> Sequence[int]:

@@ -151,12 +151,13 @@ class EmbeddedTestbed(Lifetime):
             )
 
     def _partitions(self) -> Sequence[int]:
-        """Return the thread of each node."""
+        """Return the partition of each node; threads run the partitions."""
         if self.threads == 1:
             return [0] * len(self.fabric.nodes)
-        from emulation.embedded.partitions import partitions  # METIS takes a while to import
+        from emulation.embedded.partitions import partition_count, partitions  # METIS takes a while to import
 
-        return partitions(self.fabric, self.threads)
+        self.network.set_threads(self.threads)
+        return partitions(self.fabric, partition_count(self.fabric, self.threads))
 
     def _links_with(self, name: str) -> Links:
         if self._address is None:

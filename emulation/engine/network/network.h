@@ -3,6 +3,7 @@
 // sequence). Every function that runs an event gets the partition whose event it is.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -130,11 +131,13 @@ class Network : public SwitchSet {
     // Pool of the frames of a host.
     FramePool& pool_of(Index<Host> host) { return hosts_.at(host).partition->pool; }
 
-    // windows.cpp. Work of partitions in windows, and of the thread that merges; all in processor time.
+    // Threads that run partitions, from the first window on; unless set, one for each.
+    void set_threads(std::size_t threads) { threads_ = std::max<std::size_t>(threads, 1); }
+    // windows.cpp. Work of threads in windows, and of the one that merges; all in processor time.
     struct WindowReport {
-        std::vector<PartitionWork> partitions;
+        std::vector<ThreadWork> threads;
         std::uint64_t windows = 0, events = 0, frames = 0;  // events outside of windows; frames that crossed
-        double merge_seconds = 0, slowest_seconds = 0;      // of the slowest partition of each window
+        double merge_seconds = 0, slowest_seconds = 0;      // of the slowest thread of each window
         Time delay = 0;                                     // least of a link between partitions
     };
     WindowReport window_report() const;
@@ -289,6 +292,7 @@ class Network : public SwitchSet {
     bool aged_ = false, kept_recent_ = false;  // ageing and recent frames need a single queue
     bool merging_ = false, settled_ = true, broken_ = false;
     WindowReport report_;
+    std::size_t threads_ = kMostPartitions;
     std::unique_ptr<Team> team_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions of a network: switches with their hosts and links, whose events a thread of its own can run.
+// Partitions of a network: switches with their hosts and links. Each thread runs some of them, one after the
+// other: a part of the network stays in the cache better than the whole.
 //
 // A window is a span of virtual time no longer than the least delay of a link between partitions. What a
 // partition does within a window reaches other partitions after the window, so all partitions run their
@@ -91,9 +92,8 @@ struct LaterEvent {
     std::size_t index;
 };
 
-// Work of a partition in windows so far. Waiting time is what the slowest partition of each window took
-// longer.
-struct PartitionWork {
+// Work of a thread in windows so far. Waiting time is what the slowest thread of each window took longer.
+struct ThreadWork {
     std::uint64_t events = 0;
     double seconds = 0, waiting_seconds = 0;  // of processor time
 };
@@ -148,7 +148,6 @@ struct alignas(64) Partition {
     Time next_time = kNoEnd;  // of the first event after the window
     std::exception_ptr error;
     double seconds = 0;
-    PartitionWork work;
 };
 
 }  // namespace railyard

@@ -101,19 +101,24 @@ void Network::step() {
 
 // Run all events before `end`, which is no later than the least delay between partitions after the first.
 std::uint64_t Network::run_window(Time end) {
-    if (team_ == nullptr)
-        team_ = std::make_unique<Team>(partitions_.size(),
-                                       [this](std::size_t member) { run_window(*partitions_[member]); });
+    if (team_ == nullptr) {
+        report_.threads.resize(std::min(threads_, partitions_.size()));
+        team_ = std::make_unique<Team>(report_.threads.size(), [this](std::size_t member) {
+            for (std::size_t at = member; at < partitions_.size(); at += report_.threads.size())
+                run_window(*partitions_[at]);
+        });
+    }
     ++window_;
     window_end_ = end;
     broken_ = true;  // unless all goes well
     team_->run();
     settled_ = false;
     const double start = processor_seconds();
-    double slowest = 0;
     std::uint64_t events = 0;
+    std::vector<double> seconds(report_.threads.size());
     for (const auto& p : partitions_) {
-        slowest = std::max(slowest, p->seconds);
+        seconds[p->index % seconds.size()] += p->seconds;
+        report_.threads[p->index % seconds.size()].events += p->executed.size();
         events += p->executed.size();
         if (!p->error) continue;
         try {
@@ -122,10 +127,10 @@ std::uint64_t Network::run_window(Time end) {
             throw PartitionError(error.what());
         }
     }
-    for (const auto& p : partitions_) {
-        p->work.events += p->executed.size();
-        p->work.seconds += p->seconds;
-        p->work.waiting_seconds += slowest - p->seconds;
+    const double slowest = *std::max_element(seconds.begin(), seconds.end());
+    for (std::size_t thread = 0; thread < seconds.size(); ++thread) {
+        report_.threads[thread].seconds += seconds[thread];
+        report_.threads[thread].waiting_seconds += slowest - seconds[thread];
     }
     merge();
     broken_ = false;
@@ -328,7 +333,6 @@ void Network::refuse_in_merge() const {
 Network::WindowReport Network::window_report() const {
     WindowReport report = report_;
     report.delay = delay_;
-    for (const auto& p : partitions_) report.partitions.push_back(p->work);
     return report;
 }
 

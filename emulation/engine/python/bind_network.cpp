@@ -91,14 +91,21 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
              return n.add_switch(name, cpu_port, partition);
          },
          nb::arg("name"), nb::arg("cpu_port") = 510, nb::kw_only(), nb::arg("partition") = 0)
+        .def(
+            "set_threads",
+            [](Network& n, std::size_t threads) {
+                const SetLock lock(n);
+                n.set_threads(threads);
+            },
+            nb::arg("threads"))
         .def("window_report",
              [](const Network& n) {
                  const Network::WindowReport report = n.window_report();
-                 nb::list partitions;
-                 for (const PartitionWork& work : report.partitions)
-                     partitions.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
+                 nb::list threads;
+                 for (const ThreadWork& work : report.threads)
+                     threads.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
                  nb::dict d;
-                 d["partitions"] = partitions;
+                 d["threads"] = threads;
                  d["windows"] = report.windows;
                  d["events_outside"] = report.events;
                  d["frames_crossed"] = report.frames;

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import railyard
-from emulation.embedded.partitions import partitions
+from emulation.embedded.partitions import partition_count, partitions
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError
 from lab.run import testbeds
@@ -115,6 +115,17 @@ def test_threads_change_nothing(write: Write, name: str) -> None:
     scenario, fault = FAULTS[name]
     file = write(scenario + (f"faults:\n  - {fault}\n" if fault else ""))
     same_in_all_threads(prepare(*load(file)))
+
+
+@pytest.mark.parametrize("name", ["cut", "silence", "loss"])
+def test_threads_with_several_partitions_each_change_nothing(
+    write: Write, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("emulation.embedded.partitions.HOSTS", 2)
+    scenario, fault = FAULTS[name]
+    prepared = prepare(*load(write(f"{scenario}faults:\n  - {fault}\n")))
+    assert partition_count(prepared[0].fabric, 3) == 6
+    same_in_all_threads(prepared, (2, 3))
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
