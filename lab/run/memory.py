@@ -42,8 +42,8 @@ _BASE = 120 * _MB
 # Bytes a node (its switch, agent and P4Runtime client), a link, a table entry.
 _NODE, _LINK, _ENTRY = 100 << 10, 4 << 10, 160
 # Copies of every array of a collective beside its input: agent, result, the arithmetic truth and its proof;
-# where one sum proves all arrays, the agent's alone, into which the input is drawn. Inputs of a graph are made anew when they are needed.
-# The truth of a graph is not kept if it is made of inputs.
+# where one sum proves all arrays, the agent's alone, into which the input is drawn. Inputs of a graph are
+# made anew whenever they are read. The truth of a graph is not kept if it is made of inputs.
 _ARRAYS, _SUMMED_ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 4, 1, 2, 1
 # Bytes an operation of a graph: with its tasks, plans, connection and reports; and a frame under way, whose
 # payload stays in the sender's array.
