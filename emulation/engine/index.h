@@ -18,7 +18,7 @@ inline void fetch(const void* address) {
     __builtin_prefetch(address);
     asm volatile("" : : "r"(address));  // a compiler may drop a function that only fetches
 }
-// The same for `count` lines, from an address that may be null.
+// Fetch `count` lines; the address of the first may be null.
 inline void fetch_lines(const void* first, std::size_t count) {
     const auto address = reinterpret_cast<std::uintptr_t>(first);
     for (std::size_t line = 0; line < count; ++line)

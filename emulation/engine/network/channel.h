@@ -41,7 +41,7 @@ struct Impairment {
     Time extra_delay = 0;
 };
 
-// Of the frames sent.
+// Sums over the frames sent, and the longest queue.
 struct ChannelLoad {
     Time busy = 0;
     std::uint64_t bytes = 0, max_queued_bytes = 0;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kTrial = 256;
 // Fewest and most events of a day, on average.
 constexpr std::size_t kFew = 2, kMany = 16;
-// Of so many events, at most one should go to the heap.
+// At most one event of so many should go to the heap.
 constexpr std::size_t kFar = 8;
 
 }  // namespace
