@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends one frame over and over into one interface and counts what comes out of another, with at most `window` frames
-// under way. A closed loop measures a switch that keeps up with its sender on a machine of few cores: an open one would
-// spend the cores on frames that are then dropped.
+// Sends one frame over and over into one interface and counts what comes out of another, with at most
+// `window` frames under way. A closed loop measures a switch that keeps up with its sender on a machine of
+// few cores: an open one would spend the cores on frames that are then dropped.
 //
 //   veth_load TX_INTERFACE RX_INTERFACE FRAME_HEX WINDOW SECONDS
 //
@@ -124,7 +124,8 @@ int main(int count, char** arguments) {
     double now = start, last = start;
     while (now - start < wanted) {
         const std::uint64_t under_way = sent - received - lost;
-        const auto room = static_cast<unsigned>(std::min<std::uint64_t>(kBatch, window - std::min(window, under_way)));
+        const auto room =
+            static_cast<unsigned>(std::min<std::uint64_t>(kBatch, window - std::min(window, under_way)));
         // Half a window at least, so that few frames are sent at a time only where the window is small.
         if (room > 0 && (room == kBatch || room >= window / 2)) {
             const int done = sendmmsg(out, messages.data(), room, MSG_DONTWAIT);
@@ -147,7 +148,8 @@ int main(int count, char** arguments) {
     getrusage(RUSAGE_SELF, &used);
     const double cpu = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                        1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-    std::printf("{\"sent\": %lu, \"received\": %lu, \"lost\": %lu, \"seconds\": %.6f, \"cpu_seconds\": %.6f}\n",
-                static_cast<unsigned long>(sent), static_cast<unsigned long>(received), static_cast<unsigned long>(lost),
-                now - start, cpu);
+    std::printf(
+        "{\"sent\": %lu, \"received\": %lu, \"lost\": %lu, \"seconds\": %.6f, \"cpu_seconds\": %.6f}\n",
+        static_cast<unsigned long>(sent), static_cast<unsigned long>(received),
+        static_cast<unsigned long>(lost), now - start, cpu);
 }

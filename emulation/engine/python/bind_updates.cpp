@@ -75,11 +75,11 @@ void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
             if (updates.ended()) throw std::out_of_range("no update is left");
             updates.skip();
         });
-    switches.def("write_entries", [](SwitchSet& n, Index<Switch> sw, const EntryLayouts& layouts,
-                                     EntryUpdates& updates) {
-        while (!updates.ended())
-            if (!updates.apply(*LockedSwitch(n, sw), layouts, kUpdatesAtOnce)) break;
-    });
+    switches.def("write_entries",
+                 [](SwitchSet& n, Index<Switch> sw, const EntryLayouts& layouts, EntryUpdates& updates) {
+                     while (!updates.ended())
+                         if (!updates.apply(*LockedSwitch(n, sw), layouts, kUpdatesAtOnce)) break;
+                 });
 }
 
 }  // namespace railyard
