@@ -266,7 +266,8 @@ class _Proven:
         if drawn is None:
             parts: Sequence[Array] = inputs
         else:
-            parts = _in_threads(_sum_of, [drawn[thread::threads] for thread in range(threads)], threads)
+            shares = min(threads, len(drawn))
+            parts = _in_threads(_sum_of, [drawn[share::shares] for share in range(shares)], shares)
         total = parts[0].copy()
         for rank in range(1, len(parts)):
             np.add(total, parts[rank], out=total)

@@ -107,11 +107,12 @@ def test_threads_change_neither_arrays_nor_comparison() -> None:
     whole = slice_schedule(allreduce_ring(range(5), 95))
     inputs = data.Inputs(5, 95, "int32", 5)
     addresses = range(1, 6)
-    for threads in (1, 3):
+    for threads in (1, 3, 7):
         agents = make_agents("native", whole, inputs, addresses, threads=threads)
         assert [agent.result.tobytes() for agent in agents] == [array.tobytes() for array in inputs]
     wrong = truth(whole, inputs)
-    assert compare(wrong, data.Inputs(5, 95, "int32", 5), whole, 3).right
+    for threads in (3, 7):  # more threads than ranks, too
+        assert compare(wrong, data.Inputs(5, 95, "int32", 5), whole, threads).right
     wrong[4][3] += 1
     assert compare(wrong, inputs, whole, 3) == compare(wrong, inputs, whole)
     assert compare(wrong, inputs, whole, 3).wrong_ranks == 1
