@@ -3,7 +3,17 @@
 
 import pytest
 
+from emulation._engine import Network
 from tests.emulation.engine.wires import RATE, SIZE, Sink, frame, steer, switches
+
+
+def move(net: Network, before: int, after: int) -> None:
+    """Take a link down and plug another into its port, which comes up."""
+    net.set_link(before, False)
+    net.plug(after)
+    net.set_link(after, True)
+    while net.take_control():
+        pass
 
 
 def test_a_port_has_one_receive_buffer_whatever_leads_to_it() -> None:
@@ -22,11 +32,7 @@ def test_a_port_has_one_receive_buffer_whatever_leads_to_it() -> None:
     net.alarm(20 * SIZE, 0)
     assert net.run() == 2
     assert net.link_stats(first, 0)["frames"] == room
-    net.set_link(first, False)
-    net.plug(second)
-    net.set_link(second, True)
-    while net.take_control():
-        pass
+    move(net, first, second)
     for _ in range(10):
         net.send(sources[1], frame(10, SIZE), 0)
     start = net.now
@@ -42,11 +48,7 @@ def test_a_port_has_one_receive_buffer_whatever_leads_to_it() -> None:
         net.take_control()
         assert net.link_stats(second, 0)["frames"] == done
     # And back again, while frames of the second circuit fill the buffer.
-    net.set_link(second, False)
-    net.plug(first)
-    net.set_link(first, True)
-    while net.take_control():
-        pass
+    move(net, second, first)
     for _ in range(10):
         net.send(sources[0], frame(10, SIZE), 0)
     before = net.link_stats(first, 0)["frames"]
