@@ -9,14 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import railyard
-from papers.claims.command import check_run, frames_received, spread
+from papers.claims.command import TRAFFIC, check_run, frames_received, spread
 
 SHOWN = (
-    "correct_npus",
-    "completion_us",
-    "sent_frames",
-    "retransmitted_frames",
-    "lost_frames",
+    *TRAFFIC,
     "nodes_notified",
     "notices",
     "entries_rewritten",

@@ -7,17 +7,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from papers.claims.command import Outcome, Run, check_run, spread
+from papers.claims.command import TRAFFIC, Outcome, Run, check_run, spread
 from topologies import NodeKind
 
 __all__ = ["balance", "check_balance"]
 
 SHOWN = (
-    "correct_npus",
-    "completion_us",
-    "sent_frames",
-    "retransmitted_frames",
-    "lost_frames",
+    *TRAFFIC,
     "cross_plane_frames",
     "nodes_notified",
     "notices",
