@@ -9,6 +9,7 @@ import errno
 import os
 import socket
 import struct
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -53,11 +54,13 @@ class Refusal:
 
 @final
 class RouteSocket:
-    """A netlink socket of `namespace`, by default of the caller's namespace. For one thread at a time."""
+    """A netlink socket of `namespace`, by default of the caller's namespace; threads take turns."""
 
     def __init__(self, namespace: str | None = None) -> None:
         self._socket = netns.inside(namespace, _open) if namespace else _open()
         self._sequence = 0
+        # A thread that reads another thread's answer would drop it, and the other would wait for ever.
+        self._turn = threading.Lock()
 
     def close(self) -> None:
         """Close the socket."""
@@ -75,29 +78,32 @@ class RouteSocket:
         refused: list[Refusal] = []
         batch: list[Request] = []
         size = 0
-        for request in requests:
-            if size + len(request.data) > _BATCH:
+        with self._turn:
+            for request in requests:
+                if size + len(request.data) > _BATCH:
+                    refused += self._send(batch)
+                    batch, size = [], 0
+                batch.append(request)
+                size += len(request.data)
+            if batch:
                 refused += self._send(batch)
-                batch, size = [], 0
-            batch.append(request)
-            size += len(request.data)
-        if batch:
-            refused += self._send(batch)
         return refused
 
-    def dump(self, request: bytes) -> Iterator[tuple[int, memoryview]]:
-        """Yield type and content, behind the netlink header, of every message of the answer."""
-        self._socket.sendto(self._numbered(request, NLM_F_DUMP), (0, 0))
-        while True:
-            answer = memoryview(self._socket.recv(1 << 16))
-            for kind, _, sequence, content in messages(answer):
-                if sequence != self._sequence:
-                    continue
-                if kind == _NLMSG_DONE:
-                    return
-                if kind == _NLMSG_ERROR:
-                    raise TestbedError(f"the kernel refuses a dump: {os.strerror(-_error(content))}")
-                yield kind, content
+    def dump(self, request: bytes) -> list[tuple[int, memoryview]]:
+        """Return type and content, behind the netlink header, of every message of the answer."""
+        told: list[tuple[int, memoryview]] = []
+        with self._turn:
+            self._socket.sendto(self._numbered(request, NLM_F_DUMP), (0, 0))
+            while True:
+                answer = memoryview(self._socket.recv(1 << 16))
+                for kind, _, sequence, content in messages(answer):
+                    if sequence != self._sequence:
+                        continue
+                    if kind == _NLMSG_DONE:
+                        return told
+                    if kind == _NLMSG_ERROR:
+                        raise TestbedError(f"the kernel refuses a dump: {os.strerror(-_error(content))}")
+                    told.append((kind, content))
 
     def _send(self, batch: Sequence[Request]) -> list[Refusal]:
         first = self._sequence + 1
