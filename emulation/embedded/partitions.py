@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions of a fabric for threads: about the same work in each, few links between them, and long ones.
+"""Partitions of a fabric: about the same work in each, few links between them, and long ones.
 
 The least delay of a link between partitions bounds the time that a partition runs on its own. A thread of a
 large fabric runs several partitions, one after the other: what `HOSTS` hosts need stays in the processor's
-cache better than what all hosts need.
+cache better than what all hosts need. A frame that leaves its partition costs a copy of its payload, so a
+single thread has several partitions only if most of the traffic stays within them.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pymetis
 
 from topologies import Fabric
 
-__all__ = ["HOSTS", "partition_count", "partitions"]
+__all__ = ["HOSTS", "partition_count", "partitions", "partitions_for"]
 
 HOSTS = 64
 """Hosts of a partition, if a thread runs more than one."""
@@ -28,10 +29,23 @@ _HOST_WORK = 16
 _UNEVEN = 1.15
 
 
-def partition_count(fabric: Fabric, threads: int) -> int:
-    """Return the number of partitions for so many threads, a multiple of it; a single thread has one."""
+# Largest part of the bytes that go from one partition to another, if a single thread has several.
+_MOST_CROSSING = 1 / 8
+
+
+def partitions_for(fabric: Fabric, threads: int, demand: Mapping[tuple[str, str], float]) -> Sequence[int]:
+    """Return the partition of each node for so many threads and a demand, in bytes by pair of nodes."""
+    parts = partitions(fabric, partition_count(fabric, threads))
     if threads == 1:
-        return 1
+        part = dict(zip((node.name for node in fabric.nodes), parts, strict=True))
+        crossing = sum(size for (source, target), size in demand.items() if part[source] != part[target])
+        if crossing > _MOST_CROSSING * sum(demand.values()):
+            return partitions(fabric, 1)
+    return parts
+
+
+def partition_count(fabric: Fabric, threads: int) -> int:
+    """Return the largest number of partitions for so many threads, a multiple of it."""
     wanted = min(len(fabric.host_ends()) // HOSTS, _MOST)
     return threads * max(1, wanted // threads)
 
@@ -46,17 +60,25 @@ def partitions(fabric: Fabric, count: int) -> Sequence[int]:
     if count == 1:
         return [0] * nodes
     best: Sequence[int] = [0] * nodes
-    for delay_ps in sorted({link.delay_ps for link in fabric.links if link.delay_ps > 0}, reverse=True):
+    loads = _work(fabric)
+    most = _UNEVEN * sum(loads) / count
+    delays = sorted({link.delay_ps for link in fabric.links if link.delay_ps > 0}, reverse=True)
+    for delay_ps in delays:
         groups = _joined(fabric, delay_ps)
-        if len(set(groups)) < count:
+        if len(set(groups)) < count or (delay_ps > delays[-1] and _largest(groups, loads) > most):
             continue
         best = _apportion(fabric, groups, count)
-        work = Counter[int]()
-        for part, load in zip(best, _work(fabric), strict=True):
-            work[part] += load
-        if len(work) == count and max(work.values()) * count <= _UNEVEN * sum(work.values()):
+        if len(set(best)) == count and _largest(best, loads) <= most:
             break
     return best
+
+
+def _largest(parts: Sequence[int], loads: Sequence[int]) -> int:
+    """Return the work of the part that has most; `parts` and `loads` are by node."""
+    work = Counter[int]()
+    for part, load in zip(parts, loads, strict=True):
+        work[part] += load
+    return max(work.values())
 
 
 def _joined(fabric: Fabric, delay_ps: int) -> list[int]:

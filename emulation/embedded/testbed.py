@@ -57,7 +57,8 @@ class EmbeddedTestbed(Lifetime):
     bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses. `hosts`
     chooses the agents that a job attaches: in C++, or in Python. `traced` switches can be asked what a frame
     executes (network.trace); their frames take longer. With `network_header` cna24 links carry CNA24 and
-    reliable transport headers, which the engine converts at host ports.
+    reliable transport headers, which the engine converts at host ports. `threads` run partitions of the
+    fabric, cut for a `demand` in bytes by pair of nodes; without a demand the fabric stays whole.
     """
 
     name = "embedded"
@@ -77,6 +78,7 @@ class EmbeddedTestbed(Lifetime):
         traced: bool = False,
         network_header: NetworkHeader = "cna16",
         threads: int = 1,
+        demand: Mapping[tuple[str, str], float] | None = None,
     ) -> None:
         self.fabric = fabric
         self.network_header: NetworkHeader = network_header
@@ -92,6 +94,7 @@ class EmbeddedTestbed(Lifetime):
         self._grpc_address = grpc_address
         self._traced = traced
         self.threads = threads
+        self._demand = demand
         self._address: str | None = None
         self._lock = threading.RLock()
         self._work = threading.Event()
@@ -152,12 +155,12 @@ class EmbeddedTestbed(Lifetime):
 
     def _partitions(self) -> Sequence[int]:
         """Return the partition of each node; threads run the partitions."""
-        if self.threads == 1:
+        if self._demand is None:
             return [0] * len(self.fabric.nodes)
-        from emulation.embedded.partitions import partition_count, partitions  # METIS takes a while to import
+        from emulation.embedded.partitions import partitions_for  # METIS takes a while to import
 
         self.network.set_threads(self.threads)
-        return partitions(self.fabric, partition_count(self.fabric, self.threads))
+        return partitions_for(self.fabric, self.threads, self._demand)
 
     def _links_with(self, name: str) -> Links:
         if self._address is None:

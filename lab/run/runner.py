@@ -33,7 +33,7 @@ from lab.run.observation import Deadlock, Observation
 from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
 from lab.run.standstill import Standstill
-from lab.run.testbeds import Embedded, TestbedChoice, in_one_thread
+from lab.run.testbeds import Embedded, TestbedChoice, in_one_partition
 from lab.run.watch import WatchedRun, Watcher
 from lab.scenario.schema import ELEMENT_BYTES, Fault
 from topologies.transform.spares import has_spares
@@ -48,6 +48,7 @@ LOOK_SECONDS = 0.2
 STALL_SECONDS = 60.0
 
 _EMBEDDED = Embedded()
+_WHOLE = in_one_partition(_EMBEDDED)
 _NONE: Mapping[str, Path] = {}
 
 
@@ -121,7 +122,7 @@ def run(
     if watcher is not None:
         kept = None
     if watcher is not None or captures:
-        choice = in_one_thread(choice)  # observers see the events of all switches in their order
+        choice = in_one_partition(choice)  # observers see the events of all switches in their order
     choice.check(prepared, captures=bool(captures))
     runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
@@ -137,9 +138,9 @@ def run(
             try:
                 observed = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
             except ThreadsError:
-                # One thread gives the same result, or the error that the run ends with.
+                # One partition gives the same result, or the error that the run ends with.
                 watch = _Stopwatch()
-                observed = _observe(ready, seed, progress, watch, in_one_thread(choice), captures)
+                observed = _observe(ready, seed, progress, watch, in_one_partition(choice), captures)
         seen, fidelity, by_hand = observed
         if by_hand:
             struck[name] = by_hand
@@ -158,7 +159,7 @@ def run(
 
 def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:
     """Run one variant on the embedded testbed; `look` may add callbacks to it before its time begins."""
-    return _observe(ready, seed, silent, _Stopwatch(), _EMBEDDED, _NONE, look)[0]
+    return _observe(ready, seed, silent, _Stopwatch(), _WHOLE, _NONE, look)[0]
 
 
 def _observe(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from emulation.mininet.switches import SwitchKind
     from emulation.mininet.testbed import MininetTestbed
 
-__all__ = ["Embedded", "RealTime", "TestbedChoice", "in_one_thread", "processors", "suggest_dilation"]
+__all__ = ["Embedded", "RealTime", "TestbedChoice", "in_one_partition", "processors", "suggest_dilation"]
 
 # Factor by which real time exceeds the processor time needed: queues stay short, and a frame waits for its
 # link's rate, not for a processor.
@@ -90,13 +90,15 @@ class Embedded:
     """Virtual time, in this process; `hosts` chooses agents in C++ or in Python, which do the same.
 
     Agents of memory operations exist in Python only, so a variant with `pool:` has agents in Python.
-    `threads` run parts of the fabric at the same time; no result depends on their number.
+    `threads` run partitions of the fabric at the same time; no result depends on their number, nor on whether
+    the fabric stays `whole`.
     """
 
     hosts: Hosts = "native"
     name: str = "embedded"
     switch: str = ""
     threads: int = field(default=1, repr=False)  # variants of a run with other threads are kept
+    whole: bool = field(default=False, repr=False)
 
     @property
     def options(self) -> Sequence[str]:
@@ -127,12 +129,24 @@ class Embedded:
             hosts=hosts,
             network_header=link.network_header,
             threads=1 if hosts == "python" else self.threads,
+            demand=None if self.whole or not _in_partitions(ready, hosts) else ready.demand,
         )
 
 
-def in_one_thread(choice: TestbedChoice) -> TestbedChoice:
-    """Return the choice of the same testbed in a single thread."""
-    return replace(choice, threads=1) if isinstance(choice, Embedded) else choice
+def _in_partitions(ready: Prepared, hosts: Hosts) -> bool:
+    """Return whether partitions of the fabric may run on their own in this variant.
+
+    Agents in Python, and jobs whose agents call back, need all partitions at their time. While a frame of a
+    controller is under way the partitions take turns event by event, and hellos are always under way.
+    """
+    control = ready.variant.control
+    alone = control.circuits != "per-job" and control.scheduler == "none" and control.hello_us is None
+    return hosts == "native" and alone
+
+
+def in_one_partition(choice: TestbedChoice) -> TestbedChoice:
+    """Return the choice of the same testbed with the fabric in one partition, in a single thread."""
+    return replace(choice, threads=1, whole=True) if isinstance(choice, Embedded) else choice
 
 
 @final

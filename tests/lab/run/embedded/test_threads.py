@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import railyard
-from emulation.embedded.partitions import partition_count, partitions
+from emulation.embedded.partitions import partition_count, partitions, partitions_for
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError
 from lab.run import testbeds
@@ -20,6 +20,7 @@ from lab.run.runner import run
 from lab.run.testbeds import Embedded, TestbedChoice
 from lab.scenario.loader import load
 from tests.lab.run.embedded.scenarios import JOBS
+from topologies import Fabric
 from topologies.families.graphs.torus import torus
 from topologies.model.codec import to_json
 
@@ -102,8 +103,8 @@ def observed(prepared: Sequence[Prepared], choice: TestbedChoice) -> list[Observ
 
 
 def same_in_all_threads(prepared: Sequence[Prepared], counts: Sequence[int] = (2, 3, 4)) -> None:
-    """Check that runs in several threads did run in threads, and did what a run in one thread does."""
-    alone = observed(prepared, Embedded())
+    """Check that runs in several threads did run in threads, and did what a run in one partition does."""
+    alone = observed(prepared, Embedded(whole=True))
     for threads in counts:
         choice = Threaded(threads)
         assert observed(prepared, choice) == alone, f"{threads} threads"
@@ -122,10 +123,11 @@ def test_threads_with_several_partitions_each_change_nothing(
     write: Write, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("emulation.embedded.partitions.HOSTS", 2)
+    monkeypatch.setattr("emulation.embedded.partitions._MOST_CROSSING", 1)
     scenario, fault = FAULTS[name]
     prepared = prepare(*load(write(f"{scenario}faults:\n  - {fault}\n")))
     assert partition_count(prepared[0].fabric, 3) == 6
-    same_in_all_threads(prepared, (2, 3))
+    same_in_all_threads(prepared, (1, 2, 3))
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
@@ -138,13 +140,13 @@ def test_frames_that_wait_for_credits_keep_their_order(write: Write, tmp_path: P
     same_in_all_threads(prepare(*load(write(TIGHT))))
 
 
-def test_a_deadlock_is_found_in_one_thread(
+def test_a_deadlock_is_found_in_one_partition(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(testbeds, "processors", lambda: 2)
     (tmp_path / "fabric.json").write_text(to_json(torus([4, 4])))
     prepared = prepare(*load(write(DEADLOCK)))
-    alone, threads = (observed(prepared, Embedded(threads=count)) for count in (1, 2))
+    alone, threads = (observed(prepared, choice) for choice in (Embedded(whole=True), Embedded(threads=2)))
     assert threads == alone
     assert alone[0].deadlock is not None
 
@@ -173,15 +175,43 @@ def test_partitions_have_about_the_same_work_and_long_links_between_them(count: 
     assert max(sizes.values()) <= 1.3 * len(parts) / count
 
 
-def test_racks_stay_whole_where_their_links_are_short() -> None:
-    # Four meshes of short links, joined in a ring by long ones.
+def racks() -> tuple[Fabric, dict[str, int]]:
+    """Return four meshes of short links, joined in a ring by long ones, and the mesh of each node."""
     fabric = torus([4, 8])
     row = {node.name: number // 8 for number, node in enumerate(fabric.nodes)}
     links = tuple(
         replace(link, delay_ps=5000 if row[link.a.node] == row[link.b.node] else 50000)
         for link in fabric.links
     )
-    parts = partitions(replace(fabric, links=links), 2)
+    return replace(fabric, links=links), row
+
+
+def test_a_single_thread_has_partitions_that_most_bytes_stay_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emulation.embedded.partitions.HOSTS", 8)
+    fabric, row = racks()
+    within, beyond = ("npu0", "npu1"), ("npu0", "npu16")
+    assert row["npu0"] == row["npu1"] != row["npu16"]
+    assert set(partitions_for(fabric, 1, {within: 9000, beyond: 1000})) == {0, 1, 2, 3}
+    assert set(partitions_for(fabric, 1, {within: 8000, beyond: 2000})) == {0}
+    assert set(partitions_for(fabric, 2, {within: 8000, beyond: 2000})) == {0, 1, 2, 3}
+
+
+def test_no_partition_is_cut_along_groups_too_large_for_even_work(capfd: pytest.CaptureFixture[str]) -> None:
+    # Two large groups and six nodes beside them: METIS would print warnings, and cut none of the groups.
+    fabric = torus([8, 8])
+    group = {node.name: number // 29 if number < 58 else number for number, node in enumerate(fabric.nodes)}
+    links = tuple(
+        replace(link, delay_ps=5000 if group[link.a.node] == group[link.b.node] else 50000)
+        for link in fabric.links
+    )
+    sizes = Counter(partitions(replace(fabric, links=links), 8))
+    assert max(sizes.values()) <= 1.3 * 64 / 8
+    assert capfd.readouterr() == ("", "")
+
+
+def test_racks_stay_whole_where_their_links_are_short() -> None:
+    fabric, row = racks()
+    parts = partitions(fabric, 2)
     by_row = {row[node.name]: set[int]() for node in fabric.nodes}
     for node, part in zip(fabric.nodes, parts, strict=True):
         by_row[row[node.name]].add(part)
