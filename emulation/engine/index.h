@@ -18,11 +18,11 @@ inline void fetch(const void* address) {
     __builtin_prefetch(address);
     asm volatile("" : : "r"(address));  // a compiler may drop a function that only fetches
 }
-// Fetch `count` lines; the address of the first may be null.
+// Fetch `count` lines, none if the address of the first is null.
 inline void fetch_lines(const void* first, std::size_t count) {
-    const auto address = reinterpret_cast<std::uintptr_t>(first);
-    for (std::size_t line = 0; line < count; ++line)
-        fetch(reinterpret_cast<const void*>(address + 64 * line));
+    if (first == nullptr) return;
+    const auto* const bytes = static_cast<const char*>(first);
+    for (std::size_t line = 0; line < count; ++line) fetch(bytes + 64 * line);
 }
 
 // Position of a T in its list; none by default.

@@ -9,15 +9,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <system_error>
+
+#include "wire/system.h"
 
 namespace railyard {
 
 namespace {
-
-void require(bool done, const char* what) {
-    if (!done) throw std::system_error(errno, std::generic_category(), what);
-}
 
 LinkChange change_of(nlmsghdr* message) {
     const auto* info = static_cast<const ifinfomsg*>(NLMSG_DATA(message));

@@ -14,44 +14,22 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "wire/system.h"
+
 namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 64;                // frames received or sent in a row from one port
+constexpr std::size_t kBatch = 64;                // frames received in a row from one port
 constexpr std::size_t kRingBytes = 2 << 20;       // receive ring of a port
 constexpr std::size_t kAllRingBytes = 256 << 20;  // limit of all rings, in unswappable kernel memory
 constexpr std::size_t kLeastRingBytes = 256 << 10;
-constexpr std::size_t kMostControl = 10'000;  // pending notifications; more are dropped
-constexpr std::size_t kMostEgress =
-    1024;  // egress passes of queued frames in a row, before the control plane has its turn
+constexpr std::size_t kMostControl = 10'000;      // pending notifications; more are dropped
 constexpr std::int64_t kMostPause = 2'000'000;    // nanoseconds
-constexpr std::int64_t kMostFlush = 5'000'000;    // nanoseconds of egress passes while another thread waits
 constexpr std::int64_t kMostFrame = 500'000'000;  // nanoseconds of processor time for a frame
 constexpr unsigned kTimedCheckpoints = 16;        // the clock is read at each of so many checkpoints
 constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
 constexpr Time kNever = std::numeric_limits<Time>::max();
-
-std::int64_t clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
-    timespec t{};
-    clock_gettime(clock, &t);
-    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
-
-void require(bool done, const std::string& what) {
-    if (!done) throw std::system_error(errno, std::generic_category(), what);
-}
-
-void signal_event(int fd) {
-    const std::uint64_t increment = 1;
-    [[maybe_unused]] const ssize_t written =
-        write(fd, &increment, sizeof increment);  // a full counter is already signalled
-}
-
-void clear_event(int fd) {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count);
-}
 
 }  // namespace
 
@@ -236,158 +214,10 @@ void Wire::forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t 
     enqueue(port, std::move(frame));
 }
 
-void Wire::enqueue(Port& port, FrameHandle frame) {
-    if (frame->vl >= queues_) {
-        port.stats.refused_odd += 1;
-        return;
-    }
-    auto& queue = port.queues[frame->vl];
-    if (queue.size() >= queue_frames_ && !flushing_) flush_all();
-    if (queue.size() >= queue_frames_) {
-        port.stats.refused_full += 1;
-        return;
-    }
-    if (frame->pending) {
-        frame->phv->enqueued = now_;
-        frame->phv->enqueue_depth = static_cast<std::uint32_t>(queue.size());
-    }
-    if (port.ns_per_byte > 0 && port.idle()) port.slot_at = std::max(port.slot_at, zero_ + now_ / 1000);
-    queue.push_back(std::move(frame));
-    if (!port.dirty) dirty_.push_back(&port);
-    port.dirty = true;
-}
-
-// Make up to `most` frames ready, highest priority first. A pending frame is sent alone, so that the queue
-// metadata that its program reads are exact.
-void Wire::dequeue(Port& port, std::size_t most) {
-    for (std::size_t q = kQueues; q-- > 0;) {
-        auto& queue = port.queues[q];
-        while (!queue.empty() && port.ready.size() < most) {
-            if (queue.front()->pending && (!port.ready.empty() || egress_left_ == 0)) return;
-            FrameHandle frame = queue.pop_front();
-            if (frame->pending) {
-                --egress_left_;
-                egress(port, std::move(frame), static_cast<std::uint32_t>(queue.size()));
-            } else port.ready.push_back(std::move(frame));
-        }
-    }
-}
-
-void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
-    Switch& sw = *switches_[port.switch_index];
-    egress_out_.clear();
-    checkpoints_ = 0;
-    try {
-        const QueueRecord record{frame->phv->enqueued, now_, frame->phv->enqueue_depth, depth};
-        sw.egress(std::move(frame), port.number, record, now_, egress_out_);
-    } catch (const std::exception& error) {
-        fail(sw, &port, error);
-    }
-    for (Output& o : egress_out_) {
-        if (o.port == port.number && !o.frame->pending) port.ready.push_back(std::move(o.frame));
-        else forward(std::move(o.frame), port.switch_index, o.port);
-    }
-    egress_out_.clear();
-    if (!sw.digests().empty()) collect(port.switch_index);
-    if (others_wait() && clock_nanoseconds() - flush_began_ > kMostFlush) egress_left_ = 0;
-}
-
-// Send queued frames, until all are sent, kMostEgress egress passes have run, or another thread has waited.
-void Wire::flush_all() {
-    flushing_ = true;
-    egress_left_ = kMostEgress;
-    flush_began_ = clock_nanoseconds();
-    while (!dirty_.empty() && egress_left_ > 0) {
-        Port& port = *dirty_.back();
-        dirty_.pop_back();
-        port.dirty = false;
-        flush(port);
-        if (egress_left_ == 0 && !port.dirty) {
-            port.dirty = true;
-            dirty_.push_back(&port);
-        }
-    }
-    flushing_ = false;
-}
-
 // Mutexes are not fair: without a pause this thread would lock again before a waiting thread has woken up.
 void Wire::let_others_in() const {
     const std::int64_t end = clock_nanoseconds() + kMostPause;
     while (mutex_.contended() && !stopping_ && clock_nanoseconds() < end) std::this_thread::yield();
-}
-
-void Wire::flush(Port& port) {
-    mmsghdr messages[kBatch];
-    iovec pieces[kBatch];
-    const bool paced = port.ns_per_byte > 0;
-    const std::size_t most = paced ? 1 : kBatch;
-    while (!port.blocked) {
-        if (paced && must_wait(port)) return;
-        if (port.ready.empty()) dequeue(port, most);
-        const std::size_t count = std::min(port.ready.size(), most);
-        if (count == 0) return;
-        for (std::size_t i = 0; i < count; ++i) {
-            Frame* const frame = port.ready[i].get();
-            pieces[i] = {frame->data(), frame->length};
-            messages[i] = {};
-            messages[i].msg_hdr.msg_iov = &pieces[i];
-            messages[i].msg_hdr.msg_iovlen = 1;
-        }
-        const int done = sendmmsg(port.socket.fd(), messages, static_cast<unsigned>(count), MSG_DONTWAIT);
-        if (done > 0) {
-            sent(port, static_cast<std::size_t>(done));
-            continue;
-        }
-        if (errno == EINTR) continue;
-        if (errno == EAGAIN) return block(port, true);
-        // The error concerns the first frame.
-        const FrameHandle frame = port.ready.pop_front();
-        if (errno == EMSGSIZE) too_long(port, frame->length);
-        else if (errno == ENOBUFS) port.stats.refused_full += 1;
-        else if (errno == ENETDOWN || errno == ENXIO) port.stats.refused_down += 1;
-        else port.stats.refused_odd += 1;
-    }
-}
-
-void Wire::sent(Port& port, std::size_t count) {
-    port.stats.sent += count;
-    for (std::size_t i = 0; i < count; ++i) {
-        const FrameHandle frame = port.ready.pop_front();
-        port.stats.sent_bytes += frame->length;
-        // A late frame does not delay the next slot.
-        port.slot_at += static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte);
-        if (port.out) port.out->write(frame->view());
-        if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
-    }
-}
-
-bool Wire::must_wait(Port& port) {
-    if (port.idle()) return true;
-    if (port.slot_at <= clock_nanoseconds()) return false;
-    if (!std::exchange(port.waits, true)) waiting_.push_back(&port);
-    set_timer();
-    return true;
-}
-
-void Wire::on_slots() {
-    clear_event(slots_);
-    const std::int64_t now = clock_nanoseconds();
-    for (Port* const port : waiting_) {
-        if (port->slot_at > now) continue;
-        port->waits = false;
-        if (!std::exchange(port->dirty, true)) dirty_.push_back(port);
-    }
-    std::erase_if(waiting_, [](const Port* port) { return !port->waits; });
-    set_timer();
-}
-
-void Wire::set_timer() {
-    if (waiting_.empty()) return;
-    std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    for (const Port* const port : waiting_) first = std::min(first, port->slot_at);
-    itimerspec at{};
-    at.it_value = {first / 1'000'000'000, first % 1'000'000'000};
-    require(timerfd_settime(slots_, TFD_TIMER_ABSTIME, &at, nullptr) == 0, "a timer");
 }
 
 void Wire::end_burst() {

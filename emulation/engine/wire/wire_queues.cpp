@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queues of a wire's ports: frames wait for their interface, pass egress, and leave in batches or in slots.
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "wire/system.h"
+#include "wire/wire.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::size_t kBatch = 64;         // frames sent in a row by one port
+constexpr std::size_t kMostEgress = 1024;  // egress passes in a row, before the control plane has its turn
+constexpr std::int64_t kMostFlush = 5'000'000;  // nanoseconds of egress passes while another thread waits
+
+}  // namespace
+
+void Wire::enqueue(Port& port, FrameHandle frame) {
+    if (frame->vl >= queues_) {
+        port.stats.refused_odd += 1;
+        return;
+    }
+    auto& queue = port.queues[frame->vl];
+    if (queue.size() >= queue_frames_ && !flushing_) flush_all();
+    if (queue.size() >= queue_frames_) {
+        port.stats.refused_full += 1;
+        return;
+    }
+    if (frame->pending) {
+        frame->phv->enqueued = now_;
+        frame->phv->enqueue_depth = static_cast<std::uint32_t>(queue.size());
+    }
+    if (port.ns_per_byte > 0 && port.idle()) port.slot_at = std::max(port.slot_at, zero_ + now_ / 1000);
+    queue.push_back(std::move(frame));
+    if (!port.dirty) dirty_.push_back(&port);
+    port.dirty = true;
+}
+
+// Make up to `most` frames ready, highest priority first. A pending frame is sent alone, so that the queue
+// metadata that its program reads are exact.
+void Wire::dequeue(Port& port, std::size_t most) {
+    for (std::size_t q = kQueues; q-- > 0;) {
+        auto& queue = port.queues[q];
+        while (!queue.empty() && port.ready.size() < most) {
+            if (queue.front()->pending && (!port.ready.empty() || egress_left_ == 0)) return;
+            FrameHandle frame = queue.pop_front();
+            if (frame->pending) {
+                --egress_left_;
+                egress(port, std::move(frame), static_cast<std::uint32_t>(queue.size()));
+            } else port.ready.push_back(std::move(frame));
+        }
+    }
+}
+
+void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
+    Switch& sw = *switches_[port.switch_index];
+    egress_out_.clear();
+    checkpoints_ = 0;
+    try {
+        const QueueRecord record{frame->phv->enqueued, now_, frame->phv->enqueue_depth, depth};
+        sw.egress(std::move(frame), port.number, record, now_, egress_out_);
+    } catch (const std::exception& error) {
+        fail(sw, &port, error);
+    }
+    for (Output& o : egress_out_) {
+        if (o.port == port.number && !o.frame->pending) port.ready.push_back(std::move(o.frame));
+        else forward(std::move(o.frame), port.switch_index, o.port);
+    }
+    egress_out_.clear();
+    if (!sw.digests().empty()) collect(port.switch_index);
+    if (others_wait() && clock_nanoseconds() - flush_began_ > kMostFlush) egress_left_ = 0;
+}
+
+// Send queued frames, until all are sent, kMostEgress egress passes have run, or another thread has waited.
+void Wire::flush_all() {
+    flushing_ = true;
+    egress_left_ = kMostEgress;
+    flush_began_ = clock_nanoseconds();
+    while (!dirty_.empty() && egress_left_ > 0) {
+        Port& port = *dirty_.back();
+        dirty_.pop_back();
+        port.dirty = false;
+        flush(port);
+        if (egress_left_ == 0 && !port.dirty) {
+            port.dirty = true;
+            dirty_.push_back(&port);
+        }
+    }
+    flushing_ = false;
+}
+
+void Wire::flush(Port& port) {
+    mmsghdr messages[kBatch];
+    iovec pieces[kBatch];
+    const bool paced = port.ns_per_byte > 0;
+    const std::size_t most = paced ? 1 : kBatch;
+    while (!port.blocked) {
+        if (paced && must_wait(port)) return;
+        if (port.ready.empty()) dequeue(port, most);
+        const std::size_t count = std::min(port.ready.size(), most);
+        if (count == 0) return;
+        for (std::size_t i = 0; i < count; ++i) {
+            Frame* const frame = port.ready[i].get();
+            pieces[i] = {frame->data(), frame->length};
+            messages[i] = {};
+            messages[i].msg_hdr.msg_iov = &pieces[i];
+            messages[i].msg_hdr.msg_iovlen = 1;
+        }
+        const int done = sendmmsg(port.socket.fd(), messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+        if (done > 0) {
+            sent(port, static_cast<std::size_t>(done));
+            continue;
+        }
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN) return block(port, true);
+        // The error concerns the first frame.
+        const FrameHandle frame = port.ready.pop_front();
+        if (errno == EMSGSIZE) too_long(port, frame->length);
+        else if (errno == ENOBUFS) port.stats.refused_full += 1;
+        else if (errno == ENETDOWN || errno == ENXIO) port.stats.refused_down += 1;
+        else port.stats.refused_odd += 1;
+    }
+}
+
+void Wire::sent(Port& port, std::size_t count) {
+    port.stats.sent += count;
+    for (std::size_t i = 0; i < count; ++i) {
+        const FrameHandle frame = port.ready.pop_front();
+        port.stats.sent_bytes += frame->length;
+        // A late frame does not delay the next slot.
+        port.slot_at += static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte);
+        if (port.out) port.out->write(frame->view());
+        if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
+    }
+}
+
+bool Wire::must_wait(Port& port) {
+    if (port.idle()) return true;
+    if (port.slot_at <= clock_nanoseconds()) return false;
+    if (!std::exchange(port.waits, true)) waiting_.push_back(&port);
+    set_timer();
+    return true;
+}
+
+void Wire::on_slots() {
+    clear_event(slots_);
+    const std::int64_t now = clock_nanoseconds();
+    for (Port* const port : waiting_) {
+        if (port->slot_at > now) continue;
+        port->waits = false;
+        if (!std::exchange(port->dirty, true)) dirty_.push_back(port);
+    }
+    std::erase_if(waiting_, [](const Port* port) { return !port->waits; });
+    set_timer();
+}
+
+void Wire::set_timer() {
+    if (waiting_.empty()) return;
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    for (const Port* const port : waiting_) first = std::min(first, port->slot_at);
+    itimerspec at{};
+    at.it_value = {first / 1'000'000'000, first % 1'000'000'000};
+    require(timerfd_settime(slots_, TFD_TIMER_ABSTIME, &at, nullptr) == 0, "a timer");
+}
+
+}  // namespace railyard
