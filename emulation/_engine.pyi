@@ -482,12 +482,18 @@ class HostDriver:
 
     def __init__(self, rate_bps: float, dilation: int, bin_ps: int, note_ns: int = 0) -> None:
         """`rate_bps` of each host in real bits per second; `note_ns` 0: run() names no hosts to note."""
-    def add(self, host: Station | object, fd: int, arrived: Any) -> int:
-        """Add a host at a bound raw socket; `arrived` is its count of bytes of data, one int64. OSError."""
+    def add(self, host: Station | object, fd: int, arrived: Any, ring_bytes: int) -> int:
+        """Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`. OSError.
+
+        `arrived` is the host's count of bytes of data, one int64.
+        """
     def watch(self, fd: int) -> None:
         """Let run() return whenever a descriptor is readable."""
-    def rest(self, share: float) -> None:
-        """Serve frames in groups: wait between two turns for up to this share of the time since go()."""
+    def rest(self, share: float, least_run_ns: int = 0) -> None:
+        """Serve frames in groups: wait between two turns for up to this share of the run.
+
+        The run lasts for `least_run_ns` from go() on, or for the time since go() if that is longer.
+        """
     def go(self, start_ns: int) -> None:
         """Let scenario time and all hosts begin at a time of the monotonic clock."""
     def replace(self, index: int, host: Station | object, start_ns: int) -> None:

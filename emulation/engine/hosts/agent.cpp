@@ -172,10 +172,10 @@ void Agent::expect(const Frame& frame, unsigned stage) const {
 // Payload, place in the array, and plan of a data frame.
 void Agent::expect_data(const Frame& frame, const Preview& next, unsigned stage) const {
     const std::uint32_t index = table_.find(next.offset);
-    if (index == kNone || frame.payload == nullptr) return;
+    if (index == kNone) return;
     const CellPlan& plan = plan_of(index);
     if (stage == 0) {
-        fetch(frame.payload->bytes);
+        if (frame.payload != nullptr) fetch(frame.payload->bytes);
         if (!next.copied) fetch(payloads_.shared()->data() + next.offset);
         fetch(&plan);
         fetch(&slices_[index]);

@@ -73,13 +73,14 @@ void bind_driver(nb::module_& m) {
              nb::arg("bin_ps"), nb::arg("note_ns") = 0)
         .def(
             "add",
-            [](HostDriver& driver, const nb::object& host, int fd, const Count& arrived) {
+            [](HostDriver& driver, const nb::object& host, int fd, const Count& arrived,
+               std::size_t ring_bytes) {
                 if (arrived.size() != 1) throw std::invalid_argument("a host has one count of bytes");
-                return driver.add(guest_of(host), fd, arrived.data());
+                return driver.add(guest_of(host), fd, arrived.data(), ring_bytes);
             },
-            nb::arg("host"), nb::arg("fd"), nb::arg("arrived"), nb::keep_alive<1, 4>())
+            nb::arg("host"), nb::arg("fd"), nb::arg("arrived"), nb::arg("ring_bytes"), nb::keep_alive<1, 4>())
         .def("watch", &HostDriver::watch, nb::arg("fd"))
-        .def("rest", &HostDriver::rest, nb::arg("share"))
+        .def("rest", &HostDriver::rest, nb::arg("share"), nb::arg("least_run_ns") = 0)
         .def("go", &HostDriver::go, nb::arg("start_ns"))
         .def(
             "replace",

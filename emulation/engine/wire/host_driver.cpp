@@ -4,7 +4,6 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,15 +16,17 @@
 #include <system_error>
 #include <utility>
 
+#include "index.h"
+
 namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 32, kFew = 2;  // frames received at a time, and at first
-constexpr std::int64_t kLeastRest = 50'000;   // nanoseconds; a shorter rest costs more than it saves
+constexpr std::size_t kBatch = 32;           // frames of a host received at a time
+constexpr std::int64_t kLeastRest = 50'000;  // nanoseconds; a shorter rest costs more than it saves
+constexpr int kMostEmpty = 64;  // looks in a row that find nothing, until the driver sleeps until an event
 constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks a descriptor; other events are of hosts
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which an interface passes beyond its MTU
 
 std::int64_t monotonic() {
     timespec t{};
@@ -37,8 +38,8 @@ void require(bool done, const char* what) {
     if (!done) throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Bytes of the longest frame that the interface of a bound raw socket takes.
-std::size_t longest_frame(int fd) {
+// MTU of the interface of a bound raw socket.
+unsigned mtu_of(int fd) {
     sockaddr_ll at{};
     socklen_t size = sizeof at;
     require(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0, "the address of a raw socket");
@@ -46,7 +47,7 @@ std::size_t longest_frame(int fd) {
     request.ifr_ifindex = at.sll_ifindex;
     require(ioctl(fd, SIOCGIFNAME, &request) == 0, "the interface of a raw socket");
     require(ioctl(fd, SIOCGIFMTU, &request) == 0, "the MTU of a raw socket's interface");
-    return ETH_HLEN + kTag + static_cast<std::size_t>(request.ifr_mtu);
+    return static_cast<unsigned>(request.ifr_mtu);
 }
 
 // Data travels on all VLs but 2 and 3, which the first two bytes behind the Ethernet header tell.
@@ -96,7 +97,6 @@ HostDriver::HostDriver(double rate_bps, std::int64_t dilation, Time bin, std::in
       bin_(bin),
       note_(note),
       clock_{kForever, dilation},
-      arrivals_(kBatch),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     require(epoll_ >= 0, "an event descriptor");
 }
@@ -107,12 +107,13 @@ HostDriver::~HostDriver() {
     close(epoll_);
 }
 
-std::size_t HostDriver::add(Guest guest, int fd, std::int64_t* arrived) {
-    const std::size_t most = longest_frame(fd);
-    hosts_.push_back(std::make_unique<Host>(std::move(guest), fd, arrived, most, ns_per_byte_));
+std::size_t HostDriver::add(Guest guest, int fd, std::int64_t* arrived, std::size_t ring_bytes) {
+    const unsigned mtu = mtu_of(fd);
+    hosts_.push_back(std::make_unique<Host>(std::move(guest), fd, arrived, ns_per_byte_));
+    hosts_.back()->ring.open(fd, mtu, ring_bytes);
     next_.push_back(kForever);
-    most_rest_ =
-        std::max(most_rest_, static_cast<std::int64_t>(static_cast<double>(most) * ns_per_byte_ / 2));
+    const double longest = static_cast<double>(ETH_HLEN + mtu) * ns_per_byte_;
+    most_rest_ = std::max(most_rest_, static_cast<std::int64_t>(longest));
     ready_.resize(ready_.size() + 1);
     const std::size_t index = hosts_.size() - 1;
     epoll_event event{};
@@ -127,6 +128,7 @@ void HostDriver::watch(int fd) {
     event.data.u64 = kWatched | static_cast<std::uint64_t>(fd);
     require(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
     ready_.resize(ready_.size() + 1);
+    watched_.push_back({fd, POLLIN, 0});
 }
 
 void HostDriver::listen(std::size_t index, bool on) {
@@ -134,6 +136,7 @@ void HostDriver::listen(std::size_t index, bool on) {
     event.events = on ? EPOLLIN : 0U;
     event.data.u64 = index;
     require(epoll_ctl(epoll_, EPOLL_CTL_MOD, hosts_[index]->fd, &event) == 0, "epoll");
+    hosts_[index]->listens = on;
 }
 
 void HostDriver::go(std::int64_t start) {
@@ -175,6 +178,7 @@ void HostDriver::stop() {
 template <typename Event>
 void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
     Answer answer(pool_, std::move(room_));
+    host.consulted = true;
     event(*host.guest.station, clock_.picoseconds(monotonic()), answer);
     const std::int64_t now = monotonic();
     for (Answer::Departure& departure : answer.departures)
@@ -185,100 +189,108 @@ void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
     room_ = std::move(answer.departures);
 }
 
-void HostDriver::receive(Host& host) {
-    if (receive(host, kFew)) receive(host, kBatch);
+// Take the frames of all hosts from their rings first: while the processor fetches what the answer to a frame
+// needs, it goes on with the next frame.
+void HostDriver::receive() {
+    for (const std::size_t index : arrived_) {
+        Host& host = *hosts_[index];
+        next_[index] = 0;
+        ++counts_.receives;
+        ReceiveRing::Received received{};
+        for (std::size_t i = 0; i < kBatch && host.ring.peek(received); ++i) {
+            FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
+            host.ring.release();
+            arrivals_.push_back({index, std::move(frame)});
+        }
+    }
+    arrived_.clear();
+    for (unsigned stage = 0; stage < Station::kStages; ++stage)
+        for (const Arrival& arrival : arrivals_)
+            hosts_[arrival.host]->guest.station->expect(*arrival.frame, stage);
+    for (Arrival& arrival : arrivals_) {
+        at_ = arrival.host;
+        receive(*hosts_[at_], std::move(arrival.frame));
+    }
+    counts_.received += arrivals_.size();
+    arrivals_.clear();
 }
 
-// Returns true if there may be more frames.
-bool HostDriver::receive(Host& host, std::size_t most) {
-    mmsghdr messages[kBatch];
-    iovec pieces[kBatch];
-    for (std::size_t i = 0; i < most; ++i) {
-        // A host may have kept the frame, and interfaces differ in their MTU.
-        FrameHandle& frame = arrivals_[i];
-        if (!frame || frame->length < host.most) frame = pool_.acquire(host.most);
-        pieces[i] = {frame->data(), host.most};
-        messages[i] = {};
-        messages[i].msg_hdr.msg_iov = &pieces[i];
-        messages[i].msg_hdr.msg_iovlen = 1;
-    }
-    ++counts_.receives;
-    const int count = recvmmsg(host.fd, messages, static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
-    if (count < 0) {
-        if (errno == EAGAIN || errno == EINTR) return false;
-        throw std::system_error(errno, std::generic_category(), "receiving a frame");
-    }
-    counts_.received += static_cast<std::uint64_t>(count);
-    for (int i = 0; i < count; ++i) {
-        FrameHandle frame = std::move(arrivals_[static_cast<std::size_t>(i)]);
-        frame->truncate(messages[i].msg_len);
-        const bool data = is_data(*frame);
-        const std::uint32_t length = frame->length;
-        consult(host, since_, [&](Station& station, Time now, Answer& answer) {
-            if (data) {
-                if (host.bins.empty() || host.bins.back().first != now / bin_)
-                    host.bins.emplace_back(now / bin_, 0);
-                host.bins.back().second += length;
-                *host.arrived += length;
-            }
-            station.on_frame(std::move(frame), now, answer);
-        });
-    }
-    return static_cast<std::size_t>(count) == most;
+void HostDriver::receive(Host& host, FrameHandle frame) {
+    const bool data = is_data(*frame);
+    const std::uint32_t length = frame->length;
+    consult(host, since_, [&](Station& station, Time now, Answer& answer) {
+        if (data) {
+            if (host.bins.empty() || host.bins.back().first != now / bin_)
+                host.bins.emplace_back(now / bin_, 0);
+            host.bins.back().second += length;
+            *host.arrived += length;
+        }
+        station.on_frame(std::move(frame), now, answer);
+    });
 }
 
 // Time between two looks for arrived frames, a power of two; 0: the driver does not rest.
 std::int64_t HostDriver::resting(std::int64_t now) const {
     if (rest_share_ <= 0 || now <= clock_.start) return 0;
-    const auto share = static_cast<std::int64_t>(rest_share_ * static_cast<double>(now - clock_.start));
+    const std::int64_t run = std::max(now - clock_.start, least_run_);
+    const auto share = static_cast<std::int64_t>(rest_share_ * static_cast<double>(run));
     const std::int64_t most = std::min(share, most_rest_);
     return most < kLeastRest ? 0
                              : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
 }
 
 // Look for events, and wait for them for some time. Returns false if a signal came first.
-bool HostDriver::look(std::int64_t nanoseconds) {
+bool HostDriver::wait_for_events(std::int64_t nanoseconds) {
     ++counts_.waits;
-    count_ = wait_events(epoll_, ready_.data(), static_cast<int>(ready_.size()), nanoseconds);
-    if (count_ >= 0) return true;
-    const int error = errno;
-    count_ = 0;
-    if (error != EINTR) throw std::system_error(error, std::generic_category(), "epoll");
-    return false;
+    const int count = wait_events(epoll_, ready_.data(), static_cast<int>(ready_.size()), nanoseconds);
+    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "epoll");
+    for (int i = 0; i < count; ++i) {
+        const std::uint64_t token = ready_[static_cast<std::size_t>(i)].data.u64;
+        if ((token & kWatched) != 0) readable_.push_back(static_cast<int>(token & ~kWatched));
+        else arrived_.push_back(token);
+    }
+    return count >= 0;
+}
+
+// Look for events without waiting: for frames without a system call.
+void HostDriver::look() {
+    ++counts_.waits;
+    for (pollfd& each : watched_) each.revents = 0;
+    if (poll(watched_.data(), watched_.size(), 0) > 0)
+        for (const pollfd& each : watched_)
+            if (each.revents != 0) readable_.push_back(each.fd);
+    for (const auto& host : hosts_) fetch(host->ring.next());
+    for (std::size_t index = 0; index < hosts_.size(); ++index)
+        if (hosts_[index]->listens && hosts_[index]->ring.filled()) arrived_.push_back(index);
 }
 
 bool HostDriver::wait() {
     std::int64_t now = monotonic();
     std::int64_t until = now + kSecond;
     for (const std::int64_t next : next_) until = std::min(until, next);
-    if (const std::int64_t rest = resting(now); rest > 0) {
+    const std::int64_t rest = resting(now);
+    for (int empty = 0; rest > 0 && empty < kMostEmpty; ++empty) {
         // A multiple of the rest, to which the pacers of all hosts round as well.
         const std::int64_t end = (looked_ / rest + 1) * rest;
         if (end > now && !sleep_until(end)) return false;
         since_ = looked_;
         looked_ = now = monotonic();
-        const bool quiet = look(0);
-        if (!quiet || count_ > 0 || until <= now) return quiet;
+        look();
+        if (!arrived_.empty() || !readable_.empty() || until <= now) return true;
     }
-    const bool quiet = look(std::max<std::int64_t>(0, until - now));
+    const bool quiet = wait_for_events(std::max<std::int64_t>(0, until - now));
     since_ = looked_ = monotonic();
     return quiet;
 }
 
 HostDriver::Turn HostDriver::serve() {
     Turn turn;
-    for (int i = 0; i < count_; ++i) {
-        const std::uint64_t token = ready_[static_cast<std::size_t>(i)].data.u64;
-        if ((token & kWatched) != 0) {
-            turn.readable.push_back(static_cast<int>(token & ~kWatched));
-        } else {
-            at_ = token;
-            receive(*hosts_[at_]);
-            next_[at_] = 0;
-        }
-    }
-    count_ = 0;
+    std::swap(turn.readable, readable_);
+    receive();
     const std::int64_t now = monotonic();
+    for (unsigned stage = 0; stage < Pacer::kStages; ++stage)
+        for (std::size_t index = 0; index < hosts_.size(); ++index)
+            if (next_[index] <= now) hosts_[index]->pacer.expect(stage);
     for (std::size_t index = 0; index < hosts_.size(); ++index)
         if (next_[index] <= now) serve(index, now, turn);
     return turn;
@@ -298,7 +310,7 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
                 [](Station& station, Time time, Answer& answer) { station.on_timer(time, answer); });
     }
     host.pacer.send(host.fd, monotonic());
-    if (host.asked && host.begins == kForever && host.guest.ended()) {
+    if (std::exchange(host.consulted, false) && host.asked && host.begins == kForever && host.guest.ended()) {
         host.asked = false;
         turn.ended.push_back(index);
     }

@@ -3,6 +3,7 @@
 // alternates wait() and serve().
 #pragma once
 
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include "hosts/agent.h"
 #include "network/station.h"
 #include "wire/pacer.h"
+#include "wire/receive_ring.h"
 
 namespace railyard {
 
@@ -27,7 +29,8 @@ struct DilatedClock {
     std::int64_t nanoseconds(Time time) const;  // the first at which picoseconds() is at least `time`
 };
 
-// Numbers of calls, for measurements.
+// Numbers of looks for events, of rings with frames that these found, of frames, and of timers, for
+// measurements.
 struct DriverCounts {
     std::uint64_t waits = 0, receives = 0, received = 0, timers = 0;
 };
@@ -51,12 +54,17 @@ class HostDriver {
         std::function<bool()> ended;
     };
     // Add a host at a bound raw socket, which the caller keeps open. `arrived` points to a count of bytes of
-    // data. Frames wait in the socket until the host begins. std::system_error
-    std::size_t add(Guest guest, int fd, std::int64_t* arrived);
+    // data. The kernel keeps arrived frames in a ring of about `ring_bytes` until the host begins or takes
+    // them. std::system_error
+    std::size_t add(Guest guest, int fd, std::int64_t* arrived, std::size_t ring_bytes);
     // Let turns that follow each other closely become one: between two looks for arrived frames the driver
-    // rests for up to `share` of the time since go(), and for no more than half of the time that the longest
-    // frame takes at the rate. Lateness then stays below that share of the run, however long the run will be.
-    void rest(double share) { rest_share_ = share; }
+    // rests for up to `share` of the run, and for no more than the time that the longest frame takes
+    // at the rate. The run lasts for `least_run` nanoseconds from go() on, or for the time since go() if that
+    // is longer. Lateness then stays below that share of the run, however long the run will be.
+    void rest(double share, std::int64_t least_run) {
+        rest_share_ = share;
+        least_run_ = least_run;
+    }
     // Let scenario time and all hosts begin at `start`.
     void go(std::int64_t start);
     // Replace a host by one that begins at `start`; frames that wait to be sent are dropped.
@@ -84,25 +92,32 @@ class HostDriver {
 
    private:
     struct Host {
-        Host(Guest g, int f, std::int64_t* a, std::size_t m, double ns_per_byte)
-            : guest(std::move(g)), fd(f), arrived(a), most(m), pacer(ns_per_byte) {}
+        Host(Guest g, int f, std::int64_t* a, double ns_per_byte)
+            : guest(std::move(g)), fd(f), arrived(a), pacer(ns_per_byte) {}
         Guest guest;
         int fd;
         std::int64_t* arrived;
-        std::size_t most;  // bytes of the longest frame
+        ReceiveRing ring;
         Pacer pacer;
         std::int64_t begins = kForever, deadline = kForever;
         std::int64_t noted = 0, note_at = kForever;
-        bool asked = true;  // the host has not been reported as ended
+        bool listens = false;    // the host has begun and takes frames
+        bool asked = true;       // the host has not been reported as ended
+        bool consulted = false;  // an event came since the question whether the host has ended
         Bins bins;
+    };
+    struct Arrival {
+        std::size_t host;
+        FrameHandle frame;
     };
 
     template <typename Event>
     void consult(Host& host, std::int64_t since, const Event& event);
-    void receive(Host& host);
-    bool receive(Host& host, std::size_t most);
+    void receive();
+    void receive(Host& host, FrameHandle frame);
     std::int64_t resting(std::int64_t now) const;
-    bool look(std::int64_t nanoseconds);
+    void look();
+    bool wait_for_events(std::int64_t nanoseconds);
     void serve(std::size_t index, std::int64_t now, Turn& turn);
     void listen(std::size_t index, bool on);
 
@@ -114,13 +129,15 @@ class HostDriver {
     std::vector<Answer::Departure> room_;
     std::vector<std::unique_ptr<Host>> hosts_;
     std::vector<std::int64_t> next_;  // of each host, the time of its next event; 0: now
-    std::vector<FrameHandle> arrivals_;
     std::vector<epoll_event> ready_;
-    int count_ = 0;  // of events in ready_
+    std::vector<pollfd> watched_;
+    std::vector<std::size_t> arrived_;  // hosts with frames in their rings
+    std::vector<int> readable_;         // watched descriptors
+    std::vector<Arrival> arrivals_;     // frames taken from the rings
     double rest_share_ = 0;
-    std::int64_t most_rest_ = 0;
+    std::int64_t most_rest_ = 0, least_run_ = 0;
     std::int64_t looked_ = 0;  // when the driver last looked for arrived frames
-    std::int64_t since_ = 0;   // no frame in ready_ arrived before
+    std::int64_t since_ = 0;   // no frame that is found now arrived before
     int epoll_;
     std::size_t at_ = 0;
     DriverCounts counts_;

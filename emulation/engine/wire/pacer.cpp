@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "index.h"
+
 namespace railyard {
 
 namespace {
@@ -16,6 +18,7 @@ namespace {
 constexpr std::size_t kBatch = 32;
 constexpr std::int64_t kAgain = 500'000;  // until the kernel is tried again after it had no room
 constexpr int kGrains = 16;               // parts of a frame's slot, one of which it may be late
+constexpr std::size_t kFetchedLines = 8;  // of a payload; the processor finds the others by itself
 
 bool is_response(int vl) { return vl == 2 || vl == 3; }
 
@@ -54,6 +57,24 @@ std::int64_t Pacer::wake(std::int64_t rest) const {
     const auto grain =
         std::max(rest, static_cast<std::int64_t>(std::max<std::uint64_t>(1, std::bit_floor(part))));
     return (due() + grain - 1) / grain * grain;
+}
+
+void Pacer::expect(unsigned stage) const {
+    if (stage == 0) return fetch_lines(this, (sizeof *this + 63) / 64);
+    if (begun_ < 0) return;
+    const Waiting& first = responses_.empty() ? data_[0] : responses_[0];
+    if (stage == 1) {
+        fetch(&first);
+        fetch(pace_.late.data() + pace_.late.size());
+        fetch(pace_.waited.data() + pace_.waited.size());
+    } else if (stage == 2) {
+        fetch(first.frame.get());
+    } else if (stage == 3) {
+        fetch(first.frame->data());
+        if (first.frame->payload != nullptr) fetch(first.frame->payload);
+    } else if (first.frame->stored < first.frame->length) {
+        fetch_lines(first.frame->payload->bytes, kFetchedLines);
+    }
 }
 
 void Pacer::send(int fd, std::int64_t now) {

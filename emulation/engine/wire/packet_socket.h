@@ -3,12 +3,10 @@
 // the kernel.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
-#include <linux/if_packet.h>
+#include "wire/receive_ring.h"
 
 namespace railyard {
 
@@ -27,13 +25,9 @@ class PacketSocket {
     bool is_open() const { return fd_ >= 0; }
     int fd() const { return fd_; }
 
-    struct Received {
-        std::string_view frame;  // its VLAN tag put back
-        std::size_t length;      // length on the wire; larger than the frame if the ring truncated it
-    };
-    // Get the next frame, if any. release() returns its slot to the kernel.
-    bool peek(Received& received);
-    void release();
+    // See ReceiveRing.
+    bool peek(ReceiveRing::Received& received) { return ring_.peek(received); }
+    void release() { ring_.release(); }
 
     // Frames lost since the last call because the ring was full.
     std::uint64_t take_missed();
@@ -41,14 +35,8 @@ class PacketSocket {
     int take_error();
 
    private:
-    tpacket2_hdr* slot() const {
-        return reinterpret_cast<tpacket2_hdr*>(ring_ + block_ * block_bytes_ + in_block_ * slot_bytes_);
-    }
-
     int fd_ = -1;
-    std::uint8_t* ring_ = nullptr;
-    std::size_t ring_bytes_ = 0, block_bytes_ = 0, slot_bytes_ = 0;
-    unsigned blocks_ = 0, slots_a_block_ = 0, block_ = 0, in_block_ = 0;
+    ReceiveRing ring_;
 };
 
 }  // namespace railyard

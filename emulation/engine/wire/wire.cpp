@@ -141,7 +141,7 @@ void Wire::on_port(Index<Port> index, std::uint32_t events) {
 }
 
 void Wire::receive(Port& port) {
-    PacketSocket::Received received{};
+    ReceiveRing::Received received{};
     for (std::size_t i = 0; i < kBatch && (i == 0 || !others_wait()) && port.socket.peek(received); ++i) {
         if (received.length > received.frame.size()) {
             too_long(port, received.length);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between the testbed and the processes of its hosts."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from emulation.traffic.host.make import Participant
 from emulation.traffic.host.native import Ranks
 from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
+from emulation.traffic.schedule.schedule import Schedule
 
 __all__ = [
     "HostAgent",
@@ -23,10 +25,13 @@ __all__ = [
     "Prototype",
     "Report",
     "Reports",
+    "busiest_bytes",
     "itself",
     "native",
-    "steps_of",
+    "schedule_of",
 ]
+
+_ELEMENT_BYTES = 4  # of every type
 
 Prototype = Agent | Iterated | MemoryAgent
 """An agent in its initial state; a host process runs an agent like it."""
@@ -73,11 +78,19 @@ def itself(agent: MemoryAgent) -> MemoryAgent:
     return agent
 
 
-def steps_of(make: Make) -> int | None:
-    """Return the transfers in the longest chain of an agent's schedule; None for an agent without one."""
+def schedule_of(make: Make) -> Schedule | None:
+    """Return the schedule of an agent; None for an agent without one."""
     if isinstance(make, partial) and make.func is native:
-        return make.args[0].args[1].schedule.steps
+        return make.args[0].args[1].schedule
     return None
+
+
+def busiest_bytes(schedule: Schedule) -> int:
+    """Return the bytes of data that the rank with the most data sends."""
+    total: Counter[int] = Counter()
+    for transfer in schedule.transfers:
+        total[transfer.source] += transfer.length
+    return max(total.values(), default=0) * _ELEMENT_BYTES
 
 
 @final

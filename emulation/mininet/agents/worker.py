@@ -17,16 +17,20 @@ from typing import Any, final
 from emulation._engine import HostDriver
 from emulation.fidelity import MAX_LATE_CHAIN, MAX_LATE_P99
 from emulation.mininet.agents.driver import missed_frames, open_socket, pace_of
-from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Report, steps_of
+from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Report, busiest_bytes, schedule_of
 from emulation.mininet.agents.tallies import Tallies
 from emulation.mininet.linux import netns
 from emulation.traffic.host.make import Participant, RepeatingParticipant
 from emulation.traffic.host.stats import NOTHING, AgentStats
 from emulation.traffic.memory.agent import MemoryAgent
+from emulation.traffic.schedule.schedule import Schedule
 
 __all__ = ["Worker"]
 
 _NOTE_NS = 50_000_000
+_ALL_RING_BYTES, _LEAST_RING_BYTES, _RING_BYTES = 128 << 20, 256 << 10, 4 << 20
+"""Memory for arrived frames, which the kernel does not swap: of all hosts, and of a host."""
+
 _REST = 0.25
 """Share of the limits of lateness that the driver's rests may use."""
 
@@ -36,14 +40,14 @@ _REST = 0.25
 class _Seat:
     """The agents of a host, one after the other; `index` is that of the host's place in the job.
 
-    `number` is that of the order that began the present agent, `steps` the length of its schedule's longest
-    chain of transfers, and `before` the counts of earlier agents.
+    `number` is that of the order that began the present agent, `schedule` what it carries out, if any, and
+    `before` the counts of earlier agents.
     """
 
     index: int
     node: str
     agent: HostAgent | Idle
-    steps: int | None
+    schedule: Schedule | None
     number: int = 0
     before: AgentStats = NOTHING
 
@@ -73,24 +77,26 @@ class Worker:
         job, driver = self._job, self._driver
         self._tallies = Tallies(mmap.mmap(job.memory, Tallies.size(len(job.places))), len(job.places))
         sockets = []
+        ring = min(max(_ALL_RING_BYTES // len(job.places), _LEAST_RING_BYTES), _RING_BYTES)
         for index in self._indices:
             place = job.places[index]
             netns.enter(place.namespace)
             sockets.append(open_socket(place.interface))
-            seat = _Seat(index, place.node, place.make(), steps_of(place.make))
+            seat = _Seat(index, place.node, place.make(), schedule_of(place.make))
             self._place[place.node] = len(self._seats)
             self._seats.append(seat)
             self._listen(seat)
-            driver.add(seat.agent, sockets[-1].fileno(), self._tallies.arrived(index))
+            driver.add(seat.agent, sockets[-1].fileno(), self._tallies.arrived(index), ring)
         driver.watch(stop)
         driver.watch(self._orders.fileno())
         self._parent.send(("ready", "", None))
         start = os.read(go, 8)
         if len(start) < 8:
             return
-        self._rest()
+        self._start_ns = int.from_bytes(start, "little")
+        self._rest(self._start_ns)
         before = time.process_time()
-        driver.go(int.from_bytes(start, "little"))
+        driver.go(self._start_ns)
         stopped = False
         while not stopped:
             readable, ended, noted = driver.run()
@@ -160,15 +166,22 @@ class Worker:
         for node, make in makes.items():
             seat = self._seats[self._place[node]]
             seat.before += seat.agent.stats
-            seat.agent, seat.number, seat.steps = make(), number, steps_of(make)
+            seat.agent, seat.number, seat.schedule = make(), number, schedule_of(make)
             self._listen(seat)
             self._driver.replace(self._place[node], seat.agent, start_ns)
-        self._rest()
+        self._rest(start_ns)
 
-    def _rest(self) -> None:
-        """Let the driver serve frames in groups, within a part of the limits of lateness."""
-        chains = [seat.steps for seat in self._seats if not isinstance(seat.agent, Idle)]
-        steps = [steps for steps in chains if steps is not None]
+    def _rest(self, start_ns: int) -> None:
+        """Let the driver serve frames in groups, within a part of the limits of lateness.
+
+        The run goes on for as long as the data of the busiest rank take at the rate, from `start_ns` on.
+        """
+        seats = [seat for seat in self._seats if not isinstance(seat.agent, Idle)]
+        schedules = {id(seat.schedule): seat.schedule for seat in seats if seat.schedule is not None}.values()
         # An agent without a schedule may measure how long its own frames take.
-        limit = min(MAX_LATE_P99, MAX_LATE_CHAIN / max([1, *steps])) if len(steps) == len(chains) else 0.0
-        self._driver.rest(limit * _REST)
+        judged = all(seat.schedule is not None for seat in seats)
+        steps = max((schedule.steps for schedule in schedules), default=1)
+        limit = min(MAX_LATE_P99, MAX_LATE_CHAIN / max(1, steps)) if judged else 0.0
+        nbytes = max(map(busiest_bytes, schedules), default=0)
+        data_ns = int(nbytes * 8e9 / self._job.rate_bps)
+        self._driver.rest(limit * _REST, start_ns - self._start_ns + data_ns)

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/receive_ring.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::size_t kAddresses = 2 * std::size_t{ETH_ALEN};  // bytes before the type of a frame
+constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which the kernel takes out of the frame
+constexpr unsigned kLeastSlots = 64;
+constexpr std::size_t kBlock = 1 << 16;
+
+void require(bool done, const char* what) {
+    if (!done) throw std::system_error(errno, std::generic_category(), what);
+}
+
+template <typename Value>
+void set(int fd, int option, const Value& value, const char* what) {
+    require(setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0, what);
+}
+
+}  // namespace
+
+void ReceiveRing::open(int fd, unsigned mtu, std::size_t bytes) {
+    close();
+    set(fd, PACKET_VERSION, static_cast<int>(TPACKET_V2), "PACKET_VERSION");
+    set(fd, PACKET_RESERVE, static_cast<unsigned>(kTag), "PACKET_RESERVE");
+    // The kernel puts the frame behind its header, the address and the reserve, on a 16 byte boundary.
+    const std::size_t slot =
+        TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};
+    tpacket_req request{};
+    slot_bytes_ = TPACKET_ALIGN(slot);
+    block_bytes_ = kBlock;
+    while (block_bytes_ < slot_bytes_) block_bytes_ *= 2;
+    slots_a_block_ = static_cast<unsigned>(block_bytes_ / slot_bytes_);
+    blocks_ = static_cast<unsigned>(
+        std::max<std::size_t>(bytes / block_bytes_, (kLeastSlots + slots_a_block_ - 1) / slots_a_block_));
+    request.tp_block_size = static_cast<unsigned>(block_bytes_);
+    request.tp_block_nr = blocks_;
+    request.tp_frame_size = static_cast<unsigned>(slot_bytes_);
+    request.tp_frame_nr = blocks_ * slots_a_block_;
+    set(fd, PACKET_RX_RING, request, "the receive ring of a raw socket");
+    ring_bytes_ = block_bytes_ * blocks_;
+    void* mapped = mmap(nullptr, ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    require(mapped != MAP_FAILED, "mapping the receive ring of a raw socket");
+    ring_ = static_cast<std::uint8_t*>(mapped);
+    block_ = in_block_ = 0;
+}
+
+void ReceiveRing::close() {
+    if (ring_ != nullptr) munmap(std::exchange(ring_, nullptr), ring_bytes_);
+}
+
+bool ReceiveRing::peek(Received& received) {
+    for (;;) {
+        tpacket2_hdr* header = slot();
+        const auto status = std::atomic_ref<std::uint32_t>(header->tp_status).load(std::memory_order_acquire);
+        if ((status & TP_STATUS_USER) == 0) return false;
+        auto* frame = reinterpret_cast<std::uint8_t*>(header) + header->tp_mac;
+        const auto* from = reinterpret_cast<const sockaddr_ll*>(reinterpret_cast<std::uint8_t*>(header) +
+                                                                TPACKET_ALIGN(sizeof(tpacket2_hdr)));
+        if (from->sll_pkttype == PACKET_OUTGOING) {
+            release();
+            continue;
+        }
+        std::size_t kept = header->tp_snaplen, length = header->tp_len;
+        if ((status & TP_STATUS_VLAN_VALID) != 0 && kept >= kAddresses) {
+            // The addresses move into the reserve in front; the tag stands between them and the type.
+            const std::uint16_t tpid =
+                (status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header->tp_vlan_tpid : std::uint16_t{ETH_P_8021Q};
+            std::memmove(frame - kTag, frame, kAddresses);
+            frame -= kTag;
+            const std::uint16_t tag[] = {htons(tpid), htons(header->tp_vlan_tci)};
+            std::memcpy(frame + kAddresses, tag, kTag);
+            kept += kTag;
+            length += kTag;
+        }
+        received = {{reinterpret_cast<const char*>(frame), kept}, length};
+        return true;
+    }
+}
+
+void ReceiveRing::release() {
+    std::atomic_ref<std::uint32_t>(slot()->tp_status).store(TP_STATUS_KERNEL, std::memory_order_release);
+    if (++in_block_ == slots_a_block_) {
+        in_block_ = 0;
+        if (++block_ == blocks_) block_ = 0;
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring of received frames that a raw socket shares with the kernel: taking a frame needs no system call.
+#pragma once
+
+#include <linux/if_packet.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace railyard {
+
+class ReceiveRing {
+   public:
+    ReceiveRing() = default;
+    ReceiveRing(const ReceiveRing&) = delete;
+    ReceiveRing& operator=(const ReceiveRing&) = delete;
+    ~ReceiveRing() { close(); }
+
+    // Give a raw socket a ring for frames of up to `mtu` bytes after their Ethernet header and VLAN tags, in
+    // `bytes` of memory that the kernel does not swap, 64 frames at least. Frames that wait in the socket are
+    // lost. The caller keeps the socket open. std::system_error tells what failed.
+    void open(int fd, unsigned mtu, std::size_t bytes);
+    void close();
+
+    struct Received {
+        std::string_view frame;  // its VLAN tag put back
+        std::size_t length;      // length on the wire; larger than the frame if the ring truncated it
+    };
+    // Get the next frame, if any. release() returns its slot to the kernel.
+    bool peek(Received& received);
+    void release();
+    // True if a frame may have arrived: the next slot belongs to this process.
+    bool filled() const {
+        const auto status = std::atomic_ref<std::uint32_t>(slot()->tp_status).load(std::memory_order_relaxed);
+        return (status & TP_STATUS_USER) != 0;
+    }
+    // Address of the next slot, which filled() reads.
+    const void* next() const { return slot(); }
+
+   private:
+    tpacket2_hdr* slot() const {
+        return reinterpret_cast<tpacket2_hdr*>(ring_ + block_ * block_bytes_ + in_block_ * slot_bytes_);
+    }
+
+    std::uint8_t* ring_ = nullptr;
+    std::size_t ring_bytes_ = 0, block_bytes_ = 0, slot_bytes_ = 0;
+    unsigned blocks_ = 0, slots_a_block_ = 0, block_ = 0, in_block_ = 0;
+};
+
+}  // namespace railyard
