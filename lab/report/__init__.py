@@ -14,7 +14,8 @@ Its modules:
     output    the folder of results
     page      report.html
     explore   its switches, slider and table of links, with their script
-    picture   picture.svg, and the figures that it shares with the report
+    charts    charts of the whole scenario, for report and picture
+    picture   picture.svg
     fidelity  fidelity report of a run in real time, and its verdict
     sources   papers and derivations that a report cites
     markup    tables and numbers as HTML

@@ -8,6 +8,7 @@ from html import escape
 from types import MappingProxyType
 
 from lab.report.captures import Capture
+from lab.report.charts import Charts
 from lab.report.explore.parts import (
     POLICY,
     explore_script,
@@ -28,7 +29,7 @@ from lab.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERATION
 from lab.report.figures.plot import colour
 from lab.report.markup import shown, table
 from lab.report.metrics import ALL_METRICS, VariantRun
-from lab.report.picture import completion_times, deliveries, link_use
+from lab.report.picture import link_use
 from lab.report.results import Result
 from lab.report.sources import citations
 from lab.scenario.schema import Scenario, Variant
@@ -101,8 +102,13 @@ def report_html(
     runs: Mapping[str, VariantRun],
     command: str,
     captures: Mapping[str, Capture] = MappingProxyType({}),
+    charts: Charts | None = None,
 ) -> str:
-    """Return the whole report; `command` repeats the run, `captures` are its capture files by name."""
+    """Return the whole report; `command` repeats the run, `captures` are its capture files by name.
+
+    `charts` are those of the same scenario and runs, if there are any already.
+    """
+    charts = charts or Charts(scenario, runs)
     title = escape(scenario.title or scenario.name)
     passed = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
     held = f"{result.held} of {len(result.assertions)} assertions hold"
@@ -120,10 +126,10 @@ def report_html(
         *filter(None, [verdict_html(scenario, result)]),
         variant_switches(scenario),
         heading("Completion time", _WHY_TIMES),
-        f"<figure>{completion_times(scenario, runs, named=True)}</figure>",
+        f"<figure>{charts.completion_times}</figure>",
         *_bounds(scenario, result),
         heading("Data that arrived, over time", _WHY_ARRIVALS),
-        f"<figure>{deliveries(scenario, runs, named=True)}</figure>",
+        f"<figure>{charts.deliveries}</figure>",
         time_slider(),
         heading("Busy share of each link", _WHY_LINKS),
         '<p class="soft">Wider and stronger is busier, over the whole run and in the busier direction.',

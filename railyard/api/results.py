@@ -12,6 +12,7 @@ from typing import final
 from lab.errors import ScenarioError
 from lab.report import results
 from lab.report.captures import read_capture
+from lab.report.charts import Charts
 from lab.report.document import to_json
 from lab.report.metrics import VariantRun, busy_share
 from lab.report.output import OutputFolder, output_folder
@@ -46,6 +47,10 @@ class Result:
     seconds: Mapping[str, Mapping[str, float]]
     command: str = ""
     captures: Mapping[str, Path] = field(default_factory=dict)
+    _charts: Charts = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_charts", Charts(self.scenario, self.runs))
 
     @property
     def passed(self) -> bool:
@@ -166,7 +171,7 @@ class Result:
         if variant is None:
             from lab.report.picture import picture_svg
 
-            return Drawing(picture_svg(self.scenario, self.fabric, self.runs))
+            return Drawing(picture_svg(self.scenario, self.fabric, self.runs, self._charts))
         run = self._run(variant)
         down = [fault for fault in run.observation.faults if fault.event == "down"]
         cut = {link for fault in down for link in fault.links or (fault.target,)}
@@ -187,6 +192,7 @@ class Result:
             self.runs,
             self.command,
             {name: read_capture(path) for name, path in self.captures.items()},
+            self._charts,
         )
 
     def save(self, folder: str | Path) -> Path:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,15 @@ def test_the_same_seed_gives_the_bytes_of_the_command(command, result: Result, t
     assert f"railyard run {tmp_path / 'small.yaml'}" in report.read_text()
     assert result.to_json() != railyard.run(SMALL, seed=2).to_json()
     assert railyard.run(load(tmp_path / "small.yaml")[0]).to_json() == result.to_json()
+
+
+def test_picture_and_report_share_their_charts(
+    result: Result, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    drawn: list[object] = []
+    monkeypatch.setattr("lab.report.charts.bars_svg", lambda bars: drawn.append(bars) or "<svg></svg>")
+    replace(result).save(tmp_path / "results")
+    assert len(drawn) == 1
 
 
 def test_drawings_are_svg(mesh: Fabric, result: Result, tmp_path: Path):

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from lab.report.charts import curves
 from lab.report.figures.plot import colour
 from lab.report.figures.run_charts import end_us
 from lab.report.metrics import VariantRun, busy_share
-from lab.report.picture import curves
 from lab.scenario.schema import Scenario
 
 __all__ = ["MAX_LINKS", "explorer_json", "links_by_load"]

@@ -63,10 +63,10 @@ class Bar:
     failed: str = ""
 
 
-def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time", *, named: bool = False) -> str:
+def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
     """Draw the curves over one time axis, as long as the variants that finished, with faults marked.
 
-    `named` gives the curves ids by variant, and the ends of the axis the ids time-begin and time-end.
+    The curves have ids by variant, and the ends of the axis the ids time-begin and time-end.
     """
     figure, axes = new_figure(height=3.0)
     for curve in curves:
@@ -77,11 +77,11 @@ def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time", *, named:
             linestyle=DASHES[curve.index % len(DASHES)],
             linewidth=1.8,
             label=f"{curve.label} (failed)" if curve.failed else curve.label,
-            gid=f"curve{curve.index}" if named else None,
+            gid=f"curve{curve.index}",
         )
     end = end_us(curves)
     axes.set_xlim(0, end)
-    for name, time in (("time-begin", 0.0), ("time-end", end)) if named else ():
+    for name, time in (("time-begin", 0.0), ("time-end", end)):
         axes.axvline(time, alpha=0.0, gid=name)
     rows = _mark_faults(axes, curves, end)
     peak = max((max(curve.tbps, default=0.0) for curve in curves), default=1.0) or 1.0
@@ -136,8 +136,8 @@ def _mark_faults(axes: Axes, curves: Sequence[Curve], end: float) -> int:
     return len(ends)
 
 
-def bars_svg(bars: Sequence[Bar], *, named: bool = False) -> str:
-    """Draw a bar a variant, as long as it took, and a mark at its bound; `named` bars have ids by variant.
+def bars_svg(bars: Sequence[Bar]) -> str:
+    """Draw a bar a variant, as long as it took, and a mark at its bound; bars have ids by variant.
 
     A variant that failed has a hatched stub of constant length, so that the time at which it gave up or
     stopped does not set the scale.
@@ -150,8 +150,7 @@ def bars_svg(bars: Sequence[Bar], *, named: bool = False) -> str:
         (patch,) = axes.barh(
             row, length, height=0.55, color=colour(bar.index), alpha=0.35 if bar.doubtful else None
         )
-        if named:
-            patch.set_gid(f"bar{bar.index}")
+        patch.set_gid(f"bar{bar.index}")
         if bar.failed:
             patch.set(facecolor="none", edgecolor=colour(bar.index), hatch="////", gid=f"stub{row}")
         axes.plot(
