@@ -34,9 +34,6 @@ __all__ = [
     "permitted_graph",
 ]
 
-# Rounds in which dependencies are removed before strong components are looked for, which needs SciPy.
-_ROUNDS = 64
-
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +155,7 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
 
     The cycle is a shortest cycle through the first channel on any cycle, by the order of the fabric's links.
     """
-    if _ends_without_cycle(graph):
+    if _is_acyclic(graph):
         return ()
     from scipy.sparse.csgraph import breadth_first_order, connected_components
 
@@ -180,20 +177,29 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
     return tuple(graph.hops.channel(int(members[member])) for member in reversed(way))
 
 
-def _ends_without_cycle(graph: DependencyGraph) -> bool:
-    """Return whether rounds that remove the dependencies of channels that nothing waits for leave none.
+def _is_acyclic(graph: DependencyGraph) -> bool:
+    """Return whether the graph has no cycle.
 
-    False may also mean that the rounds were too few.
+    Channels that nothing waits for are removed with their dependencies, round after round: without a cycle
+    no dependency is left.
     """
-    before, after = graph.before, graph.after
-    for _ in range(_ROUNDS):
-        if not len(before):
-            return True
-        waited_for = np.zeros(graph.hops.channels, dtype=np.bool_)
-        waited_for[after] = True
-        kept = waited_for[before]
-        before, after = before[kept], after[kept]
-    return False
+    channels = graph.hops.channels
+    order = np.argsort(graph.before, kind="stable")
+    after = graph.after[order]
+    # Dependencies by the channel before: those of channel c are `after[first[c] : first[c + 1]]`.
+    first = np.searchsorted(graph.before[order], np.arange(channels + 1))
+    waiting = np.bincount(graph.after, minlength=channels)
+    free = np.flatnonzero(waiting == 0)
+    left = len(after)
+    while len(free):
+        counts = first[free + 1] - first[free]
+        ends = np.cumsum(counts)
+        left -= int(ends[-1])
+        places = np.arange(ends[-1]) + np.repeat(first[free] - ends + counts, counts)
+        reached, times = np.unique(after[places], return_counts=True)
+        waiting[reached] -= times
+        free = reached[waiting[reached] == 0]
+    return not left
 
 
 def check_acyclic(graph: DependencyGraph, *, what: str = "these routes") -> None:

@@ -104,6 +104,10 @@ class RuleSet:
     stages: dict[Stage, int]
     meshes: frozenset[int]
     turns: Turns = field(default_factory=dict)
+    # Paths have few different sequences of directions, and their VLs follow from these alone.
+    _known_vls: "dict[tuple[tuple[Direction, ...], int], tuple[int, ...] | None]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def up_first(self) -> bool:
@@ -136,10 +140,17 @@ class RuleSet:
 
     def vls_of(self, fabric: Fabric, path: Path, entry_vl: int = 0) -> tuple[int, ...] | None:
         """Return the VL of every hop of a path, or None if a turn is forbidden."""
-        arriving, vl, vls = HOST, entry_vl, []
         known = _known_directions(self, fabric)
-        for hop in hops_of(path):
-            leaves = known.get(hop) or direction(self, fabric, *hop)
+        ways = tuple([known.get(hop) or direction(self, fabric, *hop) for hop in hops_of(path)])
+        key = ways, entry_vl
+        if key not in self._known_vls:
+            self._known_vls[key] = self._vls_along(*key)
+        return self._known_vls[key]
+
+    def _vls_along(self, ways: Sequence[Direction], entry_vl: int) -> tuple[int, ...] | None:
+        """Return the VL of every hop by the directions of the hops, or None if a turn is forbidden."""
+        arriving, vl, vls = HOST, entry_vl, []
+        for leaves in ways:
             following = self.next_vl(arriving, leaves, vl)
             if following is None:
                 return None

@@ -142,6 +142,12 @@ class PathFinder:
             return self.fabric.port_to(node, neighbour)
         return self.ports_to(node, neighbour)[0]
 
+    def ports_along(self, path: Path) -> list[int]:
+        """Return the egress port of every hop of a path, as port_to has them."""
+        if not (self.failed and self.fabric.has_parallel):
+            return self.fabric.ports_along(path)
+        return [self.port_to(node, neighbour) for node, neighbour in hops_of(path)]
+
     def cached_for(self, node: str, make: Callable[["PathFinder", str], T]) -> T:
         """Return `make(self, node)`, computed once."""
         return self.cached((make, node), lambda: make(self, node))

@@ -9,6 +9,7 @@ from controller.plan import Path
 from controller.routing.paths import PathFinder
 from controller.routing.switch_paths import SwitchPaths
 from topologies import Fabric
+from topologies.model.components import components
 
 __all__ = ["Relays"]
 
@@ -83,15 +84,10 @@ class Relays:
 
 def _networks(fabric: Fabric) -> dict[str, frozenset[int]]:
     """Return, by endpoint, the numbers of the switch networks to which it has a link."""
-    import networkx as nx
-
     switches = {node.name for node in fabric.nodes if node.tier}
-    graph = nx.Graph()
-    graph.add_nodes_from(switches)
     ends = ((link.a.node, link.b.node) for link in fabric.links)
-    graph.add_edges_from(pair for pair in ends if switches.issuperset(pair))
-    parts = enumerate(nx.connected_components(graph))
-    number = {name: at for at, part in parts for name in part}
+    parts = components(switches, (pair for pair in ends if switches.issuperset(pair)))
+    number = {name: at for at, part in enumerate(parts) for name in part}
     return {
         node.name: frozenset(number[switch] for switch in fabric.neighbours(node.name) if switch in switches)
         for node in fabric.nodes

@@ -16,6 +16,7 @@ An LRS has rows of the first two lines: what lies below it, the mesh of its tier
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
+from operator import is_
 
 from controller.deadlock.turn_rules import RuleSet, turn_entries
 from controller.errors import PlanError
@@ -131,32 +132,32 @@ def all_path_entries(
     earlier = {} if kept is None else _earlier_entries(kept, node)
     for destination, paths in routes.items():
         keys = _all_path_keys(fabric.node(destination).address)
+        planned, same = earlier.get(destination, _NO_ENTRIES)
+        if same and same[0].match is keys[0] and all(map(is_, paths, planned)):
+            entries += same
+            continue
         params: dict[Path, Params] = {}
-        known = earlier.get(destination, _NO_ENTRIES)
-        for key, path, (planned, entry) in zip(keys, paths, known, strict=True):
+        for path in dict.fromkeys(paths):
             if path is None:
-                continue
-            if path is planned and entry is not None and entry.match is key:
-                entries.append(entry)
                 continue
             if path[0] != node or path[-1] != destination:
                 raise PlanError(
                     f"{node}: path {' '.join(path)} does not lead to {destination}", remedy="fix the routes"
                 )
-            if path not in params:
-                steered = until_first_switch(fabric, path) if strategy == "hashed" else path
-                params[path] = _route_parameters(tuple(_steered_ports(finder, steered)))
-            entries.append(_route_entry(key, params[path]))
+            steered = until_first_switch(fabric, path) if strategy == "hashed" else path
+            params[path] = _route_parameters(tuple(_steered_ports(finder, steered)))
+        chosen = zip(keys, paths, strict=True)
+        entries += [_route_entry(key, params[path]) for key, path in chosen if path is not None]
     return tuple(entries)
 
 
-_NO_ENTRIES: Sequence[tuple[Path | None, Entry | None]] = ((None, None),) * BUCKETS
+_NO_ENTRIES: tuple[tuple[Path, ...], tuple[Entry, ...]] = (), ()
 
 
-def _earlier_entries(kept: Kept, node: str) -> dict[str, Sequence[tuple[Path | None, Entry | None]]]:
-    """Return the planned path and entry of every bucket, by destination.
+def _earlier_entries(kept: Kept, node: str) -> dict[str, tuple[tuple[Path, ...], tuple[Entry, ...]]]:
+    """Return the planned paths and entries of the buckets, by destination.
 
-    None where a failure may have changed which of parallel links a path takes.
+    Empty where a failure may have changed which of parallel links a path takes.
     """
     plan = kept.previous
     routes = plan.routes_from(node)
@@ -167,7 +168,7 @@ def _earlier_entries(kept: Kept, node: str) -> dict[str, Sequence[tuple[Path | N
     if plan.fabric.has_parallel and not kept.circuits:
         return {}
     return {
-        destination: tuple(zip(paths, entries[start : start + BUCKETS], strict=True))
+        destination: (paths, entries[start : start + BUCKETS])
         for start, (destination, paths) in zip(count(first, BUCKETS), routes.items(), strict=False)
     }
 
@@ -212,26 +213,30 @@ def _port_entry(index: int, port: int) -> Entry:
     return Entry("linear", (("index", Exact(index)),), "set_port", (("port", port),))
 
 
-def _steered_ports(finder: PathFinder, path: Path) -> list[int | None]:
+def _steered_ports(finder: PathFinder, path: Path) -> Sequence[int | None]:
     """Return the egress ports of the hops that need an instruction; the hops after them all descend.
 
     None stands for a descent by a port that no instruction can name: the tables decide that hop as well.
     """
     fabric = finder.fabric
-    core = ocs_dimensions(fabric)
-    ports: list[int | None] = []
-    for node, neighbour in hops_of(path):
-        if node in core and neighbour in core:
-            break
-        port = finder.port_to(node, neighbour)
-        if len(ports) < MAX_INSTRUCTIONS and port <= MAX_PORT:
-            ports.append(port)
+    if core := ocs_dimensions(fabric):
+        inside = (
+            place for place, (node, other) in enumerate(hops_of(path)) if node in core and other in core
+        )
+        path = path[: next(inside, len(path)) + 1]
+    ports = finder.ports_along(path)
+    if len(ports) <= MAX_INSTRUCTIONS and max(ports, default=0) <= MAX_PORT:
+        return ports
+    steered: list[int | None] = []
+    for (node, neighbour), port in zip(hops_of(path), ports, strict=True):
+        if len(steered) < MAX_INSTRUCTIONS and port <= MAX_PORT:
+            steered.append(port)
         elif fabric.node(neighbour).tier >= fabric.node(node).tier:
             raise PlanError(
                 f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops by ports up to "
                 f"{MAX_PORT}, and port {port} of {node} does not descend",
                 remedy="take a shorter path",
             )
-        elif len(ports) < MAX_INSTRUCTIONS:
-            ports.append(None)
-    return ports
+        elif len(steered) < MAX_INSTRUCTIONS:
+            steered.append(None)
+    return steered

@@ -10,8 +10,6 @@ single thread has several partitions only if most of the traffic stays within th
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import pymetis
-
 from topologies import Fabric
 
 __all__ = ["HOSTS", "partition_count", "partitions", "partitions_for"]
@@ -106,6 +104,8 @@ def _work(fabric: Fabric) -> list[int]:
 
 def _apportion(fabric: Fabric, groups: Sequence[int], count: int) -> list[int]:
     """Return the partition of each node; METIS cuts the graph of the groups."""
+    import pymetis  # here, since it takes a while
+
     vertex = {group: index for index, group in enumerate(dict.fromkeys(groups))}
     of_node = {node.name: vertex[group] for node, group in zip(fabric.nodes, groups, strict=True)}
     work = [0] * len(vertex)

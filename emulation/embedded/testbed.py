@@ -17,6 +17,7 @@ from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.embedded.agents import Agents
 from emulation.embedded.host_ports import HostPorts
 from emulation.embedded.links import Links, usage_of
+from emulation.embedded.partitions import partitions_for
 from emulation.embedded.virtual_time import ControlEvent, VirtualTime
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
@@ -157,8 +158,6 @@ class EmbeddedTestbed(Lifetime):
         """Return the partition of each node; threads run the partitions."""
         if self._demand is None:
             return [0] * len(self.fabric.nodes)
-        from emulation.embedded.partitions import partitions_for  # METIS takes a while to import
-
         self.network.set_threads(self.threads)
         return partitions_for(self.fabric, self.threads, self._demand)
 

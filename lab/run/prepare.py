@@ -121,7 +121,6 @@ def prepare(
         ScenarioError: A part of the scenario is impossible; the message names its line.
     """
     with_line = Lines(document)
-    shared = None if kept is None else kept.updates
     kept = kept or Kept()
     if kept.fabric is None:
         kept.fabric = with_line(("topology",), scenario.topology.build)
@@ -166,7 +165,7 @@ def prepare(
         pool = None
         if variant.pool is not None:
             pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
-        updates = None if shared is None else shared.setdefault(same, KeptUpdates())
+        updates = kept.updates.setdefault(same, KeptUpdates())
         prepared.append(
             Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool, lanes.moves)
         )

@@ -2,10 +2,11 @@
 """A fabric as data: nodes with ports, and links between ports."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Self, TypeVar, cast, final
 
 from topologies.errors import TopologyError
@@ -277,6 +278,14 @@ class Fabric:
                 f"fabric {self.name}: no link between {node} and {neighbour}",
                 remedy=f"neighbours of {node}: {', '.join(self._ports[node])}",
             ) from None
+
+    def ports_along(self, path: Sequence[str]) -> list[int]:
+        """Return the egress port of every hop of a path; of parallel links the first."""
+        ports = self._ports
+        try:
+            return [ports[node][neighbour] for node, neighbour in pairwise(path)]
+        except KeyError:
+            return [self.port_to(node, neighbour) for node, neighbour in pairwise(path)]
 
     def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
         """Return the ports of `node` whose links lead to `neighbour`, in the order of the links."""
