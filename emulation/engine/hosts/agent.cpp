@@ -180,7 +180,7 @@ void Agent::expect_data(const Frame& frame, const Preview& next, unsigned stage)
         fetch(&plan);
         fetch(&slices_[index]);
     } else if (stage == 1) {
-        for (std::size_t at = 0; at < plan.phases.size(); ++at) fetch(&plan.phases[at]);
+        for (const Phase& phase : plan.phases) fetch(&phase);
     } else {
         for (const Phase& phase : plan.phases) fetch(phase.sources.data());
     }

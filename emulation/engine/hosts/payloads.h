@@ -69,7 +69,8 @@ class Payloads {
    public:
     Payloads(std::shared_ptr<Bytes> array, std::size_t slices) : array_(std::move(array)), first_(slices) {}
     Payloads(const Payloads&) = delete;
-    ~Payloads() { keep_all(); }
+    // A lack of memory ends the process.
+    ~Payloads() { keep_all(); }  // NOLINT(bugprone-exception-escape)
 
     std::uint8_t* array() { return array_->data(); }
     const std::shared_ptr<Bytes>& shared() const { return array_; }

@@ -115,9 +115,11 @@ void Network::try_send(Partition& p, Index<Channel> index) {
     }
     note_status(p, c);
     if (c.waiting == 0) return;
-    if (!c.returning.empty() && c.returning.front().time < p.end) wake(p, c, index, c.returning.front().time);
-    else if (c.crossing && p.in_window()) p.note({.kind = Effect::Kind::Blocked, .crossing = c.crossing});
-    else if (!c.returning.empty()) wake(p, c, index, c.returning.front().time);
+    // In a window, the merge knows the credits that other partitions return.
+    const bool merged = c.crossing && p.in_window();
+    if (!c.returning.empty() && (!merged || c.returning.front().time < p.end))
+        wake(p, c, index, c.returning.front().time);
+    else if (merged) p.note({.kind = Effect::Kind::Blocked, .crossing = c.crossing});
 }
 
 void Network::transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl) {

@@ -259,7 +259,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
 }  // namespace
 
 void bind_network(nb::module_& m) {
-    nb::exception<PartitionError>(m, "PartitionError", PyExc_RuntimeError);
+    const nb::exception<PartitionError> partition_error(m, "PartitionError", PyExc_RuntimeError);
     nb::class_<Network, SwitchSet> network(m, "Network", "Switches, hosts and links. One thread at a time.");
     network.def(nb::init<>());
     bind_time(network);

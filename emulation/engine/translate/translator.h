@@ -37,7 +37,7 @@ class Translator {
     void apply(const TableSpec& spec, std::size_t table, std::string& out);
     void action(const Action& action, const std::string& prefix, std::string& out);
     std::vector<Place> following(const TableSpec& spec) const;
-    std::string value(Slot slot) const;
+    std::string value(Slot of) const;
     std::string slot(std::size_t slot) const;
 
     const Program& p_;
