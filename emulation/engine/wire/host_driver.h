@@ -68,9 +68,9 @@ class HostDriver {
     // Let scenario time and all hosts begin at `start`.
     void go(std::int64_t start);
     // Replace a host by one that begins at `start`; frames that wait to be sent are dropped.
-    void replace(std::size_t host, Guest guest, std::int64_t start);
+    void replace(std::size_t index, Guest guest, std::int64_t start);
     // Tell a host of changed routes.
-    void reroute(std::size_t host, const Routes& routes);
+    void reroute(std::size_t index, const Routes& routes);
     // Let serve() return whenever a descriptor is readable.
     void watch(int fd);
 
