@@ -13,13 +13,17 @@ __all__ = ["earlier_objects_left_out", "garbage_collection_paused"]
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector."""
+    """Pause the cyclic garbage collector; it looks at what was made meanwhile in full collections only."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():
+                # Both together move all objects to the oldest generation.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
