@@ -66,7 +66,7 @@ DROP_PLACES: Final[Mapping[str, str]] = {
     "switch queue": "no room in a queue of a switch",
     "link queue": "no room in the queue of a shaped link",
     "tunnel": "lost between two machines",
-    "veth": "no room between two interfaces of the kernel",
+    "veth": "dropped between two interfaces of the kernel",
     "program": "refused by a P4 program",
     "fault": "lost by a fault of the scenario",
 }

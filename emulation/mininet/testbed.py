@@ -7,6 +7,7 @@ Needs Linux and root. Everything it makes is recorded first, and removed by stop
 import os
 import selectors
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
@@ -118,9 +119,12 @@ class MininetTestbed(RealTimeTestbed):
         self.patches.connect()
         self._links = Links(self.fabric, self.patches)
         self._ports = {interface: port for port, interface in cabling.interfaces.items()}
-        # No switch starts with ports that look dead.
+        # No switch starts with ports that look dead, and no host with an interface that drops its frames.
         joined = {cabling.interfaces[end.node, end.port] for end in self.patches.joined_ends()}
         self._watch.await_up(joined, _CARRIER_SECONDS)
+        for namespace in self.namespaces.values():
+            with closing(CarrierWatch(namespace)) as watch:
+                watch.await_up([HOST_INTERFACE], _CARRIER_SECONDS)
         done("links")
         if self._with_ip:
             self.ip = IpPorts(record, self.fabric, self.namespaces, self._mtu, switches, self._ip_others)

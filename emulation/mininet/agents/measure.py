@@ -123,10 +123,12 @@ def lost(
     fabric: Fabric,
     between: Between,
     seen: Mapping[str, SwitchReport],
-    paces: Iterable[Pace],
+    paces: Mapping[str, Pace],
     struck: Set[End],
 ) -> Lost:
     """Return the lost frames of a run; frames sent into `struck` ends, once down, are lost by the fault.
+
+    `paces` are those of the hosts by node.
 
     Losses within a switch follow from sums: frames that arrived and that the program neither sent nor refused
     did not reach the program; frames that the program sent and that did not leave were dropped behind it.
@@ -163,11 +165,18 @@ def lost(
         else:
             veth += passed.from_dropped_veth + passed.to_dropped_veth
             filtered += passed.from_dropped_filter
+    for node, pace in paces.items():
+        # The kernel drops frames without a count while an interface has no carrier that it knows of.
+        jack = host_jack(node)
+        silent = max(0, len(pace.late_us) - between[jack].from_frames) if jack in between.after else 0
+        if jack in dark:
+            vanished += silent
+        else:
+            veth += silent
     jacks = [between[jack] for jack in between.after]
-    paces = list(paces)
     return Lost(
         {
-            "agent ring": sum(pace.missed for pace in paces),
+            "agent ring": sum(pace.missed for pace in paces.values()),
             "switch ring": ring,
             "switch queue": queue,
             "link queue": sum(jack.to_dropped_queue for jack in jacks),
@@ -241,8 +250,9 @@ class Ending:
         steps: int,
     ) -> tuple[Measured, int]:
         """Return the measurements that judge the run, and the frames sent to links that were down."""
-        paces = [report.pace for report in self.reports.values()]
-        losses = lost(fabric, self.between, seen, paces, struck)
+        by_node = {node: report.pace for node, report in self.reports.items()}
+        paces = by_node.values()
+        losses = lost(fabric, self.between, seen, by_node, struck)
         used = {**self.used, **self.ended.seconds}
         busiest = max(used, key=lambda name: used[name])
         again = sum(pace.refused for pace in paces)

@@ -19,7 +19,8 @@ __all__ = ["CarrierWatch"]
 
 # Administratively up; running, by the kernel's delayed state; and with the other side of the pair up.
 _CARRIER = 0x1 | 0x40 | 0x10000  # IFF_UP, IFF_RUNNING, IFF_LOWER_UP
-_IFLA_IFNAME = 3
+_IFLA_IFNAME, _IFLA_OPERSTATE = 3, 16
+_OPERATIONAL = 6  # IF_OPER_UP
 _LINK = struct.Struct("=BxHiII")  # of ifinfomsg: family, type, index, flags, which of them changed
 _BUFFER = 1 << 20
 _SO_RCVBUFFORCE = 33
@@ -29,8 +30,9 @@ _SO_RCVBUFFORCE = 33
 class CarrierWatch:
     """Watches the carrier of every interface of a namespace, from construction on.
 
-    An interface has a carrier if it and the other side of its pair are up. The object can be selected on:
-    it is readable when there are changes to take.
+    An interface has a carrier if it and the other side of its pair are up, and the kernel has noticed: until
+    then it drops every frame that is sent there, and counts none. The object can be selected on: it is
+    readable when there are changes to take.
     """
 
     def __init__(self, namespace: str, *, buffer_bytes: int = _BUFFER) -> None:
@@ -71,7 +73,7 @@ class CarrierWatch:
 
     def await_up(self, interfaces: Iterable[str], seconds: float) -> None:
         """Wait until the interfaces have a carrier; TestbedError if some have none after `seconds`."""
-        missing = set(interfaces)
+        missing = set(interfaces) - {name for name, up in self._known.values() if up}
         deadline = time.monotonic() + seconds
         while missing:
             ready, _, _ = select.select([self], [], [], max(0.0, deadline - time.monotonic()))
@@ -103,11 +105,14 @@ class CarrierWatch:
             yield from self._forget(index)
             return
         known = self._known.get(index, ("", False))
-        name = known[0]
+        name, state = known[0], 0
         for attribute, value in attributes(content[_LINK.size :]):
             if attribute == _IFLA_IFNAME:
                 name = bytes(value).rstrip(b"\0").decode()
-        up = flags & _CARRIER == _CARRIER
+            elif attribute == _IFLA_OPERSTATE:
+                state = value[0]
+        # A new interface counts as running while the kernel has not looked at its carrier at all.
+        up = flags & _CARRIER == _CARRIER and state == _OPERATIONAL
         self._known[index] = name, up
         if up != known[1]:
             yield name, up

@@ -4,24 +4,34 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from emulation.mininet.agents.driver import Pace
 from emulation.mininet.agents.measure import Between, Lost, lost, usage
 from emulation.mininet.cabling import jack_at
 from emulation.mininet.carried import Span
 from emulation.mininet.counters import JackCounters
 from emulation.testbed import SwitchReport
-from topologies import End, Fabric
+from topologies import HOST_PORT, End, Fabric
 from topologies.families.full_mesh import full_mesh
 
 NOTHING = JackCounters(*(0 for _ in JackCounters.__slots__))
 QUIET = SwitchReport({}, 0, 0)
 
 
-def found(fabric: Fabric, after: Mapping[str, JackCounters], struck: set[End], **seen: SwitchReport) -> Lost:
+def found(
+    fabric: Fabric,
+    after: Mapping[str, JackCounters],
+    struck: set[End],
+    paces: Mapping[str, Pace] | None = None,
+    /,
+    **seen: SwitchReport,
+) -> Lost:
     jacks = [f"{node.name}:{port.number}" for node in fabric.nodes for port in node.ports]
     jacks += [f"{node.name}:host" for node in fabric.nodes]
     before = dict.fromkeys(jacks, NOTHING)
     switches = {node.name: seen.get(node.name, QUIET) for node in fabric.nodes}
-    return lost(fabric, Between(before, {**before, **after}), switches, [], struck)
+    return lost(fabric, Between(before, {**before, **after}), switches, paces or {}, struck)
 
 
 def places(result: Lost) -> dict[str, int]:
@@ -44,6 +54,18 @@ def test_a_link_that_was_down_takes_the_blame_for_its_own() -> None:
     up = found(fabric, after, set(), **seen)
     assert places(up) == {"switch queue": 3, "veth": 3 + 1, "program": 4}
     assert up.to_dead_links == 0
+
+
+def test_frames_that_an_agent_sent_in_vain_are_lost() -> None:
+    """An agent sent 5 frames, 2 of which left its interface."""
+    fabric = full_mesh([2])
+    after = {"npu0:host": replace(NOTHING, from_frames=2), "npu0:0": replace(NOTHING, to_frames=2)}
+    late = np.zeros(5)
+    paces = {"npu0": Pace(5000, 5000, late, late, refused=0, missed=0)}
+    seen = {"npu0": SwitchReport({}, 2, 0)}
+    assert places(found(fabric, after, set(), paces, **seen)) == {"veth": 3, "program": 2}
+    host = {End("npu0", HOST_PORT)}
+    assert places(found(fabric, after, host, paces, **seen)) == {"fault": 3, "program": 2}
 
 
 def test_a_queue_that_was_full_is_not_the_faults_doing() -> None:

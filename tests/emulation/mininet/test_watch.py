@@ -40,6 +40,13 @@ def test_a_cut_and_its_end(bench: Bench) -> None:
     assert sorted(gather(bench.watch, 2)) == [("d0", True), ("d1", True)]
 
 
+def test_waiting_for_an_interface_that_has_a_carrier_ends_at_once(bench: Bench) -> None:
+    bench.patch(0, 1)
+    watch = CarrierWatch(bench.devices)
+    watch.await_up(["d0", "d1"], 0.0)
+    watch.close()
+
+
 def test_what_is_no_change_of_carrier(bench: Bench) -> None:
     bench.patch(0, 1)
     subprocess.run(["ip", "-n", bench.devices, "link", "set", "d0", "alias", "x", "mtu", "2000"], check=True)
