@@ -129,14 +129,11 @@ class P4Info:
         known = self._installing
         if len(known) >= MOST_KNOWN:
             known.clear()
-        updates: list[bytes] = []
         for entry in entries:
-            update = known.get(id(entry))
-            if update is None:
+            if id(entry) not in known:
                 encoded = self.encode_update("modify" if entry.default else "insert", entry)
-                update = known[id(entry)] = (entry, encoded)
-            updates.append(update[1])
-        return b"".join(updates)
+                known[id(entry)] = entry, encoded
+        return b"".join([known[id(entry)][1] for entry in entries])
 
     def _table(self, entry: Entry) -> TableEncoder:
         table = self._tables.get(entry.table)

@@ -185,6 +185,11 @@ class PathFinder:
             if destination in neighbours:
                 yield (*path, destination)
             return
+        if left == 2:  # as below, without a search from each neighbour
+            for neighbour in neighbours:
+                if neighbour not in path and self.has_link(neighbour, destination):
+                    yield (*path, neighbour, destination)
+            return
         for neighbour in neighbours:
             if neighbour != destination and neighbour not in path and bound.get(neighbour, 0) < left:
                 yield from self._extend((*path, neighbour), destination, left - 1, bound)

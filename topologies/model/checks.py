@@ -196,6 +196,8 @@ def _rates(fabric: Fabric) -> Iterator[str]:
 
 
 def _optical(fabric: Fabric) -> Iterator[str]:
+    if not fabric.optical:
+        return
     yield from _repeated("optical switch name", (switch.name for switch in fabric.optical))
     ports = {End(node.name, port.number): port for node in fabric.nodes for port in node.ports}
     names = {node.name for node in fabric.nodes}
