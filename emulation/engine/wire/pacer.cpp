@@ -84,7 +84,7 @@ void Pacer::send(int fd, std::int64_t now) {
         const std::size_t most = std::min(kBatch, responses_.size() + data_.size());
         double slot = slot_;
         std::size_t count = 0;
-        for (; count < most && slot <= static_cast<double>(now); ++count) {
+        for (; count < most && static_cast<std::int64_t>(slot) <= now; ++count) {  // as due() rounds
             Frame& frame = *at(count).frame;
             pieces[count][0] = {frame.data(), frame.stored};
             const bool whole = frame.stored == frame.length;
