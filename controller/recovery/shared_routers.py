@@ -59,10 +59,8 @@ class SharedRouters:
         if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
             fabric, by_link = self.plan.fabric, dict[str, dict[str, None]]()
             for destination, paths in self.plan.routes_from(source).items():
-                for path in dict.fromkeys(paths):
-                    for over in (
-                        parallel for hop in hops_of(path) for parallel in fabric.links_between(*hop)
-                    ):
+                for hop in dict.fromkeys(hop for path in dict.fromkeys(paths) for hop in hops_of(path)):
+                    for over in fabric.links_between(*hop):
                         by_link.setdefault(over.name, {})[destination] = None
             self._by_link[source] = {name: tuple(fars) for name, fars in by_link.items()}
         return self._by_link[source].get(link, ())
