@@ -11,6 +11,10 @@ from contextlib import contextmanager
 __all__ = ["earlier_objects_left_out", "garbage_collection_paused"]
 
 
+# An element for each `earlier_objects_left_out` under way: gc.get_freeze_count() would count all objects.
+_left_out: list[None] = []
+
+
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector; it looks at what was made meanwhile in full collections only."""
@@ -20,7 +24,7 @@ def garbage_collection_paused() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if not gc.get_freeze_count():
+            if not _left_out:
                 # Both together move all objects to the oldest generation.
                 gc.freeze()
                 gc.unfreeze()
@@ -34,8 +38,10 @@ def earlier_objects_left_out() -> Iterator[None]:
     A plan stays for the whole run, and every full collection during the run would scan it.
     """
     gc.freeze()
+    _left_out.append(None)
     try:
         yield
     finally:
+        _left_out.pop()
         gc.collect()
         gc.unfreeze()
