@@ -495,7 +495,7 @@ class HostDriver:
         The run lasts for `least_run_ns` from go() on, or for the time since go() if that is longer.
         """
     def go(self, start_ns: int) -> None:
-        """Let scenario time and all hosts begin at a time of the monotonic clock."""
+        """Let scenario time and all hosts begin at a time of the monotonic clock. OSError: no ring."""
     def replace(self, index: int, host: Station | object, start_ns: int) -> None:
         """Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped."""
     def reroute(self, index: int, routes: list[tuple[int, int]]) -> None:

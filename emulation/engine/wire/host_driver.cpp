@@ -110,7 +110,10 @@ HostDriver::~HostDriver() {
 std::size_t HostDriver::add(Guest guest, int fd, std::int64_t* arrived, std::size_t ring_bytes) {
     const unsigned mtu = mtu_of(fd);
     hosts_.push_back(std::make_unique<Host>(std::move(guest), fd, arrived, ns_per_byte_));
-    hosts_.back()->ring.open(fd, mtu, ring_bytes);
+    // For each ring the kernel waits until no processor handles packets: many at a time take as long as one.
+    opening_.push_back(std::async(std::launch::async, [ring = &hosts_.back()->ring, fd, mtu, ring_bytes] {
+        ring->open(fd, mtu, ring_bytes);
+    }));
     next_.push_back(kForever);
     const double longest = static_cast<double>(ETH_HLEN + mtu) * ns_per_byte_;
     most_rest_ = std::max(most_rest_, static_cast<std::int64_t>(longest));
@@ -140,6 +143,8 @@ void HostDriver::listen(std::size_t index, bool on) {
 }
 
 void HostDriver::go(std::int64_t start) {
+    for (std::future<void>& ring : opening_) ring.get();
+    opening_.clear();
     clock_.start = start;
     looked_ = monotonic();
     for (std::size_t index = 0; index < hosts_.size(); ++index) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -54,8 +55,8 @@ class HostDriver {
         std::function<bool()> ended;
     };
     // Add a host at a bound raw socket, which the caller keeps open. `arrived` points to a count of bytes of
-    // data. The kernel keeps arrived frames in a ring of about `ring_bytes` until the host begins or takes
-    // them. std::system_error
+    // data. The kernel keeps frames that arrive after go() in a ring of about `ring_bytes` until the host
+    // begins or takes them; frames that arrive before may be lost. std::system_error, here or by go()
     std::size_t add(Guest guest, int fd, std::int64_t* arrived, std::size_t ring_bytes);
     // Let turns that follow each other closely become one: between two looks for arrived frames the driver
     // rests for up to `share` of the run, and for no more than the time that the longest frame takes
@@ -128,7 +129,8 @@ class HostDriver {
     FramePool pool_;
     std::vector<Answer::Departure> room_;
     std::vector<std::unique_ptr<Host>> hosts_;
-    std::vector<std::int64_t> next_;  // of each host, the time of its next event; 0: now
+    std::vector<std::future<void>> opening_;  // of rings
+    std::vector<std::int64_t> next_;          // of each host, the time of its next event; 0: now
     std::vector<epoll_event> ready_;
     std::vector<pollfd> watched_;
     std::vector<std::size_t> arrived_;  // hosts with frames in their rings

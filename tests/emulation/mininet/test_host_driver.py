@@ -179,6 +179,7 @@ def test_a_run_of_known_length_rests_from_its_beginning(pair: Pair) -> None:
 
 def test_frames_beyond_a_ring_are_counted_as_missed(pair: Pair) -> None:
     pair.add(Source(), ring_bytes=0)
+    pair.driver.go(time.monotonic_ns())
     for first in range(0, 400, 100):
         pair.bench.send(1, *(frame(i) for i in range(first, first + 100)))
     pair.bench.flush()
