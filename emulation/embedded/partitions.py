@@ -26,7 +26,6 @@ _HOST_WORK = 16
 # Largest work of a partition, as a multiple of the mean, for the sake of longer links between partitions.
 _UNEVEN = 1.15
 
-
 # Largest part of the bytes that go from one partition to another, if a single thread has several.
 _MOST_CROSSING = 1 / 8
 

@@ -39,7 +39,8 @@ class PartitionError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// A channel from a partition to another. What either end writes stands in lines of its own.
+// A channel from a partition to another. Members that different ends write have lines of the cache of their
+// own.
 struct Crossing {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Index<Channel> channel;
     std::uint32_t from = 0, to = 0;

@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// What the threads wait for stands in lines of its own.
+// Counters that threads wait for have lines of the cache of their own.
 class Team {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
     // The caller of run() is a member, so that there is a thread for each of the others.
