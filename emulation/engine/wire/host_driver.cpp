@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "index.h"
+#include "wire/system.h"
 
 namespace railyard {
 
@@ -27,16 +28,6 @@ constexpr std::int64_t kLeastRest = 50'000;  // nanoseconds; a shorter rest cost
 constexpr int kMostEmpty = 64;  // looks in a row that find nothing, until the driver sleeps until an event
 constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks a descriptor; other events are of hosts
 constexpr std::int64_t kSecond = 1'000'000'000;
-
-std::int64_t monotonic() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::int64_t>(t.tv_sec) * kSecond + t.tv_nsec;
-}
-
-void require(bool done, const char* what) {
-    if (!done) throw std::system_error(errno, std::generic_category(), what);
-}
 
 // MTU of the interface of a bound raw socket.
 unsigned mtu_of(int fd) {
@@ -146,7 +137,7 @@ void HostDriver::go(std::int64_t start) {
     for (std::future<void>& ring : opening_) ring.get();
     opening_.clear();
     clock_.start = start;
-    looked_ = monotonic();
+    looked_ = clock_nanoseconds();
     for (std::size_t index = 0; index < hosts_.size(); ++index) {
         hosts_[index]->begins = next_[index] = start;
     }
@@ -154,7 +145,7 @@ void HostDriver::go(std::int64_t start) {
 
 void HostDriver::replace(std::size_t index, Guest guest, std::int64_t start) {
     Host& host = *hosts_[index];
-    host.pacer.clear(monotonic());
+    host.pacer.clear(clock_nanoseconds());
     std::swap(host.guest, guest);
     guest.station->leave();
     listen(index, false);
@@ -174,7 +165,7 @@ void HostDriver::reroute(std::size_t index, const Routes& routes) {
 }
 
 void HostDriver::stop() {
-    const std::int64_t now = monotonic();
+    const std::int64_t now = clock_nanoseconds();
     for (const auto& host : hosts_) host->pacer.stop(now);
 }
 
@@ -184,8 +175,8 @@ template <typename Event>
 void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
     Answer answer(pool_, std::move(room_));
     host.consulted = true;
-    event(*host.guest.station, clock_.picoseconds(monotonic()), answer);
-    const std::int64_t now = monotonic();
+    event(*host.guest.station, clock_.picoseconds(clock_nanoseconds()), answer);
+    const std::int64_t now = clock_nanoseconds();
     for (Answer::Departure& departure : answer.departures)
         host.pacer.add(std::move(departure.frame), departure.vl, now, std::min(since, now));
     host.deadline = answer.deadline ? clock_.nanoseconds(*answer.deadline) : kForever;
@@ -270,7 +261,7 @@ void HostDriver::look() {
 }
 
 bool HostDriver::wait() {
-    std::int64_t now = monotonic();
+    std::int64_t now = clock_nanoseconds();
     std::int64_t until = now + kSecond;
     for (const std::int64_t next : next_) until = std::min(until, next);
     const std::int64_t rest = resting(now);
@@ -279,12 +270,12 @@ bool HostDriver::wait() {
         const std::int64_t end = (looked_ / rest + 1) * rest;
         if (end > now && !sleep_until(end)) return false;
         since_ = looked_;
-        looked_ = now = monotonic();
+        looked_ = now = clock_nanoseconds();
         look();
         if (!arrived_.empty() || !readable_.empty() || until <= now) return true;
     }
     const bool quiet = wait_for_events(std::max<std::int64_t>(0, until - now));
-    since_ = looked_ = monotonic();
+    since_ = looked_ = clock_nanoseconds();
     return quiet;
 }
 
@@ -292,7 +283,7 @@ HostDriver::Turn HostDriver::serve() {
     Turn turn;
     std::swap(turn.readable, readable_);
     receive();
-    const std::int64_t now = monotonic();
+    const std::int64_t now = clock_nanoseconds();
     for (unsigned stage = 0; stage < Pacer::kStages; ++stage)
         for (std::size_t index = 0; index < hosts_.size(); ++index)
             if (next_[index] <= now) hosts_[index]->pacer.expect(stage);
@@ -314,7 +305,7 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
         consult(host, now,
                 [](Station& station, Time time, Answer& answer) { station.on_timer(time, answer); });
     }
-    host.pacer.send(host.fd, monotonic());
+    host.pacer.send(host.fd, clock_nanoseconds());
     if (std::exchange(host.consulted, false) && host.asked && host.begins == kForever && host.guest.ended()) {
         host.asked = false;
         turn.ended.push_back(index);

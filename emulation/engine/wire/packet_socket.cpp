@@ -7,24 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
+#include "wire/system.h"
+
 namespace railyard {
-
-namespace {
-
-void require(bool done, const char* what) {
-    if (!done) throw std::system_error(errno, std::generic_category(), what);
-}
-
-template <typename Value>
-void set(int fd, int option, const Value& value, const char* what) {
-    require(setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0, what);
-}
-
-}  // namespace
 
 void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes) {
     close();
@@ -49,7 +36,7 @@ void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes, int s
         packet_mreq all{};
         all.mr_ifindex = ifindex;
         all.mr_type = PACKET_MR_PROMISC;
-        set(fd_, PACKET_ADD_MEMBERSHIP, all, "promiscuous mode");
+        set_packet_option(fd_, PACKET_ADD_MEMBERSHIP, all, "promiscuous mode");
     } catch (...) {
         close();
         throw;

@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
+
+#include "wire/system.h"
 
 namespace railyard {
 
@@ -21,21 +21,12 @@ constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which the kernel takes 
 constexpr unsigned kLeastSlots = 64;
 constexpr std::size_t kBlock = 1 << 16;
 
-void require(bool done, const char* what) {
-    if (!done) throw std::system_error(errno, std::generic_category(), what);
-}
-
-template <typename Value>
-void set(int fd, int option, const Value& value, const char* what) {
-    require(setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0, what);
-}
-
 }  // namespace
 
 void ReceiveRing::open(int fd, unsigned mtu, std::size_t bytes) {
     close();
-    set(fd, PACKET_VERSION, static_cast<int>(TPACKET_V2), "PACKET_VERSION");
-    set(fd, PACKET_RESERVE, static_cast<unsigned>(kTag), "PACKET_RESERVE");
+    set_packet_option(fd, PACKET_VERSION, static_cast<int>(TPACKET_V2), "PACKET_VERSION");
+    set_packet_option(fd, PACKET_RESERVE, static_cast<unsigned>(kTag), "PACKET_RESERVE");
     // The kernel puts the frame behind its header, the address and the reserve, on a 16 byte boundary.
     const std::size_t slot =
         TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};
@@ -50,7 +41,7 @@ void ReceiveRing::open(int fd, unsigned mtu, std::size_t bytes) {
     request.tp_block_nr = blocks_;
     request.tp_frame_size = static_cast<unsigned>(slot_bytes_);
     request.tp_frame_nr = blocks_ * slots_a_block_;
-    set(fd, PACKET_RX_RING, request, "the receive ring of a raw socket");
+    set_packet_option(fd, PACKET_RX_RING, request, "the receive ring of a raw socket");
     ring_bytes_ = block_bytes_ * blocks_;
     void* mapped = mmap(nullptr, ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     require(mapped != MAP_FAILED, "mapping the receive ring of a raw socket");

@@ -2,6 +2,7 @@
 // Clock, event descriptors and errors of Linux.
 #pragma once
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,6 +22,12 @@ inline std::int64_t clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
 // Throw the error of the last system call unless it is done.
 inline void require(bool done, const std::string& what) {
     if (!done) throw std::system_error(errno, std::generic_category(), what);
+}
+
+// Set an option of a raw socket.
+template <typename Value>
+void set_packet_option(int fd, int option, const Value& value, const char* what) {
+    require(setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0, what);
 }
 
 // Make an eventfd or a timer readable, and no longer readable.
