@@ -23,7 +23,7 @@ from bench.report import GUIDE, Result, write_guide, write_json, write_lab_guide
 from bench.switch import bmv2, engine, veth
 from bench.switch.subject import rack_plan, transit
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.run.boot import booted
+from harness.run.boot import booted
 
 HOP_PAYLOAD_BYTES = 1024
 SMALL_FRAME_BYTES = 100

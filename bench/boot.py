@@ -23,7 +23,7 @@ from bench.switch.subject import TRANSIT, rack_plan
 from controller import Entry, InstallError
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from emulation.namespace import enter_new_namespace
-from lab.run.boot import programs_of
+from harness.run.boot import programs_of
 
 __all__ = ["SWITCHES", "boot_figures"]
 

@@ -15,11 +15,11 @@ from statistics import median
 from typing import get_args
 
 from emulation.traffic.host.make import Hosts
-from lab.run.boot import booted
-from lab.run.jobs.running import Jobs
-from lab.run.prepare import Prepared, prepare
-from lab.run.testbeds import Embedded
-from lab.scenario.loader import load
+from harness.run.boot import booted
+from harness.run.jobs.running import Jobs
+from harness.run.prepare import Prepared, prepare
+from harness.run.testbeds import Embedded
+from harness.scenario.loader import load
 
 __all__ = ["SCENARIO", "collective_figures"]
 

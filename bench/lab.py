@@ -23,20 +23,20 @@ from typing import Any, cast, final
 from bench.memory import available_mib, family, proportional_mib
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
-from emulation.mininet.linux.machine import need_machine
+from emulation.linux.machine import need_machine
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.schedule.data import make_data
-from lab.report.metrics import VariantRun
-from lab.report.picture import picture_svg
-from lab.run.boot import booted
-from lab.run.prepare import Prepared, prepare
-from lab.run.runner import run
-from lab.run.testbeds import Embedded, RealTime, TestbedChoice
-from lab.scenario.document import Document
-from lab.scenario.loader import load
-from lab.scenario.schema import Scenario
+from harness.report.metrics import VariantRun
+from harness.report.picture import picture_svg
+from harness.run.boot import booted
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import run
+from harness.run.testbeds import Embedded, RealTime, TestbedChoice
+from harness.scenario.document import Document
+from harness.scenario.loader import load
+from harness.scenario.schema import Scenario
 
 __all__ = ["RACK", "SCENARIO", "missing", "run_figures", "start_figures"]
 

@@ -17,9 +17,9 @@ import psutil
 from playwright.sync_api import Page, sync_playwright
 
 from emulation.testbed import LinkSample
-from lab.recording.history import History
-from lab.recording.picture import fabric_picture
-from lab.recording.records import FORMAT, VERSION, Kind, Tick, json_record
+from harness.recording.history import History
+from harness.recording.picture import fabric_picture
+from harness.recording.records import FORMAT, VERSION, Kind, Tick, json_record
 from railyard.web.server import serving
 from railyard.web.session import Session
 from topologies import Fabric

@@ -23,13 +23,13 @@ from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from lab.formats.registry import read_files
-from lab.formats.written import write_imported
-from lab.run.boot import booted
-from lab.run.jobs.running import Jobs
-from lab.run.prepare import Prepared, prepare
-from lab.run.testbeds import Embedded
-from lab.scenario.loader import load
+from harness.formats.registry import read_files
+from harness.formats.written import write_imported
+from harness.run.boot import booted
+from harness.run.jobs.running import Jobs
+from harness.run.prepare import Prepared, prepare
+from harness.run.testbeds import Embedded
+from harness.scenario.loader import load
 
 __all__ = ["engine_seconds", "fat_tree", "htsim_seconds", "matrix", "packet_hops", "permutation", "ready_of"]
 

@@ -21,7 +21,7 @@ from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.layers import LPH, NTH, Ether
 from emulation.traffic.frames.values import mac
-from lab.run.boot import booted
+from harness.run.boot import booted
 from topologies import NodeKind
 from topologies.families.ub_mesh.fabrics import ub_pod
 

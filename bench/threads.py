@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.report.document import to_json
-from lab.report.results import conclude
-from lab.run.prepare import Prepared, prepare
-from lab.run.runner import run
-from lab.run.testbeds import Embedded
-from lab.scenario.digest import sha256
-from lab.scenario.loader import load
+from harness.report.document import to_json
+from harness.report.results import conclude
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import run
+from harness.run.testbeds import Embedded
+from harness.scenario.digest import sha256
+from harness.scenario.loader import load
 from railyard.api.scenarios import only
 
 __all__ = ["main"]

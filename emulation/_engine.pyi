@@ -296,7 +296,7 @@ class Network(SwitchSet):
     ) -> tuple[list[tuple[int, bytes]], list[dict[str, Any]]]:
         """Return the result of process(), and each state, table, condition and statement of the frame.
 
-        lab.frames.steps has the values of a step. ValueError: the switch's program is not traced.
+        harness.frames.steps has the values of a step. ValueError: the switch's program is not traced.
         """
     def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float: ...
 

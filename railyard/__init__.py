@@ -24,7 +24,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from controller.plan import Plan
-    from lab.scenario.schema import Scenario
+    from harness.scenario.schema import Scenario
     from railyard.api.drawings import Drawing, draw
     from railyard.api.fabrics import fabric, fabrics, links, load_fabric, nodes, save_fabric
     from railyard.api.graphs import TrafficGraph
@@ -79,7 +79,7 @@ _MODULES = {
     "RailyardError": "topologies.errors",
     "Record": "railyard.api.records",
     "Result": "railyard.api.results",
-    "Scenario": "lab.scenario.schema",
+    "Scenario": "harness.scenario.schema",
     "Testbed": "railyard.api.testbeds",
     "TrafficGraph": "railyard.api.graphs",
     "draw": "railyard.api.drawings",

@@ -15,5 +15,5 @@ import tests.other_engine
 from emulation import _engine
 assert not hasattr(_engine, 'Wire'), 'the Linux part was built'"
 RAILYARD_ENGINE=$(echo "$build"/_engine*.so) "$python" -m pytest -p tests.other_engine -p no:cacheprovider -n 0 \
-    tests/emulation/embedded tests/emulation/p4runtime tests/differential/test_goldens.py tests/lab/run/embedded \
-    tests/lab/run/test_runner.py
+    tests/emulation/embedded tests/emulation/p4runtime tests/differential/test_goldens.py tests/harness/run/embedded \
+    tests/harness/run/test_runner.py

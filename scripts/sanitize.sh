@@ -32,5 +32,5 @@ if [ "${1:-thread}" = thread ]; then
     # Without address space layout randomisation, whose layouts the runtime may refuse.
     RAILYARD_ENGINE=$(echo build/sanitize-thread/_engine*.so) LD_PRELOAD=$(runtime tsan) TSAN_OPTIONS=halt_on_error=1 \
         setarch -R "$python" -m pytest -p tests.other_engine -p no:cacheprovider -n 0 \
-        tests/lab/run/embedded/test_threads.py
+        tests/harness/run/embedded/test_threads.py
 fi

@@ -13,15 +13,15 @@ import pytest
 
 from emulation.fidelity import Fidelity, Measured, judge
 from emulation.testbed import LinkUsage
-from lab.report.metrics import VariantRun
-from lab.run.observation import FaultReport, Observation, Recovery, Timeline, Traffic
-from lab.scenario.loader import load
-from lab.scenario.schema import Scenario
+from harness.report.metrics import VariantRun
+from harness.run.observation import FaultReport, Observation, Recovery, Timeline, Traffic
+from harness.scenario.loader import load
+from harness.scenario.schema import Scenario
 from railyard.cli import main
 from topologies import Fabric
 from topologies.families.registry import build
 
-pytest.register_assert_rewrite("tests.lab.run.mininet.real_time")
+pytest.register_assert_rewrite("tests.harness.run.mininet.real_time")
 
 Railyard = Callable[..., tuple[int, str, str]]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from lab.errors import ScenarioError
-from lab.run.prepare import Prepared, prepare
-from lab.run.runner import observe
-from lab.scenario.loader import load
-from lab.scenario.schema import Fault
+from harness.errors import ScenarioError
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
+from harness.scenario.schema import Fault
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "use" / "bring-your-own.md"
 FILES = dict(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FLOORS = ("topologies", "controller", "emulation", "lab", "papers", "railyard")
+FLOORS = ("topologies", "controller", "emulation", "harness", "papers", "railyard")
 MODULES = [path.relative_to(ROOT) for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
 
 
@@ -73,7 +73,7 @@ def test_no_import_climbs(path: Path) -> None:
     [
         ("import railyard.cli", ["railyard"]),
         ("from emulation.traffic import frames", ["emulation"]),
-        ("def f():\n    import lab", ["lab"]),
+        ("def f():\n    import harness", ["harness"]),
         ("from topologies import Fabric\nfrom .plan import Plan\nimport networkx", []),
     ],
 )

@@ -18,7 +18,7 @@ from topologies.families.registry import build, names
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
     path
-    for room in ("controller", "emulation", "lab", "railyard")
+    for room in ("controller", "emulation", "harness", "railyard")
     for path in (result.relative_to(ROOT) for result in sorted((ROOT / room).rglob("*.py")))
 ]
 VALUES = frozenset(kind.value for kind in NodeKind)

@@ -5,7 +5,7 @@ RailyardError
 ├── TopologyError                   a fabric that cannot be built, found or read
 ├── controller.errors               PlanError > DeadlockError, InstallError
 ├── emulation.errors                EmulationError > ProgramError, FrameError, GraphError, TestbedError
-└── lab.errors                      ScenarioError, OutputError, RecordingError, ModelError, LabError,
+└── harness.errors                      ScenarioError, OutputError, RecordingError, ModelError, LabError,
                                     FormatError
 """
 

@@ -10,7 +10,7 @@ from typing import Self, final
 
 from bench.switch.subject import TRANSIT, Transit
 from controller.plan import Plan
-from lab.run.boot import programs_of
+from harness.run.boot import programs_of
 from tests.differential.bmv2 import NODE, Bmv2
 
 __all__ = ["Bmv2Bench", "missing", "version"]

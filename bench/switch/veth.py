@@ -20,7 +20,7 @@ from controller import InstallError
 from controller.p4runtime.client import P4RuntimeClient
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.namespace import enter_new_namespace
-from lab.run.boot import booted, programs_of
+from harness.run.boot import booted, programs_of
 
 __all__ = ["FRAME_BYTES", "SWITCHES", "veth_rate"]
 

@@ -14,11 +14,11 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 
 from emulation.embedded.host_ports import HostPorts
-from emulation.mininet.linux import netns
-from emulation.mininet.linux.netlink import RouteSocket
-from emulation.mininet.linux.record import RunRecord
-from emulation.mininet.linux.requests import set_up
-from emulation.mininet.linux.tap import open_tap
+from emulation.linux import netns
+from emulation.linux.netlink import RouteSocket
+from emulation.linux.record import RunRecord
+from emulation.linux.requests import set_up
+from emulation.linux.tap import open_tap
 
 __all__ = ["INTERFACE", "taps"]
 

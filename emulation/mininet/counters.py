@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
-from emulation.mininet.linux import requests
-from emulation.mininet.linux.netlink import RouteSocket, attributes
+from emulation.linux import requests
+from emulation.linux.netlink import RouteSocket, attributes
 
 __all__ = ["JackCounters", "queue_drops", "read"]
 

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from typing import final
 
 from emulation.errors import TestbedError
-from emulation.mininet.linux import netns
+from emulation.linux import netns
 
 __all__ = ["Jack", "Tunnel", "check_new"]
 

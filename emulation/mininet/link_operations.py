@@ -6,12 +6,12 @@ from pathlib import Path
 
 from emulation.circuits import CircuitSwitch, set_circuit_up
 from emulation.errors import TestbedError
+from emulation.linux import kernel
+from emulation.linux.record import RunRecord
 from emulation.mininet.alarms import Alarms
 from emulation.mininet.cabling import jack_at
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.links import Links
-from emulation.mininet.linux import kernel
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.samples import Samples
 from emulation.testbed import Impairment, LinkSample, RecentFrame
 from topologies import Fabric

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import final
 
 from emulation.errors import TestbedError
+from emulation.linux.record import RunRecord
 from emulation.mininet.carried import Carried
 from emulation.mininet.counters import JackCounters
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.patches import LinkPatches
 from emulation.mininet.switches import SwitchKind
 from emulation.testbed import Impairment, RecentFrame

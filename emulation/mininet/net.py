@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
 
-from emulation.mininet.linux.machine import load
+from emulation.linux.machine import load
 from emulation.traffic.frames.ip import PREFIX_LENGTH
 from topologies import HOST_PORT, Fabric, RailyardError
 

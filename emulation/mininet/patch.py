@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import final
 
 from emulation.errors import TestbedError
+from emulation.linux import kernel, lanes, netns, requests
+from emulation.linux.backlog import Backlogs
+from emulation.linux.capture import start_capture
+from emulation.linux.frame_tap import FrameTap
+from emulation.linux.netlink import Request, RouteSocket
+from emulation.linux.record import RunRecord
 from emulation.mininet import counters
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.jacks import Jack, Tunnel, check_new
-from emulation.mininet.linux import kernel, lanes, netns, requests
-from emulation.mininet.linux.backlog import Backlogs
-from emulation.mininet.linux.capture import start_capture
-from emulation.mininet.linux.frame_tap import FrameTap
-from emulation.mininet.linux.netlink import Request, RouteSocket
-from emulation.mininet.linux.record import RunRecord
 
 __all__ = ["QUEUE_BYTES", "PatchPanel"]
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, final
 
+from emulation.linux import kernel
+from emulation.linux.frame_tap import FrameTap
+from emulation.linux.record import RunRecord
 from emulation.mininet.cabling import Cabling, host_jack, jack_at, tunnel_jack
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.jacks import Tunnel
-from emulation.mininet.linux import kernel
-from emulation.mininet.linux.frame_tap import FrameTap
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.patch import PatchPanel
 from emulation.testbed import RECENT_FRAMES, Impairment
 from emulation.traffic.frames.values import ETHERTYPE

@@ -14,12 +14,12 @@ from emulation.circuits import circuit_switches
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
 from emulation.lifetime import Lifetime
+from emulation.linux.record import RunRecord
 from emulation.mininet.agents.attached import Agents
 from emulation.mininet.agents.measure import Between, Ending
 from emulation.mininet.agents.population import LEAD_NS
 from emulation.mininet.alarms import Alarms
 from emulation.mininet.link_operations import LinkOperations
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.packet_ins import PacketIns
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.teardown import Teardown

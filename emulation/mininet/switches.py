@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import Literal, final
 
 from emulation.errors import MachineError, TestbedError
+from emulation.linux import netns, requests
+from emulation.linux.netlink import RouteSocket
+from emulation.linux.record import RunRecord
 from emulation.mininet.bmv2_queues import hold_frames
-from emulation.mininet.linux import netns, requests
-from emulation.mininet.linux.netlink import RouteSocket
-from emulation.mininet.linux.record import RunRecord
 from topologies import Fabric, Node
 
 __all__ = ["SwitchKind", "SwitchProcesses", "choose", "listens", "spawn"]

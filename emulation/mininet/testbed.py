@@ -14,6 +14,9 @@ from types import MappingProxyType
 from typing import Any, NoReturn, final
 
 from emulation.errors import TestbedError
+from emulation.linux.machine import need_machine
+from emulation.linux.record import RunRecord
+from emulation.linux.watch import CarrierWatch
 from emulation.mininet.agents.attached import Agents
 from emulation.mininet.agents.measure import CpuMeter
 from emulation.mininet.agents.messages import Reports
@@ -22,9 +25,6 @@ from emulation.mininet.cabling import HOST_INTERFACE, cable
 from emulation.mininet.ip.ports import IpPorts
 from emulation.mininet.jacks import Tunnel
 from emulation.mininet.links import Links
-from emulation.mininet.linux.machine import need_machine
-from emulation.mininet.linux.record import RunRecord
-from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
 from emulation.mininet.patch import PatchPanel
 from emulation.mininet.patches import Patches

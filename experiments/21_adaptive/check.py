@@ -15,7 +15,7 @@ from math import isnan
 from pathlib import Path
 
 import railyard
-from lab.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
+from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
 from papers.claims.command import say
 from papers.ub_mesh.shares import BIN_US, shares_over_time
 

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controller import Plan, make_plan
-from lab.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
+from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
 from papers.claims.command import result_of, say
 from topologies import Fabric, full_mesh
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
+from harness.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
 from papers.claims.command import result_of, say
 
 HERE = Path(__file__).parent

@@ -17,10 +17,10 @@ from emulation.traffic.collectives import (
     mesh_rings,
 )
 from emulation.traffic.schedule.schedule import Schedule, check, demand
-from lab.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
-from lab.run.collectives.grids import members_of
-from lab.run.collectives.schedule import schedule_of
-from lab.scenario.schema import Collective
+from harness.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
+from harness.run.collectives.grids import members_of
+from harness.run.collectives.schedule import schedule_of
+from harness.scenario.schema import Collective
 from papers.claims.command import result_of, say
 from topologies import ub_rack
 

@@ -10,8 +10,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from emulation.traffic.graph.document import write_graph
-from lab.formats.imported import Imported, mesh_of
-from lab.formats.msccl.graph import read_msccl
+from harness.formats.imported import Imported, mesh_of
+from harness.formats.msccl.graph import read_msccl
 from papers.claims.command import result_of
 
 __all__ = ["compare"]

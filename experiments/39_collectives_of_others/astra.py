@@ -20,8 +20,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from lab.formats.msccl.graph import read_msccl
-from lab.formats.written import write_imported
+from harness.formats.msccl.graph import read_msccl
+from harness.formats.written import write_imported
 from papers.claims.command import railyard, result_of
 
 __all__ = ["compare"]

@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lab.formats.msccl.graph import read_msccl
-from lab.formats.written import write_imported
+from harness.formats.msccl.graph import read_msccl
+from harness.formats.written import write_imported
 from papers.claims.command import result_of
 
 __all__ = ["compare"]

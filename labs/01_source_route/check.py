@@ -14,8 +14,8 @@ from controller.plan import Entry, Exact
 from controller.routing.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import ROUTE_AT, steered_frame
-from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.run.boot import filled
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.run.boot import filled
 from topologies import HOST_PORT, Fabric, Node, full_mesh
 
 FILE = "source_route.p4"

@@ -19,9 +19,9 @@ from controller.routing.paths import hops_of
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import Impairment
 from emulation.traffic.host.saturate import steered_frame
-from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.labs.station import Station
-from lab.run.boot import filled, programs_of
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.lessons.station import Station
+from harness.run.boot import filled, programs_of
 from topologies import HOST_PORT, Fabric, full_mesh
 
 MESHES = ((6,), (4, 3), (3, 4), (4, 4))

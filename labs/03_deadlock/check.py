@@ -17,10 +17,10 @@ from controller.deadlock.turn_rules import (
 from controller.routing.paths import PathFinder, hops_of
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import steered_frame
-from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.labs.station import Station
-from lab.run.boot import filled, programs_of
-from lab.run.saturation import saturate
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.lessons.station import Station
+from harness.run.boot import filled, programs_of
+from harness.run.saturation import saturate
 from topologies import HOST_PORT, Fabric, full_mesh
 
 # Meshes of which the seed draws: small, and no two dimensions of all are alike.

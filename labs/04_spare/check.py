@@ -21,11 +21,11 @@ from emulation.traffic.host.make import make_agents
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import make_inputs, truth
 from emulation.traffic.schedule.schedule import Sliced, slice_schedule
-from lab.labs.attempt import Attempt, Verdict, failed, passed
-from lab.labs.station import Station
-from lab.run.boot import filled, programs_of
-from lab.run.collectives.schedule import schedule_of
-from lab.scenario.schema import Collective
+from harness.lessons.attempt import Attempt, Verdict, failed, passed
+from harness.lessons.station import Station
+from harness.run.boot import filled, programs_of
+from harness.run.collectives.schedule import schedule_of
+from harness.scenario.schema import Collective
 from topologies import HOST_PORT, Fabric, ub_rack_lrs
 
 RACKS = ((4, 2), (3, 3), (4, 3))

@@ -20,18 +20,18 @@ from controller.plan import Entry, Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.dissector import dissector
-from lab.files import PROGRAMS
-from lab.frames.capture import Record, write_capture
-from lab.frames.craft import Order, craft
-from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.labs.station import Station
-from lab.run.boot import Booted, booted
-from lab.run.collect import dropped
-from lab.run.own_program import OwnPrograms
-from lab.run.prepare import prepare
-from lab.run.runner import observe
-from lab.scenario.document import Document
-from lab.scenario.loader import read
+from harness.files import PROGRAMS
+from harness.frames.capture import Record, write_capture
+from harness.frames.craft import Order, craft
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.lessons.station import Station
+from harness.run.boot import Booted, booted
+from harness.run.collect import dropped
+from harness.run.own_program import OwnPrograms
+from harness.run.prepare import prepare
+from harness.run.runner import observe
+from harness.scenario.document import Document
+from harness.scenario.loader import read
 from topologies import Fabric, rail_only
 
 ANSWER = "entries.json"

@@ -14,9 +14,9 @@ from controller.diff import diff
 from controller.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.labs.numbered_frames import Frames
-from lab.run.boot import Booted, booted
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.lessons.numbered_frames import Frames
+from harness.run.boot import Booted, booted
 from topologies import Fabric
 from topologies.families.lumos.core import crossconnects, with_maps
 from topologies.families.lumos.fabric import lumos

@@ -21,18 +21,18 @@ from emulation.control.frames import is_slow, read_lacpdu
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import LinkUsage, Testbed
 from emulation.traffic.frames.wire import readdress
-from lab.files import P4_SOURCES
-from lab.frames.craft import Order, craft
-from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.labs.station import Station
-from lab.run.boot import booted
-from lab.run.observation import Observation
-from lab.run.own_program import OwnPrograms
-from lab.run.prepare import prepare
-from lab.run.runner import observe
-from lab.scenario.document import Document
-from lab.scenario.loader import read
-from lab.scenario.schema import Control
+from harness.files import P4_SOURCES
+from harness.frames.craft import Order, craft
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.lessons.station import Station
+from harness.run.boot import booted
+from harness.run.observation import Observation
+from harness.run.own_program import OwnPrograms
+from harness.run.prepare import prepare
+from harness.run.runner import observe
+from harness.scenario.document import Document
+from harness.scenario.loader import read
+from harness.scenario.schema import Control
 from topologies import Fabric, hpn
 
 SETTINGS, PROGRAM = "lacp.yaml", "multipath.p4"

@@ -12,13 +12,13 @@ from typing import Any, final
 import numpy as np
 
 from controller.jobs.timeline import JobProfile, simulate
-from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.report.job_metrics import computed_ps
-from lab.run.observation import JobReport
-from lab.run.prepare import prepare
-from lab.run.runner import observe
-from lab.scenario.document import Document
-from lab.scenario.loader import read
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.report.job_metrics import computed_ps
+from harness.run.observation import JobReport
+from harness.run.prepare import prepare
+from harness.run.runner import observe
+from harness.scenario.document import Document
+from harness.scenario.loader import read
 
 ANSWER, FUNCTION = "scheduler.py", "levels"
 SETS, JOBS, LINKS, LEVELS = 20, 4, 3, 3

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from lab.report.page import STYLE
+from harness.report.page import STYLE
 from papers.claims.check import Check, Row, headline, ours, says
 from papers.claims.claim import Claim, Interval, Kind, Verdict
 

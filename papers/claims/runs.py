@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lab.files import EXPERIMENTS
+from harness.files import EXPERIMENTS
 from papers.claims import Progress
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
-    from lab.run.observation import Observation
-    from lab.run.prepare import Prepared
+    from harness.run.observation import Observation
+    from harness.run.prepare import Prepared
 
 __all__ = ["Runs", "observed", "right"]
 
@@ -36,9 +36,9 @@ def observed(
         domains: number of domains of the fabric, as in the file if None.
         collective: keys of the collective that differ from the file in all variants.
     """
-    from lab.run.prepare import prepare
-    from lab.run.runner import observe
-    from lab.scenario.loader import load
+    from harness.run.prepare import prepare
+    from harness.run.runner import observe
+    from harness.scenario.loader import load
 
     scenario, document = load(EXPERIMENTS / file)
     chosen = tuple(

@@ -13,15 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from lab.errors import OutputError
-from lab.files import EXPERIMENTS
-from lab.program import program_digest
-from lab.scenario.digest import canonical, sha256
+from harness.errors import OutputError
+from harness.files import EXPERIMENTS
+from harness.program import program_digest
+from harness.scenario.digest import canonical, sha256
 from papers.claims.check import Check, Row, judged
 from papers.claims.claim import Measured
 
 if TYPE_CHECKING:
-    from lab.report.output import OutputFolder
+    from harness.report.output import OutputFolder
 
 __all__ = ["KeptChecks"]
 
@@ -31,7 +31,7 @@ class KeptChecks:
     """Finished checks of a folder; without `resume` those of earlier calls are removed."""
 
     def __init__(self, output: OutputFolder, *, resume: bool) -> None:
-        from lab.report.output import OutputFolder
+        from harness.report.output import OutputFolder
 
         self._folder = OutputFolder(output.path / "checks")
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.report.figures.plot import INK, colour, plain, svg_of
+from harness.report.figures.plot import INK, colour, plain, svg_of
 from papers.crux.study import BASELINES, Comparison
 
 __all__ = ["utilisation_svg"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from controller.plan import Path, Plan
 from emulation.traffic.schedule.schedule import Schedule
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Routes, max_min, routes
 from topologies import Fabric
 

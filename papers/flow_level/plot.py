@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.report.figures.plot import DASHES, INK, colour, plain, svg_of
+from harness.report.figures.plot import DASHES, INK, colour, plain, svg_of
 from papers.flow_level.study import PAPER, Comparison
 
 if TYPE_CHECKING:

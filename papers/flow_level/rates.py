@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 
 __all__ = ["Floats", "Ints", "Routes", "joined", "max_min", "routes"]
 

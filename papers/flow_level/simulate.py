@@ -14,7 +14,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.networks.clos import Fabric
 from papers.flow_level.progress.exact import Exact
 from papers.flow_level.progress.fluid import Fluid

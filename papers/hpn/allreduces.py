@@ -19,7 +19,7 @@ from controller.plan import Hashing
 from controller.routing.path_probing import LB_VALUES, selected_members
 from controller.tables.pipeline import flow_hash
 from emulation.traffic.host.paths.choice import Choose
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Ints, Routes, max_min
 from papers.hpn.ecmp import Gpus, Pod
 from topologies.families.hpn.shape import Shape, planned

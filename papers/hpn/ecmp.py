@@ -20,7 +20,7 @@ from controller.routing.all_path import port_of_bucket
 from controller.routing.path_probing import LB_VALUES, selected_members
 from controller.tables.multipath import group_size
 from controller.tables.pipeline import flow_hash
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Ints
 from topologies.families.hpn.shape import CABLE_LANES, Shape
 

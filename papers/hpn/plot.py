@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.report.figures.plot import DASHES, INK, colour, plain, svg_of
+from harness.report.figures.plot import DASHES, INK, colour, plain, svg_of
 from papers.hpn.allreduces import Workload, imbalance, steps
 from topologies.families.hpn.shape import planned
 

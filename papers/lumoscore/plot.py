@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.report.figures.plot import DASHES, INK, MARKS, colour, plain, svg_of
+from harness.report.figures.plot import DASHES, INK, MARKS, colour, plain, svg_of
 from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, Change
 from papers.lumoscore.speed import Cluster
 

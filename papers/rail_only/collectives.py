@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 
 __all__ = [
     "A100",

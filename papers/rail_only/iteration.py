@@ -23,7 +23,7 @@ from functools import cache
 from statistics import mean
 from typing import final
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.rail_only.collectives import H100, Grid, Rates, allreduce
 from papers.training.placement import layouts, memory_bytes
 from papers.training.workload import (

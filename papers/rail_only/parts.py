@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from topologies.families.clos import Clos, clos_of
 
 __all__ = ["DOMAIN", "Parts", "any_to_any", "rail_only", "savings"]

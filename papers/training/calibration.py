@@ -17,11 +17,11 @@ from emulation.traffic.collectives import all_to_all, allreduce_ring, dimension_
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import Schedule, demand, slice_schedule
-from lab.errors import ModelError
-from lab.run.jobs.plan import JobPlan
-from lab.run.prepare import Prepared
-from lab.run.runner import observe
-from lab.scenario.schema import ELEMENT_BYTES, Collective, Routing, Variant
+from harness.errors import ModelError
+from harness.run.jobs.plan import JobPlan
+from harness.run.prepare import Prepared
+from harness.run.runner import observe
+from harness.scenario.schema import ELEMENT_BYTES, Collective, Routing, Variant
 from papers.training.interconnect import DIMENSIONS, Group, mesh
 from papers.training.workload import Op
 from topologies import Fabric, full_mesh

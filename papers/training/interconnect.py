@@ -27,7 +27,7 @@ from typing import Literal, final
 import numpy as np
 from scipy.optimize import linprog
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.training.workload import Op
 
 __all__ = [

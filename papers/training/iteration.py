@@ -15,7 +15,7 @@ from functools import cache
 from math import log2
 from typing import final
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.training.interconnect import Group, Interconnect
 from papers.training.placement import ORDERS, Order, Placement, layouts, memory_bytes, place
 from papers.training.workload import (

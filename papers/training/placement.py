@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.training.interconnect import DIMENSIONS, Group
 from papers.training.workload import (
     ACTIVATION_BYTES,

@@ -7,7 +7,7 @@ import io
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from lab.report.figures.plot import DASHES, MARKS, colour
+from harness.report.figures.plot import DASHES, MARKS, colour
 from papers.training.study import READINGS, Outcome, PaperValue
 
 if TYPE_CHECKING:

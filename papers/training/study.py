@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal, Self, final
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from lab.errors import ScenarioError
-from lab.scenario.document import Document, Location
-from lab.scenario.explain import explain
-from lab.scenario.schema import Model as Checked
-from lab.scenario.schema import Name, Positive
+from harness.errors import ScenarioError
+from harness.scenario.document import Document, Location
+from harness.scenario.explain import explain
+from harness.scenario.schema import Model as Checked
+from harness.scenario.schema import Name, Positive
 from papers.training import interconnect as net
 from papers.training import iteration as timing
 from papers.training.placement import INWARD, place

@@ -11,11 +11,11 @@ from itertools import pairwise
 from math import nan
 
 from emulation.testbed import Testbed
-from lab.run.observation import Observation
-from lab.run.prepare import prepare
-from lab.run.runner import observe
-from lab.scenario.document import Document
-from lab.scenario.loader import read
+from harness.run.observation import Observation
+from harness.run.prepare import prepare
+from harness.run.runner import observe
+from harness.scenario.document import Document
+from harness.scenario.loader import read
 
 __all__ = ["BIN_US", "shares_over_time"]
 

@@ -74,8 +74,8 @@ def trace(
         A record for each hop: node, neighbour that sent the frame, the rule that decided, the next node
         (None: the switch or the link lost the frame) and, for a lost frame, the reason.
     """
-    from lab.frames.craft import Order, craft
-    from lab.frames.walk import walk
+    from harness.frames.craft import Order, craft
+    from harness.frames.walk import walk
 
     if not 0 <= bucket < BUCKETS:
         raise PlanError(f"no path bucket {bucket}", remedy=f"buckets are 0 to {BUCKETS - 1}")

@@ -10,11 +10,11 @@ from typing import Any, final
 
 from controller.errors import PlanError
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.formats.tutorial import read_exercise
-from lab.frames.exchange import Departure, vl_of
-from lab.frames.exchange import exchange as exchange_frames
-from lab.run.boot import Booted, filled
-from lab.run.own_program import entries_for, own_program
+from harness.formats.tutorial import read_exercise
+from harness.frames.exchange import Departure, vl_of
+from harness.frames.exchange import exchange as exchange_frames
+from harness.run.boot import Booted, filled
+from harness.run.own_program import entries_for, own_program
 from railyard.api.records import Record, entry_record
 from railyard.api.testbeds import Station
 from topologies import Fabric

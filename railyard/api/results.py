@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
-from lab.errors import ScenarioError
-from lab.report import results
-from lab.report.captures import read_capture
-from lab.report.charts import Charts
-from lab.report.document import to_json
-from lab.report.metrics import VariantRun, busy_share
-from lab.report.output import OutputFolder, output_folder
-from lab.run.collect import link_of
-from lab.scenario.schema import Scenario
+from harness.errors import ScenarioError
+from harness.report import results
+from harness.report.captures import read_capture
+from harness.report.charts import Charts
+from harness.report.document import to_json
+from harness.report.metrics import VariantRun, busy_share
+from harness.report.output import OutputFolder, output_folder
+from harness.run.collect import link_of
+from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records
 from topologies import Fabric
@@ -169,7 +169,7 @@ class Result:
             variant: name of a variant, to draw its fabric alone, with busy and failed links.
         """
         if variant is None:
-            from lab.report.picture import picture_svg
+            from harness.report.picture import picture_svg
 
             return Drawing(picture_svg(self.scenario, self.fabric, self.runs, self._charts))
         run = self._run(variant)
@@ -183,7 +183,7 @@ class Result:
 
     def report(self) -> str:
         """Return the text of report.html, one page that needs no other file."""
-        from lab.report.page import report_html
+        from harness.report.page import report_html
 
         return report_html(
             self.scenario,

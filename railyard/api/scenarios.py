@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from emulation.traffic.host.make import Hosts
-from lab.errors import ScenarioError
-from lab.report.results import conclude
-from lab.run.kept import KeptVariants
-from lab.run.prepare import Prepared, prepare
-from lab.run.runner import Progress, silent
-from lab.run.runner import run as run_variants
-from lab.run.testbeds import Embedded, TestbedChoice
-from lab.run.watch import Watcher
-from lab.scenario.by_hand import with_faults
-from lab.scenario.document import Document
-from lab.scenario.loader import load, read
-from lab.scenario.schema import Assertion, Relative, Scenario
+from harness.errors import ScenarioError
+from harness.report.results import conclude
+from harness.run.kept import KeptVariants
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import Progress, silent
+from harness.run.runner import run as run_variants
+from harness.run.testbeds import Embedded, TestbedChoice
+from harness.run.watch import Watcher
+from harness.scenario.by_hand import with_faults
+from harness.scenario.document import Document
+from harness.scenario.loader import load, read
+from harness.scenario.schema import Assertion, Relative, Scenario
 from railyard.api.results import Result
 
 __all__ = ["execute", "only", "run"]

@@ -16,9 +16,9 @@ from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import Output
 from emulation.traffic.frames.layers import NTH, TPH, Ether
 from emulation.traffic.frames.values import VL_DATA
-from lab.frames.craft import Order, craft
-from lab.run.boot import Booted, booted
-from lab.run.collect import link_of
+from harness.frames.craft import Order, craft
+from harness.run.boot import Booted, booted
+from harness.run.collect import link_of
 from railyard.api.records import Record, entry_record, link_records
 from topologies import Fabric
 

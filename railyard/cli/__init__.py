@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def _print_version(asked: bool) -> None:
-    from lab.version import UNKNOWN, railyard_version
+    from harness.version import UNKNOWN, railyard_version
 
     if asked:
         number = railyard_version()

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lab.errors import ScenarioError
+from harness.errors import ScenarioError
 from railyard.cli.display.screen import out
 
 if TYPE_CHECKING:
-    from lab.scenario.document import Document
-    from lab.scenario.schema import Scenario
+    from harness.scenario.document import Document
+    from harness.scenario.schema import Scenario
 
 __all__ = ["EXAMPLES", "bundle", "loaded", "ran", "replay"]
 
@@ -38,8 +38,8 @@ def bundle(
 
     `railyard run FILE.railyard` runs it again, on any machine and without root, and compares the results.
     """
-    from lab.report.bundle import SUFFIX, pack, write
-    from lab.run.prepare import prepare
+    from harness.report.bundle import SUFFIX, pack, write
+    from harness.run.prepare import prepare
 
     file, options = ran(folder)
     file = scenario or file
@@ -54,10 +54,10 @@ def replay(path: Path, folder: Path | None) -> bool:
     """Run the scenario of a bundle on the embedded testbed; print whether the results are the same."""
     from tempfile import TemporaryDirectory
 
-    from lab.report.bundle import differences, unpack
-    from lab.report.captures import compare_captures, read_capture
-    from lab.report.document import to_document
-    from lab.report.output import output_folder
+    from harness.report.bundle import differences, unpack
+    from harness.report.captures import compare_captures, read_capture
+    from harness.report.document import to_document
+    from harness.report.output import output_folder
     from railyard.api.scenarios import execute
 
     with TemporaryDirectory(prefix="railyard-bundle-") as temporary:
@@ -114,7 +114,7 @@ def ran(folder: Path) -> tuple[Path, dict[str, object]]:
 
 def loaded(file: Path, dims: object) -> tuple[Scenario, Document]:
     """Return a scenario, on a full mesh of `dims` if there are any."""
-    from lab.scenario.loader import load
+    from harness.scenario.loader import load
     from railyard.cli.options import resized
 
     scenario, document = load(file)

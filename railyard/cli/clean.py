@@ -34,7 +34,7 @@ def clean(
 
     Exit code 1: something could not be removed.
     """
-    from emulation.mininet.linux import record
+    from emulation.linux import record
 
     cleaned = record.clean(all_runs, dry_run=dry_run, local=local)
     console = out()

@@ -12,8 +12,8 @@ from railyard.cli.display.screen import out
 from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
-    from lab.frames.craft import Order
-    from lab.frames.walk import Journey
+    from harness.frames.craft import Order
+    from harness.frames.walk import Journey
     from topologies import End, Fabric
 
 __all__ = ["EXAMPLES", "craft"]
@@ -179,8 +179,8 @@ def craft(
 
     Exit code 0: the frame arrived or was sent; 1: a switch dropped it or a link lost it.
     """
-    from lab.frames.craft import Order
-    from lab.frames.craft import craft as build
+    from harness.frames.craft import Order
+    from harness.frames.craft import craft as build
     from railyard.cli.follow import entry_of, walk_and_print
     from railyard.cli.options import fabric_of
 
@@ -213,7 +213,7 @@ def craft(
         _write(file, bytes(frame), order, journey, fabric)
         console.print(f"written: {file}", markup=False, soft_wrap=True)
     if interface:
-        from lab.frames.send import send
+        from harness.frames.send import send
 
         seconds = send(bytes(frame), interface, namespace=namespace, count=count, rate=rate)
         console.print(f"sent {count} on {interface} in {seconds:.3f} s", markup=False)
@@ -225,7 +225,7 @@ def craft(
 
 def _exchange(address: str, entry: End, frame: bytes, count: int) -> bool:
     """Send a frame into a running fabric, print the frames that leave it, and return whether any did."""
-    from lab.frames.exchange import Departure, exchange, vl_of
+    from harness.frames.exchange import Departure, exchange, vl_of
     from railyard.cli.send import print_arrivals
     from topologies import HOST_PORT
 
@@ -257,7 +257,7 @@ def _show(fabric: Fabric, frame: bytes) -> None:
 
 
 def _write(file: Path, frame: bytes, order: Order, journey: Journey | None, fabric: Fabric) -> None:
-    from lab.frames.capture import Record, journey_records, write_capture
+    from harness.frames.capture import Record, journey_records, write_capture
 
     if journey is None:
         records = [Record(0, order.source, f"host of {order.source}", frame)]

@@ -12,7 +12,7 @@ from railyard.cli.display.screen import out
 from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
-    from lab.run.prepare import Prepared
+    from harness.run.prepare import Prepared
 
 __all__ = ["EXAMPLES", "export"]
 
@@ -44,7 +44,7 @@ def export(
     Fabrics become GraphML, DOT or containerlab's YAML; an AllReduce MSCCL's XML. chakra: a trace a rank, with
     sends, receives, computations and what they wait for; of a run's results, also with their times.
     """
-    from lab.errors import FormatError, OutputError
+    from harness.errors import FormatError, OutputError
     from railyard.cli.options import fabric_of
     from topologies.sources.exports import EXPORTS
 
@@ -66,8 +66,8 @@ def export(
 
 def _msccl(path: Path, variant: str) -> str:
     """Return the XML of a scenario's AllReduce or all-gather."""
-    from lab.errors import FormatError
-    from lab.formats.msccl.write import to_msccl
+    from harness.errors import FormatError
+    from harness.formats.msccl.write import to_msccl
 
     name, ready, _ = _prepared(path, variant)
     job = ready.jobs[0]
@@ -79,8 +79,8 @@ def _msccl(path: Path, variant: str) -> str:
 
 def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:
     """Write the traces of a scenario's traffic, with the times of a run's results if there are any."""
-    from lab.formats.chakra.run import traces_of
-    from lab.formats.chakra.write import write_traces
+    from harness.formats.chakra.run import traces_of
+    from harness.formats.chakra.write import write_traces
 
     name, ready, results = _prepared(path, variant)
     traces, notes = traces_of(ready.jobs, ready.variant.name, results)
@@ -100,9 +100,9 @@ def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
     """Return a name, a variant of a scenario, and result.json if the path is a folder of results."""
     import json
 
-    from lab.errors import FormatError
-    from lab.run.prepare import prepare
-    from lab.scenario.digest import digest
+    from harness.errors import FormatError
+    from harness.run.prepare import prepare
+    from harness.scenario.digest import digest
     from railyard.api.scenarios import only
     from railyard.cli.bundle import loaded, ran
 

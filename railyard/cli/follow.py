@@ -14,7 +14,7 @@ from railyard.cli.options import TOPOLOGY, Dims, Parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.frames.walk import Journey
+    from harness.frames.walk import Journey
     from topologies import End, Fabric
 
 __all__ = ["EXAMPLES", "entry_of", "follow", "walk_and_print"]
@@ -70,7 +70,7 @@ def follow(
 
     Exit code 0: the frame arrived; 1: a switch dropped it or a link lost it.
     """
-    from lab.frames.capture import journey_records, read_frame, write_capture
+    from harness.frames.capture import journey_records, read_frame, write_capture
     from railyard.cli.options import fabric_of
 
     fabric = fabric_of(topology, dims, param or ())
@@ -112,7 +112,7 @@ def walk_and_print(
     """Plan the tables, walk the frame, and print what is asked for; `show`: the frame, too."""
     from controller.planner import make_plan
     from controller.routing.all_path import STRATEGIES
-    from lab.frames.walk import walk
+    from harness.frames.walk import walk
     from railyard.cli.display.frame_view import frame_view, print_journey
     from railyard.cli.display.hop_view import print_hops
 
@@ -141,8 +141,8 @@ def walk_and_print(
 def _write(fabric: Fabric, journey: Journey, target: str) -> None:
     import json
 
-    from lab.errors import OutputError
-    from lab.frames.describe import describe
+    from harness.errors import OutputError
+    from harness.frames.describe import describe
 
     text = json.dumps(describe(fabric, journey), indent=1) + "\n"
     if target == "-":

@@ -29,7 +29,7 @@ def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> 
     """
     if all(file.suffix in (".yaml", ".yml") for file in files):
         return [*files]
-    from lab.formats.detection import format_of
+    from harness.formats.detection import format_of
 
     scenarios: list[Path] = []
     groups = _groups({file: format_of(file) for file in files})
@@ -58,8 +58,8 @@ def _groups(names: Mapping[Path, str | None]) -> list[tuple[str | None, list[Pat
 
 
 def _imported(name: str, files: Sequence[Path], folder: Path | None, *, several: bool, quiet: bool) -> Path:
-    from lab.formats.registry import read_files
-    from lab.formats.written import scenario_name, write_imported
+    from harness.formats.registry import read_files
+    from harness.formats.written import scenario_name, write_imported
 
     imported = read_files(name, files)
     own = scenario_name(imported)

@@ -54,9 +54,9 @@ def import_files(
 
     Exit code 2 when a file is at fault; the message names file and line.
     """
-    from lab.formats.imported import Part
-    from lab.formats.registry import read_files
-    from lab.formats.written import write_imported
+    from harness.formats.imported import Part
+    from harness.formats.registry import read_files
+    from harness.formats.written import write_imported
 
     imported = read_files(name, files, Part(scale, layers, ranks))
     scenario = write_imported(imported, folder, files[0].name)

@@ -13,8 +13,8 @@ from railyard.cli.display.screen import counting, out
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
-    from lab.labs.attempt import Verdict
-    from lab.labs.catalogue import Lab, Stage
+    from harness.lessons.attempt import Verdict
+    from harness.lessons.catalogue import Lab, Stage
 
 __all__ = ["app"]
 
@@ -41,7 +41,7 @@ def _say(text: str = "") -> None:
 @app.command("list")
 def list_labs() -> None:
     """List the labs: number, what they are about, minutes, stages, programs that they need."""
-    from lab.labs.catalogue import labs
+    from harness.lessons.catalogue import labs
 
     rows = [
         (
@@ -67,8 +67,8 @@ def start(
 
     The folder then has README.md with the task, the file that you write, and what the lab gives you.
     """
-    from lab.labs.catalogue import find_lab
-    from lab.labs.folder import start as start_lab
+    from harness.lessons.catalogue import find_lab
+    from harness.lessons.folder import start as start_lab
 
     lab = find_lab(number)
     folder = folder or Path(f"lab-{lab.number}")
@@ -92,8 +92,8 @@ def check(
 
     Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing.
     """
-    from lab.labs.checker import draw_seed
-    from lab.labs.folder import lab_of
+    from harness.lessons.checker import draw_seed
+    from harness.lessons.folder import lab_of
 
     lab = lab_of(folder, lab_name)
     if not _checked(folder, lab, draw_seed() if seed is None else seed):
@@ -101,9 +101,9 @@ def check(
 
 
 def _checked(folder: Path, lab: Lab, seed: int) -> bool:
-    from lab.labs.checker import check_folder
-    from lab.labs.folder import changed_files, note_check
-    from lab.labs.report import make_report, write_report
+    from harness.lessons.checker import check_folder
+    from harness.lessons.folder import changed_files, note_check
+    from harness.lessons.report import make_report, write_report
 
     for name in changed_files(folder, lab):
         _say(f"note: {name} is the lab's own file; the check takes the original, not yours")
@@ -131,7 +131,7 @@ def hint(
     lab_name: Annotated[str, _LAB] = "",
 ) -> None:
     """Print the next of the three hints of a stage; your progress notes how many you took."""
-    from lab.labs.folder import lab_of, next_hint
+    from harness.lessons.folder import lab_of, next_hint
 
     lab = lab_of(folder, lab_name)
     chosen = lab.stage(stage) if stage else _first_failing(lab, folder)
@@ -140,7 +140,7 @@ def hint(
 
 
 def _first_failing(lab: Lab, folder: Path) -> Stage:
-    from lab.labs.folder import read_record
+    from harness.lessons.folder import read_record
 
     checks = read_record(folder).checks
     last = checks[-1].passed if checks else ()
@@ -150,7 +150,7 @@ def _first_failing(lab: Lab, folder: Path) -> Stage:
 @app.command()
 def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
     """Show the stages of your lab: when each first passed, whether it passed last, hints taken, restored."""
-    from lab.labs.folder import lab_of, read_record
+    from harness.lessons.folder import lab_of, read_record
 
     lab, record = lab_of(folder, lab_name), read_record(folder)
     rows = []
@@ -175,8 +175,8 @@ def restore(
 
     Your own file stays beside the new one as FILE.before.
     """
-    from lab.labs.folder import lab_of
-    from lab.labs.folder import restore as restore_stage
+    from harness.lessons.folder import lab_of
+    from harness.lessons.folder import restore as restore_stage
 
     lab = lab_of(folder, lab_name)
     chosen = lab.stage(stage)
@@ -188,8 +188,8 @@ def restore(
 @app.command()
 def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
     """Check your lab each time you save one of your files, until Ctrl-C."""
-    from lab.labs.checker import draw_seed
-    from lab.labs.folder import hashes, lab_of
+    from harness.lessons.checker import draw_seed
+    from harness.lessons.folder import hashes, lab_of
 
     lab = lab_of(folder, lab_name)
     checked: dict[str, str] | None = None
@@ -212,8 +212,8 @@ def verify(
 
     Exit code 0: every report holds; 1: a report does not, and the line says why; 2: no folder of a lab.
     """
-    from lab.labs.folder import lab_of
-    from lab.labs.report import disagreement, read_report
+    from harness.lessons.folder import lab_of
+    from harness.lessons.report import disagreement, read_report
 
     wrong = 0
     for folder in folders:
@@ -238,9 +238,9 @@ def grade(
 
     Exit code 0: the table is written, whatever it says; 2 or 3: it is not.
     """
-    from lab.labs.grading import as_csv, as_html
-    from lab.labs.grading import grade as grade_folders
-    from lab.report.output import output_folder
+    from harness.lessons.grading import as_csv, as_html
+    from harness.lessons.grading import grade as grade_folders
+    from harness.report.output import output_folder
 
     with output_folder(to) as target, counting(len(folders), "folders") as advance:
         grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from lab.files import EXPERIMENTS
+from harness.files import EXPERIMENTS
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
 
@@ -40,7 +40,7 @@ def list_names(
     """List scenarios, studies, topologies and collectives, or the parameters of a topology."""
     console = out()
     if schema:
-        from lab.report.document import result_schema
+        from harness.report.document import result_schema
 
         typer.echo(result_schema(), nl=False)
     elif as_json:
@@ -59,7 +59,7 @@ def list_names(
 
 
 def _print_metrics(console: Console) -> None:
-    from lab.report.metrics import ALL_METRICS
+    from harness.report.metrics import ALL_METRICS
 
     print_table(
         console,
@@ -76,8 +76,8 @@ def _print_metrics(console: Console) -> None:
 def _document(topology: str) -> dict[str, Any]:
     """Return everything that is listed as JSON values; with the name of a topology, that topology alone."""
     from emulation.traffic.collectives.registry import kinds
-    from lab.report.document import units
-    from lab.report.metrics import ALL_METRICS
+    from harness.report.document import units
+    from harness.report.metrics import ALL_METRICS
     from topologies.families.registry import families, find
 
     if topology:
@@ -117,8 +117,8 @@ def _family_document(family: Family[...]) -> dict[str, Any]:
 
 def _files() -> dict[str, list[tuple[str, str]]]:
     """Return file and title of scenarios and studies."""
-    from lab.errors import ScenarioError
-    from lab.scenario.document import title_of
+    from harness.errors import ScenarioError
+    from harness.scenario.document import title_of
 
     tables: dict[str, list[tuple[str, str]]] = {"scenario": [], "study": []}
     for path in sorted(EXPERIMENTS.glob("*/*.yaml")):

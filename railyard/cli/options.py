@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from lab.scenario.schema import Scenario
+    from harness.scenario.schema import Scenario
     from topologies import Fabric
     from topologies.families.declaration import Parameter
 

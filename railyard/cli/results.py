@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lab.errors import OutputError
+from harness.errors import OutputError
 
 __all__ = ["EXAMPLES", "results"]
 
@@ -45,7 +45,7 @@ def results(
     Columns: scenario, run (the key in a study), variant, the axes, seed, cut, failed, status, trouble, spare,
     cut_off, and every metric. A run that several folders hold counts once.
     """
-    from lab.sweeps.export import as_csv, as_json, as_parquet, collected
+    from harness.sweeps.export import as_csv, as_json, as_parquet, collected
 
     records = collected(folders)
     if form is Format.parquet:

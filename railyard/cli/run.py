@@ -17,13 +17,13 @@ from railyard.cli.options import AgentKind, Bed, MachinesFile, Switch, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
-    from lab.recording.history import History
-    from lab.recording.recorder import Recorder
-    from lab.report.junit import Failed
-    from lab.report.results import Result as Verdict
-    from lab.run.testbeds import TestbedChoice
-    from lab.scenario.document import Document
-    from lab.scenario.schema import Scenario
+    from harness.recording.history import History
+    from harness.recording.recorder import Recorder
+    from harness.report.junit import Failed
+    from harness.report.results import Result as Verdict
+    from harness.run.testbeds import TestbedChoice
+    from harness.scenario.document import Document
+    from harness.scenario.schema import Scenario
     from railyard.api.results import Result
     from railyard.web.session import Session
 
@@ -139,7 +139,7 @@ def run(
 
     Exit code 0: all assertions hold; 1: an assertion fails; 2: a scenario is at fault; 3: the machine is.
     """
-    from lab.scenario.loader import load
+    from harness.scenario.loader import load
     from railyard.cli.foreign import scenarios_of
 
     if len(files) == 1 and files[0].suffix == ".railyard":
@@ -201,8 +201,8 @@ class _Bench:
     verdicts: list[Verdict | Failed] = field(default_factory=list)
 
     def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
-        from lab.report.output import output_folder
-        from lab.run.kept import KeptVariants, run_key
+        from harness.report.output import output_folder
+        from harness.run.kept import KeptVariants, run_key
         from railyard.api.scenarios import execute
 
         with output_folder(folder) as target:
@@ -225,7 +225,7 @@ class _Bench:
                 )
             written = result.write(target, report=self.report)
             if self.trace and history:
-                from lab.recording.perfetto import write_trace
+                from harness.recording.perfetto import write_trace
 
                 jobs = {name: run.observation.jobs for name, run in result.runs.items()}
                 write_trace(self.trace, history, jobs)
@@ -244,7 +244,7 @@ class _Bench:
         """Return what keeps the run for a trace; None without `--trace`."""
         if self.trace is None:
             return None
-        from lab.recording.history import History
+        from harness.recording.history import History
 
         return History()
 
@@ -254,8 +254,8 @@ class _Bench:
         if not self.record and self.session is None and history is None:
             yield None
             return
-        from lab.recording.file import RECORDING, RecordingWriter
-        from lab.recording.recorder import Recorder
+        from harness.recording.file import RECORDING, RecordingWriter
+        from harness.recording.recorder import Recorder
 
         with RecordingWriter(folder / RECORDING) if self.record else nullcontext() as writer:
             recorder = Recorder([sink for sink in (writer, history) if sink is not None])
@@ -264,7 +264,7 @@ class _Bench:
             yield recorder
 
     def fail(self, scenario: Scenario, error: RailyardError) -> None:
-        from lab.report.junit import Failed
+        from harness.report.junit import Failed
 
         complain(f"{scenario.name}: {error}")
         self.verdicts.append(Failed(scenario.name, str(error)))
@@ -278,7 +278,7 @@ class _Bench:
         elif json_to:
             _write(Path(json_to), text)
         if junit is not None:
-            from lab.report.junit import to_junit
+            from harness.report.junit import to_junit
 
             _write(junit, to_junit(self.verdicts))
 
@@ -297,7 +297,7 @@ def _page(file: Path, scenario: Scenario, seed: int, port: int, *, real: bool) -
 
 
 def _write(path: Path, text: str) -> None:
-    from lab.report.output import output_folder
+    from harness.report.output import output_folder
 
     with output_folder(path.parent, lock="none") as target:
         target.write(path.name, text)
@@ -320,7 +320,7 @@ def _choice(
     machines: Path | None,
     threads: int | None,
 ) -> TestbedChoice:
-    from lab.run.testbeds import Embedded, RealTime
+    from harness.run.testbeds import Embedded, RealTime
 
     if testbed is Bed.mininet:
         for option, given in (("--hosts", hosts), ("--threads", threads)):

@@ -53,7 +53,7 @@ def scan(
     Exit code 1 if the fabric differs from the plan.
     """
     from controller.discovery import compare_cables
-    from lab.topology_scan import scan_fabric
+    from harness.topology_scan import scan_fabric
     from railyard.cli.options import fabric_of
     from topologies.transform import cabling
 

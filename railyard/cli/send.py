@@ -13,7 +13,7 @@ from railyard.cli.display.screen import out
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from lab.frames.exchange import Arrival, Departure
+    from harness.frames.exchange import Arrival, Departure
 
 __all__ = ["EXAMPLES", "print_arrivals", "send"]
 
@@ -50,7 +50,7 @@ def send(
 
     Exit code 0: a frame left the fabric; 1: none did.
     """
-    from lab.frames.exchange import exchange, listen
+    from harness.frames.exchange import exchange, listen
 
     if file is None:
         if host:
@@ -71,7 +71,7 @@ def print_arrivals(arrivals: Iterable[Arrival], file: Path | None) -> int:
     import scapy.layers.inet  # noqa: F401  (for the summaries of IP frames)
 
     from emulation.traffic.frames.layers import Ether
-    from lab.frames.capture import Record, write_capture
+    from harness.frames.capture import Record, write_capture
 
     console, records = out(), []
     try:
@@ -91,7 +91,7 @@ def print_arrivals(arrivals: Iterable[Arrival], file: Path | None) -> int:
 
 def _departures(file: Path, host: str) -> list[Departure]:
     """Return the frames of a capture file; a usage error when it cannot be read."""
-    from lab.frames.exchange import Departure, vl_of
+    from harness.frames.exchange import Departure, vl_of
 
     return [Departure(host, frame, vl_of(frame)) for frame in _frames(file)]
 

@@ -18,9 +18,9 @@ import typer
 from railyard.cli.display.screen import MACHINE, counting, tell
 
 if TYPE_CHECKING:
-    from lab.scenario.study import Study
-    from lab.sweeps.plan import Run, StudyPlan
-    from lab.sweeps.pool import Executor
+    from harness.scenario.study import Study
+    from harness.sweeps.plan import Run, StudyPlan
+    from harness.sweeps.pool import Executor
 
 __all__ = ["EXAMPLES", "sweep"]
 
@@ -88,10 +88,10 @@ def sweep(
     Exit code 0: all runs are right; 1: a run is not; 2: the scenario is at fault; 3: the machine is, and some
     runs have no result; 130: Ctrl-C.
     """
-    from lab.sweeps.conduct import conduct, shard_of
-    from lab.sweeps.plan import plan_study
-    from lab.sweeps.store import open_study
-    from lab.sweeps.table import passed
+    from harness.sweeps.conduct import conduct, shard_of
+    from harness.sweeps.plan import plan_study
+    from harness.sweeps.store import open_study
+    from harness.sweeps.table import passed
     from railyard.cli.display.study import print_study
     from railyard.cli.interrupts import Interrupts
 
@@ -140,16 +140,16 @@ def _first_line(plan: StudyPlan, runs: Sequence[Run], missing: int, jobs: int, r
 
 def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) -> Executor:
     """Return what carries the runs out, after a look at the memory that they need."""
-    from lab.sweeps.conduct import local_executor, memory_of
+    from harness.sweeps.conduct import local_executor, memory_of
 
     processes = min(jobs, len(runs))
     each = memory_of(runs, plan.path) if ray is not None or processes > 1 else 0
     if ray is not None:
-        from lab.sweeps.cluster import RayCluster
+        from harness.sweeps.cluster import RayCluster
 
         return RayCluster(plan.path, None if ray == "local" else ray, each or None)
     if each:
-        from lab.run.memory import check_processes
+        from harness.run.memory import check_processes
 
         check_processes(each, processes)
     return local_executor(plan, jobs, len(runs))
@@ -161,7 +161,7 @@ def _options(
     """Return the axes of the options; a usage error names an option that is none."""
     from pydantic import ValidationError
 
-    from lab.scenario.study import Study
+    from harness.scenario.study import Study
 
     given: dict[str, Any] = {
         "set": dict(_axis(text) for text in axes),

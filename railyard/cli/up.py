@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from controller.plan import Entry, Plan
     from emulation.embedded.testbed import EmbeddedTestbed
-    from lab.run.boot import Booted
+    from harness.run.boot import Booted
     from topologies import Fabric
 
 __all__ = ["EXAMPLES", "up"]
@@ -154,7 +154,7 @@ def up(
 
 def _keep_embedded(plan: Plan, grpc: str, *, tap: bool, live: int | None) -> None:
     from emulation.embedded.testbed import EmbeddedTestbed
-    from lab.run.boot import booted
+    from harness.run.boot import booted
 
     testbed = EmbeddedTestbed(plan.fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), booted(testbed, plan) as running:
@@ -173,8 +173,8 @@ def _keep_own(
 ) -> None:
     """Keep a fabric whose switches run the user's program, or the project's with empty tables."""
     from emulation.embedded.testbed import EmbeddedTestbed
-    from lab.run.boot import filled, programs_of
-    from lab.run.own_program import entries_for, own_program
+    from harness.run.boot import filled, programs_of
+    from harness.run.own_program import entries_for, own_program
 
     programs = programs_of(fabric)
     rows: Mapping[str, Sequence[Entry]] = dict.fromkeys(programs, ())
@@ -189,8 +189,8 @@ def _keep_own(
 def _keep_exercise(folder: Path, p4: Path | None, grpc: str, *, tap: bool, live: int | None) -> None:
     """Keep an exercise of the P4 tutorials; commands of its hosts are printed only."""
     from emulation.embedded.testbed import EmbeddedTestbed
-    from lab.formats.tutorial import read_exercise
-    from lab.run.boot import filled
+    from harness.formats.tutorial import read_exercise
+    from harness.run.boot import filled
 
     exercise = read_exercise(folder, p4)
     for host, commands in exercise.commands.items():

@@ -22,7 +22,7 @@ __all__ = ["keep_machines"]
 def keep_machines(testbed: MachinesTestbed, plan: Plan, words: list[str]) -> None:
     """Keep a fabric running on several machines until Ctrl-C, or until a command has ended on every host."""
     from emulation.control.loop import ControlLoop
-    from lab.run.boot import booted
+    from harness.run.boot import booted
 
     console = out()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from controller.plan import Plan
     from emulation.mininet.cluster.testbed import MachinesTestbed
     from emulation.mininet.testbed import MininetTestbed
-    from lab.run.boot import Booted
+    from harness.run.boot import Booted
 
 __all__ = ["keep_mininet", "launch_on_mininet", "serving"]
 
@@ -28,7 +28,7 @@ def keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
         for line in _places(testbed):
             out().print(line, markup=False, soft_wrap=True)
         if sys.stdin.isatty():
-            from lab.shell.verbs import verbs
+            from harness.shell.verbs import verbs
 
             instead = _instead_of_ping(testbed.net)
             command_line(testbed.net, instead, verbs=verbs(testbed, thread.running.client))
@@ -90,7 +90,7 @@ class _Serving:
 def _served(testbed: MininetTestbed, plan: Plan) -> Iterator[_Serving]:
     """Start a testbed with its tables and controllers, and let its time pass; say what it consists of."""
     from emulation.control.loop import ControlLoop
-    from lab.run.boot import booted
+    from harness.run.boot import booted
 
     with booted(testbed, plan) as running:
         ControlLoop(testbed, running.client, plan, mode="direct", detect_ps=0, processing_ps=0)

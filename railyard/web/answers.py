@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from emulation.testbed import WatchableTestbed
-from lab.errors import ScenarioError
-from lab.run.prepare import Prepared
+from harness.errors import ScenarioError
+from harness.run.prepare import Prepared
 from railyard.web.crossings import LinkFrames, frames_of_link
 from railyard.web.follow import follow_frame
 

@@ -25,7 +25,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
-from lab.errors import OutputError
+from harness.errors import OutputError
 from railyard.web.feed import Feed, Pages
 from railyard.web.session import Session
 

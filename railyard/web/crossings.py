@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 from emulation._engine import from_cna24
 from emulation.testbed import RecentFrame, WatchableTestbed
 from emulation.traffic.frames.layers import NTH, TPH, Ether
-from lab.errors import ScenarioError
+from harness.errors import ScenarioError
 from topologies import End, Fabric
 from topologies.transform.circuits import circuit_link, circuit_of
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lab.errors import ScenarioError
-from lab.frames.craft import Order, craft
-from lab.frames.describe import describe
-from lab.frames.walk import walk
-from lab.run.watch import WatchedRun
+from harness.errors import ScenarioError
+from harness.frames.craft import Order, craft
+from harness.frames.describe import describe
+from harness.frames.walk import walk
+from harness.run.watch import WatchedRun
 from railyard.web.crossings import receiving_end
 from topologies import HOST_PORT, End, Fabric
 
@@ -23,7 +23,7 @@ _PAYLOAD = bytes(range(16))
 
 
 def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the journey of a frame (`lab.frames.describe`), its `tables`, and the links that are `down`.
+    """Return the journey of a frame (`harness.frames.describe`), its `tables`, and the links that are `down`.
 
     While a run is held, the tables are those of its switches, and links that are down lose the frame. Before
     and after a run they are those of the plan. The switches are copies: the run does not notice.

@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import final
 
-from lab.errors import RecordingError
-from lab.recording.file import RECORDING, SUFFIX, is_recording, read_recording
-from lab.recording.recorder import Recorder
-from lab.report.bundle import is_bundle, unpack
-from lab.run.prepare import prepare
-from lab.scenario.document import Document
-from lab.scenario.loader import load
-from lab.scenario.schema import Scenario
+from harness.errors import RecordingError
+from harness.recording.file import RECORDING, SUFFIX, is_recording, read_recording
+from harness.recording.recorder import Recorder
+from harness.report.bundle import is_bundle, unpack
+from harness.run.prepare import prepare
+from harness.scenario.document import Document
+from harness.scenario.loader import load
+from harness.scenario.schema import Scenario
 from railyard.api.results import Result
 from railyard.api.scenarios import execute, only
 from railyard.web.session import Session

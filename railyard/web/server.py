@@ -14,7 +14,7 @@ from typing import final
 
 import uvicorn
 
-from lab.errors import OutputError
+from harness.errors import OutputError
 from railyard.web.app import application, check_packages
 from railyard.web.feed import Pages
 from railyard.web.session import Session

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, final
 
 from emulation.testbed import WatchableTestbed
-from lab.errors import ScenarioError
-from lab.recording.history import History
-from lab.recording.recorder import Recorder
-from lab.recording.records import Kind, Record
-from lab.run.prepare import Prepared
-from lab.scenario.by_hand import yaml_with_faults
-from lab.scenario.schema import Fault, Scenario
+from harness.errors import ScenarioError
+from harness.recording.history import History
+from harness.recording.recorder import Recorder
+from harness.recording.records import Kind, Record
+from harness.run.prepare import Prepared
+from harness.scenario.by_hand import yaml_with_faults
+from harness.scenario.schema import Fault, Scenario
 from railyard.web.answers import Context, answer
 from topologies.errors import RailyardError
 

@@ -10,12 +10,12 @@ from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.faults import Fault as TestbedFault
 from emulation.faults import Faults
 from emulation.testbed import LinkSample
-from lab.recording.picture import fabric_picture
-from lab.recording.records import FORMAT, VERSION, Kind, Tick, event, json_record
-from lab.run.prepare import resolved_fault
-from lab.run.watch import fault_by_hand
-from lab.scenario.schema import Fault
-from lab.version import railyard_version
+from harness.recording.picture import fabric_picture
+from harness.recording.records import FORMAT, VERSION, Kind, Tick, event, json_record
+from harness.run.prepare import resolved_fault
+from harness.run.watch import fault_by_hand
+from harness.scenario.schema import Fault
+from harness.version import railyard_version
 from railyard.web.session import Session
 
 __all__ = ["StandingFabric"]

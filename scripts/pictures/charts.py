@@ -11,8 +11,8 @@ from typing import final
 
 import railyard
 from emulation.fidelity import Measured, judge
-from lab.report.figures.operations import OPERATIONS_STYLE, operations_svg
-from lab.scenario.loader import load
+from harness.report.figures.operations import OPERATIONS_STYLE, operations_svg
+from harness.scenario.loader import load
 from papers.training.interconnect import mesh
 from papers.training.workload import Op
 from papers.ub_mesh.cost import capex_ratio, fit_prices

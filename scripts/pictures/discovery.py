@@ -6,7 +6,7 @@ from __future__ import annotations
 from controller import CPU_PORT
 from controller.discovery import Hops, read_answer, request, scan_entries
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.run.boot import filled, read_program
+from harness.run.boot import filled, read_program
 from scripts.pictures.routes import Row, rows_picture
 from topologies import full_mesh
 

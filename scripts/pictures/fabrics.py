@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from html import escape
 
-from lab.report.figures.fabric import FABRIC_STYLE, fabric_svg
+from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg
 from scripts.pictures.svg import Box, picture, stroke, text
 from topologies import optical_rings, with_circuits
 from topologies.families.registry import build

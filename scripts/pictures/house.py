@@ -14,7 +14,7 @@ def floors() -> str:
         ("topologies", "what a network is made of", "Fabric"),
         ("controller", "routes, tables, recovery", "Plan"),
         ("emulation", "switches, links, hosts, processes", "Testbed"),
-        ("lab", "scenarios, metrics, reports", "Result"),
+        ("harness", "scenarios, metrics, reports", "Result"),
         ("papers", "claims beside measurements", "findings"),
         ("railyard", "what a person imports, types or opens", ""),
     )

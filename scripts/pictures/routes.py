@@ -13,8 +13,8 @@ from controller.recovery.spare import takeover
 from controller.routing.path_probing import PathProbe
 from controller.routing.source_route import pack
 from emulation.traffic.frames.layers import LPH, SRH, Ether
-from lab.frames.craft import TABLES, Order, craft
-from lab.frames.walk import walk
+from harness.frames.craft import TABLES, Order, craft
+from harness.frames.walk import walk
 from scripts.pictures.svg import Box, arrow, picture, text
 from topologies import HOST_PORT, End, full_mesh, hpn, ub_pod, ub_rack
 from topologies.transform.spares import Replacement

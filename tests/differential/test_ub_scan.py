@@ -18,7 +18,7 @@ import pytest
 from controller import CPU_PORT
 from controller.discovery import Hops, guid_of, read_answer, request, scan_entries
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.run.boot import filled, read_program
+from harness.run.boot import filled, read_program
 from tests.differential.differential import Differential, Frame
 from topologies import full_mesh
 

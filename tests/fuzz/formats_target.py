@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.errors import FormatError
-from lab.formats import simai
-from lab.formats.detection import format_of
-from lab.formats.registry import read_files
-from tests.lab.formats import samples
-from tests.lab.formats.test_mscclpp import packets
+from harness.errors import FormatError
+from harness.formats import simai
+from harness.formats.detection import format_of
+from harness.formats.registry import read_files
+from tests.harness.formats import samples
+from tests.harness.formats.test_mscclpp import packets
 from topologies.errors import TopologyError
 
 __all__ = ["FILES", "drive", "seeds", "shorten"]

@@ -13,7 +13,7 @@ from tests.fuzz.instrumented import instrumented
 
 __all__ = ["PACKAGES", "main"]
 
-PACKAGES = ("lab.formats", "topologies.sources", "emulation.traffic.graph")
+PACKAGES = ("harness.formats", "topologies.sources", "emulation.traffic.graph")
 
 
 def main() -> None:

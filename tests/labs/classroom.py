@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.labs.attempt import Attempt, Verdict
-from lab.labs.catalogue import find_lab
-from lab.labs.checker import check_stages
-from lab.labs.folder import copy_for_check
+from harness.lessons.attempt import Attempt, Verdict
+from harness.lessons.catalogue import find_lab
+from harness.lessons.checker import check_stages
+from harness.lessons.folder import copy_for_check
 
 __all__ = ["passing", "solution", "starter", "verdicts"]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.labs.catalogue import Lab, find_lab, labs
-from lab.labs.folder import start
-from lab.labs.grading import grade
+from harness.lessons.catalogue import Lab, find_lab, labs
+from harness.lessons.folder import start
+from harness.lessons.grading import grade
 
 # Stages that the starter of a lab passes; the others pass none.
 OF_STARTERS = {"01_source_route": ["steered"], "03_deadlock": ["kept"]}

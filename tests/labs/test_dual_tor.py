@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.labs import catalogue
-from lab.labs.catalogue import find_lab
+from harness.lessons import catalogue
+from harness.lessons.catalogue import find_lab
 from tests.labs.classroom import passing, solution, starter, verdicts
 
 LAB = "07_dual_tor"

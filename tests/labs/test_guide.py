@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.labs.catalogue import Lab, labs
+from harness.lessons.catalogue import Lab, labs
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "teaching.md").read_text()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lab.labs.attempt import StudentError
-from lab.labs.catalogue import find_lab
+from harness.lessons.attempt import StudentError
+from harness.lessons.catalogue import find_lab
 from tests.labs.classroom import passing, solution, starter, verdicts
 
 LAB = "08_jobs"

@@ -12,12 +12,12 @@ from types import ModuleType
 import pytest
 
 from controller.p4runtime.client import ProgramFiles
-from emulation.mininet.linux import netns
+from emulation.linux import netns
 from emulation.mininet.testbed import MininetTestbed
-from lab.labs.attempt import Attempt
-from lab.labs.catalogue import find_lab
-from lab.labs.folder import copy_for_check
-from lab.run.boot import filled
+from harness.lessons.attempt import Attempt
+from harness.lessons.catalogue import find_lab
+from harness.lessons.folder import copy_for_check
+from harness.run.boot import filled
 from tests.labs.classroom import solution, starter
 from topologies import HOST_PORT, full_mesh
 

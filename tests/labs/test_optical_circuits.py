@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lab.labs.catalogue import find_lab
+from harness.lessons.catalogue import find_lab
 from tests.labs.classroom import passing, solution, starter, verdicts
 
 LAB = "06_optical_circuits"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.labs import catalogue
+from harness.lessons import catalogue
 from tests.labs.classroom import passing, solution, starter, verdicts
 
 LAB = "05_rails_and_pxn"

@@ -11,7 +11,7 @@ REACHED, SUMS, ECONOMY = "reached", "sums", "economy"
 
 LOOP = "    for name, port in ports.items():\n"
 REBOOT = (
-    "    from lab.files import PROGRAMS\n"
+    "    from harness.files import PROGRAMS\n"
     "    files = {'p4info': PROGRAMS / 'ub_npu.p4info.txtpb', 'p4blob': PROGRAMS / 'ub_npu.json'}\n"
     "    everything = fy.SwitchOptions(device_id=1, p4force=True, **files)\n"
     "    async with fy.Switch('npu0', address, everything):\n        pass\n"

@@ -15,7 +15,7 @@ import pandas
 import pytest
 
 import railyard
-from lab.scenario.loader import load
+from harness.scenario.loader import load
 from railyard import Fabric, Plan, RailyardError, Result
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,9 +74,7 @@ def test_every_public_name_is_there_and_in_the_guide():
 
 
 def test_importing_loads_nothing_else():
-    code = (
-        "import sys, railyard; print(*[name for name in sys.modules if name in ('numpy', 'pydantic', 'lab')])"
-    )
+    code = "import sys, railyard; print(*[name for name in sys.modules if name in ('numpy', 'pydantic', 'harness')])"
     loaded = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -217,7 +215,7 @@ def test_picture_and_report_share_their_charts(
     result: Result, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     drawn: list[object] = []
-    monkeypatch.setattr("lab.report.charts.bars_svg", lambda bars: drawn.append(bars) or "<svg></svg>")
+    monkeypatch.setattr("harness.report.charts.bars_svg", lambda bars: drawn.append(bars) or "<svg></svg>")
     replace(result).save(tmp_path / "results")
     assert len(drawn) == 1
 

@@ -14,9 +14,9 @@ from typing import Any, final
 import numpy as np
 
 from emulation.errors import EmulationError, MachineError
+from emulation.linux.record import RunRecord
 from emulation.mininet.agents.messages import Job, Make, Place, Report, Reports
 from emulation.mininet.agents.tallies import Tallies
-from emulation.mininet.linux.record import RunRecord
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
 

@@ -16,10 +16,10 @@ from typing import Any, final
 
 from emulation._engine import HostDriver
 from emulation.fidelity import MAX_LATE_CHAIN, MAX_LATE_P99
+from emulation.linux import netns
 from emulation.mininet.agents.driver import missed_frames, open_socket, pace_of
 from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Report, busiest_bytes, schedule_of
 from emulation.mininet.agents.tallies import Tallies
-from emulation.mininet.linux import netns
 from emulation.traffic.host.make import Participant, RepeatingParticipant
 from emulation.traffic.host.stats import NOTHING, AgentStats
 from emulation.traffic.memory.agent import MemoryAgent

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, final
 
 from emulation.errors import MachineError
+from emulation.linux.record import RunRecord
 from emulation.mininet.cluster.machines import Machine
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.switches import listens
 
 __all__ = ["Forwards"]

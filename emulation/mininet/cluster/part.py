@@ -23,13 +23,13 @@ from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from emulation.errors import MachineError
+from emulation.linux import kernel
+from emulation.linux.machine import need_machine
 from emulation.mininet.cluster.orders import BEGIN, Answer, Built, Event, Hello, Needs, Order, PartPlan
 from emulation.mininet.cluster.part_hosts import PartHosts
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.ip.programs import Programs
 from emulation.mininet.jacks import Tunnel
-from emulation.mininet.linux import kernel
-from emulation.mininet.linux.machine import need_machine
 from emulation.mininet.patches import Tapped
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, final
 
+from emulation.linux.record import RunRecord
 from emulation.mininet.cabling import jack_at
 from emulation.mininet.cluster.clocks import Clocks
 from emulation.mininet.cluster.cutting import Cut
@@ -13,7 +14,6 @@ from emulation.mininet.cluster.plans import Tunnels
 from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
 from emulation.mininet.counters import JackCounters
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.patches import Tapped
 from emulation.testbed import Impairment
 from topologies import End, Link

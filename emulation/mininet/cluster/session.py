@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from emulation.errors import MachineError, TestbedError
+from emulation.linux.record import RunRecord
 from emulation.mininet.cluster.machines import Machine
 from emulation.mininet.cluster.orders import BEGIN, Answer, Event, Order
-from emulation.mininet.linux.record import RunRecord
 
 __all__ = ["ClockOffset", "Session"]
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, final
 
+from emulation.linux.record import RunRecord
 from emulation.mininet.cluster.machines import Machines
 from emulation.mininet.cluster.session import Session
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.teardown import Teardown
 
 __all__ = ["Sessions"]

@@ -13,6 +13,7 @@ from typing import final
 
 from emulation.errors import MachineError, TestbedError
 from emulation.fidelity import Measured
+from emulation.linux.record import RunRecord
 from emulation.mininet.agents.attached import Agents
 from emulation.mininet.alarms import Alarms
 from emulation.mininet.cabling import HOST_INTERFACE
@@ -30,7 +31,6 @@ from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
 from emulation.mininet.ip.programs import variables
 from emulation.mininet.links import Links
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.real_time import RealTimeTestbed
 from emulation.mininet.samples import Samples
 from emulation.mininet.switches import SwitchKind

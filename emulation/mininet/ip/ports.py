@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import final
 
 from emulation.errors import TestbedError
+from emulation.linux import netns, requests
+from emulation.linux.netlink import RouteSocket
+from emulation.linux.record import RunRecord
+from emulation.linux.tap import open_tap
 from emulation.mininet.ip.carrier import COUNTERS
-from emulation.mininet.linux import netns, requests
-from emulation.mininet.linux.netlink import RouteSocket
-from emulation.mininet.linux.record import RunRecord
-from emulation.mininet.linux.tap import open_tap
 from emulation.mininet.switches import spawn
 from emulation.traffic.frames.ip import PREFIX_LENGTH, IpCounters, address_of, ip_mtu
 from emulation.traffic.frames.values import ETHERTYPE

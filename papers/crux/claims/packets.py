@@ -11,7 +11,7 @@ from papers.claims.declare import at_least, at_most, between, changed, derived, 
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
-    from lab.run.observation import JobReport, Observation
+    from harness.run.observation import JobReport, Observation
 
 __all__ = ["CHECKS"]
 
@@ -147,7 +147,7 @@ _PROFILED = (
 
 def _measure_profiled(note: Progress, variant: str = "crux") -> Values:
     """Run jobs to measure them, and serve them by their intensity."""
-    from lab.report.job_metrics import computed_ps
+    from harness.report.job_metrics import computed_ps
 
     runs = observed(_SCENARIO, note, {"one-class", "turned", "crux"})
     until_ps = round((runs["crux"][0].variant.work_until_us or 0) * 10**6)

@@ -14,7 +14,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Ints, Routes, routes
 from papers.flow_level.workload.jobs import Job, Pairs
 from papers.flow_level.workload.placement import Cluster

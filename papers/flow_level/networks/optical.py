@@ -19,7 +19,7 @@ from controller.circuits.bisection import even_split
 from controller.circuits.demand import pod_demand
 from controller.circuits.leaf import leaf_split, pod_centric_split
 from controller.circuits.split import symmetric_split
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.networks.circuits import at_most, filled, matched, ways
 from papers.flow_level.networks.clos import Loads, between_leaves
 from papers.flow_level.rates import Floats, Ints, Routes

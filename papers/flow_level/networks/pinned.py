@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.networks.clos import Loads
 from papers.flow_level.rates import Floats, Ints, Routes, routes
 from papers.flow_level.workload.jobs import Job

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.jobs.job import iteration_seconds
-from lab.errors import ModelError
+from harness.errors import ModelError
 
 __all__ = ["SERVER", "Job", "Pairs", "Phase", "experts", "gradients", "pipeline"]
 

@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.rates import Ints
 from papers.flow_level.workload.jobs import SERVER
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self, final
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from lab.errors import ScenarioError
+from harness.errors import ScenarioError
 from papers.flow_level.workload.jobs import SERVER, Job, Phase, experts, gradients, pipeline
 
 __all__ = ["DURATIONS", "MODELS", "SIZES", "Entry", "Workload", "jobs_of", "make", "read", "write"]

@@ -25,8 +25,8 @@ from papers.claims.declare import (
 if TYPE_CHECKING:
     from controller.recovery.lacp import Lacpdu
     from emulation.testbed import LinkUsage, Testbed
-    from lab.run.observation import Observation
-    from lab.run.prepare import Prepared
+    from harness.run.observation import Observation
+    from harness.run.prepare import Prepared
     from papers.claims.runs import Runs
 
     Usage = Mapping[str, tuple[LinkUsage, LinkUsage]]

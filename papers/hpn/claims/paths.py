@@ -13,8 +13,8 @@ from papers.claims.declare import around, at_most, between, changed, derived, sc
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
-    from lab.run.observation import Observation
-    from lab.run.prepare import Prepared
+    from harness.run.observation import Observation
+    from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS", "idle_downlinks", "port_imbalance"]
 
@@ -78,7 +78,7 @@ def _measure_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: 
     from controller.routing.path_probing import LB_VALUES, PathProbe, min_reached_members
     from emulation.traffic.frames.layers import LPH, NTH, Ether
     from emulation.traffic.frames.values import mac
-    from lab.frames.walk import walk
+    from harness.frames.walk import walk
     from topologies import HOST_PORT, End, hpn
 
     note("all addresses that there can be", 0.0)
@@ -287,10 +287,10 @@ _PACKETS = tuple(
 
 def _measure_packets(note: Progress) -> Values:
     """Run four AllReduces packet by packet, ten draws of the connections."""
-    from lab.files import EXPERIMENTS
-    from lab.run.prepare import prepare
-    from lab.run.runner import observe
-    from lab.scenario.loader import load
+    from harness.files import EXPERIMENTS
+    from harness.run.prepare import prepare
+    from harness.run.runner import observe
+    from harness.scenario.loader import load
 
     scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
     gains: dict[str, list[float]] = {name: [] for name in _BASELINES}

@@ -12,8 +12,8 @@ from papers.claims import Check
 
 if TYPE_CHECKING:
     from emulation.testbed import Testbed
-    from lab.run.observation import Observation
-    from lab.run.prepare import Prepared
+    from harness.run.observation import Observation
+    from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS", "small"]
 
@@ -39,9 +39,9 @@ def small(
     look: Callable[[Testbed], None] | None = None,
 ) -> tuple[Prepared, Observation]:
     """Run the only variant of a scenario; `look` is called before virtual time starts."""
-    from lab.run.prepare import prepare
-    from lab.run.runner import observe
-    from lab.scenario.loader import load
+    from harness.run.prepare import prepare
+    from harness.run.runner import observe
+    from harness.scenario.loader import load
 
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.yaml"

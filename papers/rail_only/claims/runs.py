@@ -12,8 +12,8 @@ from papers.claims.declare import between, changed, derived, scaled, stated
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
-    from lab.run.observation import Observation
-    from lab.run.prepare import Prepared
+    from harness.run.observation import Observation
+    from harness.run.prepare import Prepared
     from papers.rail_only.collectives import Grid, Rates
 
     Equation = Callable[[Grid, float, Rates], float]

@@ -131,7 +131,7 @@ def _traced(fabric: Fabric) -> Measured:
     from controller import make_plan
     from emulation.traffic.frames.layers import LPH, NTH, Ether
     from emulation.traffic.frames.values import mac
-    from lab.frames.walk import walk
+    from harness.frames.walk import walk
     from topologies import HOST_PORT, End
 
     source, target = "gpu0", "gpu19"
@@ -194,7 +194,7 @@ def _measure_placements(
     grid: tuple[int, int, int] = _LARGE,
     direct: tuple[int, int, int] = _LARGE,
 ) -> Values:
-    from lab.report.figures.heat_map import traffic_matrix
+    from harness.report.figures.heat_map import traffic_matrix
 
     runs = observed("12_placements/scenario.yaml", note, ("experts",) if experts else tuple(_LAYOUTS))
     result: dict[str, Measured | float] = {}

@@ -18,8 +18,8 @@ from papers.claims.declare import between, changed, derived
 from papers.claims.runs import right
 
 if TYPE_CHECKING:
-    from lab.run.observation import Observation
-    from lab.run.prepare import Prepared
+    from harness.run.observation import Observation
+    from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS"]
 
@@ -65,9 +65,9 @@ variants:
 
 def _runs(text: str, note: Progress) -> dict[str, tuple[Prepared, Observation]]:
     """Run the variants of a scenario's text, so that a value equals the result of a scenario file."""
-    from lab.run.prepare import prepare
-    from lab.run.runner import observe
-    from lab.scenario.loader import load
+    from harness.run.prepare import prepare
+    from harness.run.runner import observe
+    from harness.scenario.loader import load
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "scenario.yaml")

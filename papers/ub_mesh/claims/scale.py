@@ -8,13 +8,13 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from lab.files import EXPERIMENTS
+from harness.files import EXPERIMENTS
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, scaled, shifted
 
 if TYPE_CHECKING:
     from controller import Plan
-    from lab.run.runner import Pace
+    from harness.run.runner import Pace
     from topologies import Fabric
 
 __all__ = ["CHECKS", "job_peers"]
@@ -136,9 +136,9 @@ POD = (
 
 
 def _pod(note: Progress) -> Values:
-    from lab.run.prepare import prepare
-    from lab.run.runner import run
-    from lab.scenario.loader import load
+    from harness.run.prepare import prepare
+    from harness.run.runner import run
+    from harness.scenario.loader import load
 
     note("planning", 0.0)
     scenario, document = load(EXPERIMENTS / "10_pod" / "scenario.yaml")

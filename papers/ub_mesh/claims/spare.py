@@ -9,12 +9,12 @@ from functools import partial
 from itertools import count, permutations
 from typing import TYPE_CHECKING
 
-from lab.files import EXPERIMENTS
+from harness.files import EXPERIMENTS
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import changed, derived, shifted, stated
 
 if TYPE_CHECKING:
-    from lab.sweeps.table import Record
+    from harness.sweeps.table import Record
 
 __all__ = ["CHECKS"]
 
@@ -114,10 +114,10 @@ TAKEOVER = (
 
 
 def _run_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Values:
-    from lab.report.metrics import SPARE_METRICS, VariantRun
-    from lab.run.prepare import prepare
-    from lab.run.runner import observe
-    from lab.scenario.loader import load
+    from harness.report.metrics import SPARE_METRICS, VariantRun
+    from harness.run.prepare import prepare
+    from harness.run.runner import observe
+    from harness.scenario.loader import load
 
     note("planning a rack", 0.0)
     scenario, document = load(_SCENARIO)
@@ -165,10 +165,10 @@ def _run_each(note: Progress) -> Values:
 
 def _each(kind: str, note: Progress, start: float) -> Sequence[Record]:
     """Return the records of the runs in which each node of a kind fails in turn."""
-    from lab.scenario.study import Study
-    from lab.sweeps.conduct import results_of
-    from lab.sweeps.plan import plan_study
-    from lab.sweeps.table import record_of
+    from harness.scenario.study import Study
+    from harness.sweeps.conduct import results_of
+    from harness.sweeps.plan import plan_study
+    from harness.sweeps.table import record_of
 
     plan = plan_study(_SCENARIO, Study(cut_each=(kind,)), (kind,))
     ended = count(1)

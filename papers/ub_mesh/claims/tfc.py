@@ -13,7 +13,7 @@ from papers.claims.declare import at_least, changed, derived, stated
 
 if TYPE_CHECKING:
     from controller.deadlock.dependency_graph import DependencyGraph
-    from lab.run.saturation import SaturationResult
+    from harness.run.saturation import SaturationResult
 
 __all__ = ["CHECKS"]
 
@@ -251,14 +251,14 @@ def _run_stops(note: Progress, *, rules: str = "T2-G", stopped: str = "single-vl
 
 
 def _stopped(rules: str = "single-vl") -> SaturationResult:
-    from lab.run.saturation import saturate
+    from harness.run.saturation import saturate
     from topologies import full_mesh
 
     return saturate(full_mesh((4, 4)), rules, 100_000)
 
 
 def _stopped_picture() -> str:
-    from lab.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
+    from harness.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
     from topologies import full_mesh
 
     drawing = cycle_svg(full_mesh((4, 4)), _stopped().cycle)
@@ -292,7 +292,7 @@ def _run_saturation(note: Progress, *, rules: str = "T2-G") -> Values:
 
 def _stalled(name: str, frames: int, rules: str, progress: Callable[[float], None]) -> Measured:
     """Return the frames that did not arrive."""
-    from lab.run.saturation import saturate
+    from harness.run.saturation import saturate
     from topologies.families.registry import build
 
     done = saturate(build(name), rules, frames, progress=progress)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from lab.files import EXPERIMENTS
+from harness.files import EXPERIMENTS
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import Figure, around, between, changed, identity, stated
 

@@ -12,8 +12,8 @@ from scapy.packet import Packet
 
 from controller.plan import CPU_PORT
 from emulation.traffic.frames.layers import LPH, SRH, Ether
-from lab.frames.anatomy import PAYLOAD, bits, parts
-from lab.frames.walk import Hop, Journey
+from harness.frames.anatomy import PAYLOAD, bits, parts
+from harness.frames.walk import Hop, Journey
 from railyard.cli.display.table import print_table
 from topologies import HOST_PORT, Fabric
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
-from lab.frames.anatomy import changes
-from lab.frames.steps import Step, deciding_step
-from lab.frames.walk import Hop, Journey
+from harness.frames.anatomy import changes
+from harness.frames.steps import Step, deciding_step
+from harness.frames.walk import Hop, Journey
 from railyard.cli.display.table import print_table
 from topologies import Fabric
 

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:  # the command starts faster without the runner
-    from lab.run.runner import Pace
+    from harness.run.runner import Pace
 
 __all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress", "tell"]
 

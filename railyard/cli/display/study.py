@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from lab.sweeps.comparisons import Comparison, compare_variants
-from lab.sweeps.page import distributions, study_html
-from lab.sweeps.statistics import SHOWN, Group, grouped
-from lab.sweeps.table import Record, axes_of, passed, record_of, summary_json
-from lab.sweeps.worker import STATUSES
+from harness.sweeps.comparisons import Comparison, compare_variants
+from harness.sweeps.page import distributions, study_html
+from harness.sweeps.statistics import SHOWN, Group, grouped
+from harness.sweeps.table import Record, axes_of, passed, record_of, summary_json
+from harness.sweeps.worker import STATUSES
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
-    from lab.report.output import OutputFolder
-    from lab.sweeps.plan import Run, StudyPlan
-    from lab.sweeps.store import RunResult
+    from harness.report.output import OutputFolder
+    from harness.sweeps.plan import Run, StudyPlan
+    from harness.sweeps.store import RunResult
 
 __all__ = ["print_study"]
 

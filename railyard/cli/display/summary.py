@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from emulation.fidelity import Measured, duration, percent
-from lab.report.fidelity import TRUSTWORTHY, remedies, verdict
-from lab.report.figures.circuits import lacks_words
-from lab.report.markup import shown
-from lab.report.metrics import METRICS, VariantRun
-from lab.report.results import Result
-from lab.scenario.schema import Scenario
+from harness.report.fidelity import TRUSTWORTHY, remedies, verdict
+from harness.report.figures.circuits import lacks_words
+from harness.report.markup import shown
+from harness.report.metrics import METRICS, VariantRun
+from harness.report.results import Result
+from harness.scenario.schema import Scenario
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
 

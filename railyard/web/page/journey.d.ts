@@ -1,4 +1,4 @@
-/** A journey as `lab/frames/describe.py` writes it; docs/use/follow.md explains its keys. */
+/** A journey as `harness/frames/describe.py` writes it; docs/use/follow.md explains its keys. */
 
 export interface Part {
   name: string;

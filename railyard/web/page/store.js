@@ -5,7 +5,7 @@
  * @import { FabricPicture, Header, RunEvent, Selection, SessionState, Tick, Track } from "./types"
  */
 
-/** Kinds of records; lab/recording/records.py describes them. */
+/** Kinds of records; harness/recording/records.py describes them. */
 export const KIND = { HEADER: 1, FABRIC: 2, VARIANT: 3, LINKS: 4, TICK: 5, EVENT: 6, END: 7, CLOSE: 8 };
 
 const TICK_BYTES = 96 << 20; // of all variants together; above, the older half loses every second tick
@@ -26,7 +26,7 @@ export function lastBefore(items, t) {
   return low - 1;
 }
 
-/** Decode a tick: see lab/recording/records.py. @param {DataView} view @returns {Tick} */
+/** Decode a tick: see harness/recording/records.py. @param {DataView} view @returns {Tick} */
 export function decodeTick(view) {
   const links = view.getUint32(8, true);
   const count = view.getUint32(12, true);

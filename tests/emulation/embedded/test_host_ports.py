@@ -21,8 +21,8 @@ from controller.plan import Entry, Lpm
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError, TestbedError
-from lab.frames.exchange import Arrival, Departure, exchange, listen
-from lab.run.boot import booted, filled
+from harness.frames.exchange import Arrival, Departure, exchange, listen
+from harness.run.boot import booted, filled
 from topologies import Fabric, from_graph, full_mesh
 
 ANY_PORT = "127.0.0.1:0"
@@ -181,7 +181,7 @@ def test_craft_sends_a_frame_into_a_running_fabric(railyard) -> None:
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="TAP devices need root")
 def test_tap_devices_carry_frames_and_are_gone_afterwards() -> None:
     from emulation.embedded.taps import INTERFACE, taps
-    from emulation.mininet.linux import netns
+    from emulation.linux import netns
 
     def packet_socket() -> socket.socket:
         opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))

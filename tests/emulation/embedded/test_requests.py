@@ -4,7 +4,7 @@
 from controller.diff import Update
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.run.boot import booted
+from harness.run.boot import booted
 from topologies import full_mesh
 
 

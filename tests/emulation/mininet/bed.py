@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import final
 
 from emulation.faults import Fault, Faults
+from emulation.linux import netns
 from emulation.mininet.counters import JackCounters
-from emulation.mininet.linux import netns
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.targets import find_target

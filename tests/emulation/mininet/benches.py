@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, final
 
+from emulation.linux import netns
+from emulation.linux.backlog import Backlogs
+from emulation.linux.netlink import RouteSocket
+from emulation.linux.record import RunRecord
+from emulation.linux.watch import CarrierWatch
 from emulation.mininet.jacks import Jack
-from emulation.mininet.linux import netns
-from emulation.mininet.linux.backlog import Backlogs
-from emulation.mininet.linux.netlink import RouteSocket
-from emulation.mininet.linux.record import RunRecord
-from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.patch import PatchPanel
 from tests.emulation.switchd.switchd_process import missing_rights
 

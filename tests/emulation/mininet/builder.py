@@ -6,8 +6,8 @@ import sys
 from itertools import count
 from pathlib import Path
 
+from emulation.linux.record import RunRecord
 from emulation.mininet.jacks import Jack
-from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.patch import PatchPanel
 
 # Ends only when it is killed, and has a child that leaves its session.

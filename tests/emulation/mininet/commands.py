@@ -15,7 +15,7 @@ from typing import Self, final
 
 import pytest
 
-from emulation.mininet.linux import netns, processes, record
+from emulation.linux import netns, processes, record
 
 __all__ = ["KINDS", "ROOT", "Command", "Machine", "railyard"]
 
@@ -37,7 +37,7 @@ _IDS, _TEMPORARY = "ids", "temporary"
 _MAIN = f"""
 import os
 from pathlib import Path
-from emulation.mininet.linux.record import run as recording
+from emulation.linux.record import run as recording
 choose = recording._free_id
 
 def told(root):

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Self, final
 
-from emulation.mininet.linux import netns
+from emulation.linux import netns
 
 __all__ = ["Foreign"]
 

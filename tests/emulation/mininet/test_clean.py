@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from emulation.errors import TestbedError
-from emulation.mininet.linux import netns, record
-from emulation.mininet.linux.record import Cleaned, RunRecord
+from emulation.linux import netns, record
+from emulation.linux.record import Cleaned, RunRecord
 from railyard.cli import app
 from tests.emulation.mininet.benches import no_rights
 

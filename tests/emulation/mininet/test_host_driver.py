@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from emulation._engine import HostDriver
+from emulation.linux import netns
 from emulation.mininet.agents.driver import Clock, missed_frames, open_socket, pace_of
-from emulation.mininet.linux import netns
 from emulation.traffic.frames.values import VL_RESPONSE
 from tests.emulation.mininet.benches import Bench, no_rights
 

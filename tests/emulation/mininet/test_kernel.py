@@ -6,9 +6,9 @@ from types import MappingProxyType
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet.linux import kernel
-from emulation.mininet.linux.kernel import CLS_BPF, FEATURES, MIRRED, NETEM, TBF, need
-from emulation.mininet.linux.netlink import Refusal, RouteSocket
+from emulation.linux import kernel
+from emulation.linux.kernel import CLS_BPF, FEATURES, MIRRED, NETEM, TBF, need
+from emulation.linux.netlink import Refusal, RouteSocket
 from tests.emulation.mininet.benches import no_rights
 
 reason = no_rights()

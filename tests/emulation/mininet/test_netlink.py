@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from emulation.mininet.linux import netns, requests
-from emulation.mininet.linux.netlink import RouteSocket
+from emulation.linux import netns, requests
+from emulation.linux.netlink import RouteSocket
 from tests.emulation.mininet.benches import no_rights
 
 reason = no_rights()

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
+from emulation.linux import netns
+from emulation.linux.netlink import Refusal, Request, RouteSocket
 from emulation.mininet.jacks import Jack, Tunnel
-from emulation.mininet.linux import netns
-from emulation.mininet.linux.netlink import Refusal, Request, RouteSocket
 from emulation.mininet.patch import PatchPanel
 from tests.emulation.mininet.benches import MTU, STALLED, Bench, frame, no_rights, number, until
 

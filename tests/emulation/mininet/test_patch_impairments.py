@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet.linux import kernel
-from emulation.mininet.linux.requests import TIMER_SLACK, threshold
+from emulation.linux import kernel
+from emulation.linux.requests import TIMER_SLACK, threshold
 from tests.emulation.mininet.benches import MTU, STALLED, Bench, frame, no_rights, number, until
 
 reason = no_rights()

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
+from emulation.linux import netns, processes
+from emulation.linux.record import RunRecord, clean, cleaning, living, noted
 from emulation.mininet.jacks import Jack
-from emulation.mininet.linux import netns, processes
-from emulation.mininet.linux.record import RunRecord, clean, cleaning, living, noted
 from emulation.mininet.patch import PatchPanel
 from tests.emulation.mininet.benches import SECONDS, no_rights, until
 from tests.emulation.mininet.foreign import Foreign
@@ -266,7 +266,7 @@ def test_two_cleaners_at_once(root: Path) -> None:
         run.namespace(f"n{number}")
     disown(run)
     code = (
-        "import sys; from pathlib import Path; from emulation.mininet.linux.record import clean;"
+        "import sys; from pathlib import Path; from emulation.linux.record import clean;"
         "print([one.left for one in clean(root=Path(sys.argv[1])) if one.left])"
     )
     command = [sys.executable, "-c", code, str(root)]
@@ -291,7 +291,7 @@ def test_without_root(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
 _DIES_STARTING = """
 import os, sys
 from pathlib import Path
-from emulation.mininet.linux.record import RunRecord
+from emulation.linux.record import RunRecord
 record = RunRecord.create(Path(sys.argv[1]))
 if not os.fork():
     sys.stdin.read(1)

@@ -14,9 +14,9 @@ from typing import final
 import pytest
 
 from emulation.errors import TestbedError
+from emulation.linux import kernel
+from emulation.linux.record import run as recording
 from emulation.mininet import switches
-from emulation.mininet.linux import kernel
-from emulation.mininet.linux.record import run as recording
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment

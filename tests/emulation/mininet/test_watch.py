@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from emulation.linux.watch import CarrierWatch
 from emulation.mininet.jacks import Jack
-from emulation.mininet.linux.watch import CarrierWatch
 from tests.emulation.mininet.benches import Bench, no_rights, until
 
 reason = no_rights()

@@ -13,7 +13,7 @@ from controller.discovery import Hops, guid_of, read_answer, request, scan_entri
 from controller.p4runtime.client import P4RuntimeClient
 from controller.tables.pipeline import DropReason
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.run.boot import filled, read_program
+from harness.run.boot import filled, read_program
 from topologies import full_mesh
 
 MESH = full_mesh((2, 4))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
-from lab.errors import ModelError
-from lab.run.prepare import Prepared, prepare
-from lab.run.runner import observe
-from lab.scenario.loader import load
-from lab.scenario.schema import ELEMENT_BYTES
+from harness.errors import ModelError
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
+from harness.scenario.schema import ELEMENT_BYTES
 from papers.flow_level.packets import completion_seconds, drained, planned_ways
 from papers.flow_level.rates import routes
 

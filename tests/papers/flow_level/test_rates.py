@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Routes, joined, max_min, routes
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.networks.clos import Clos, Fabric, Ideal, Loads
 from papers.flow_level.networks.optical import Lumos, Wiring
 from papers.flow_level.progress.fluid import Fluid

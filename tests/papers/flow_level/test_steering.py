@@ -8,7 +8,7 @@ import pytest
 
 from controller.jobs import SCHEDULERS, Schedule
 from controller.jobs import Job as Known
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.networks.pinned import Pinned
 from papers.flow_level.progress.pace import Counted, Order
 from papers.flow_level.simulate import Mode, simulate

@@ -9,7 +9,7 @@ import pytest
 from controller import make_plan
 from controller.plan import Hashing
 from controller.routing.path_probing import PathProbe
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.hpn.allreduces import KINDS, Kind, Workload, imbalance, lbs, rings, step, steps
 from papers.hpn.ecmp import Gpus, Pod
 from topologies import hpn

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.run.prepare import prepare
-from lab.run.runner import observe
-from lab.scenario.loader import load
+from harness.run.prepare import prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
 from papers.claims import Kind, checks, passed
 from papers.claims.mutations import mutated
 

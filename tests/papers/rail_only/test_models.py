@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.rail_only import collectives, iteration
 from papers.rail_only.collectives import A100, H100, Grid, Rates
 from papers.rail_only.iteration import GPT_1T, GPT_146B, Cluster, best

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.training.calibration import CASES, Case, compare
 from papers.training.interconnect import Interconnect, Rack, interconnect, mesh
 from papers.training.iteration import Assumptions, batch_of, best, iteration, linearity

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import ScenarioError
+from harness.errors import ScenarioError
 from papers.training.plot import plot_svg
 from papers.training.study import READINGS, load, run, tokens_of
 

@@ -11,8 +11,8 @@ import pytest
 from scapy.utils import RawPcapReader, RawPcapWriter
 
 from emulation.traffic.frames.layers import CLH, Ether
-from lab.report.bundle import differences
-from lab.report.captures import read_capture
+from harness.report.bundle import differences
+from harness.report.captures import read_capture
 
 Railyard = Callable[..., tuple[int, str, str]]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import lab.run.boot
-import lab.run.runner
-from lab.report.output import output_folder
+import harness.run.boot
+import harness.run.runner
+from harness.report.output import output_folder
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
@@ -145,7 +145,7 @@ def test_bad_usage_makes_exit_code_2(railyard: Railyard, arguments: Sequence[str
 def test_a_folder_that_cannot_be_written_is_found_before_anything_starts(
     railyard: Railyard, write: Write, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(lab.run.runner, "observe", lambda *_: pytest.fail("nothing may start"))
+    monkeypatch.setattr(harness.run.runner, "observe", lambda *_: pytest.fail("nothing may start"))
     path = write(SMALL)
     code, _, err = railyard("run", path, "--out", path / "below-a-file")
     assert code == 3
@@ -156,8 +156,8 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_starts(
 def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A copy of the compiled programs that the command takes for its own."""
     folder = tmp_path / "programs"
-    shutil.copytree(lab.run.boot.PROGRAMS, folder)
-    monkeypatch.setattr(lab.run.boot, "PROGRAMS", folder)
+    shutil.copytree(harness.run.boot.PROGRAMS, folder)
+    monkeypatch.setattr(harness.run.boot, "PROGRAMS", folder)
     return folder
 
 
@@ -257,7 +257,7 @@ def test_python_runs_the_package_as_the_command(tmp_path: Path):
 
 
 def command(*arguments: str, folder: Path) -> subprocess.Popen[str]:
-    root = Path(lab.run.boot.__file__).resolve().parents[2]
+    root = Path(harness.run.boot.__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONUNBUFFERED": "1"}
     code = "from railyard.cli import main; main()"
     return subprocess.Popen(

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from lab.errors import FormatError, OutputError
-from lab.formats.chakra.write import to_traces, write_traces
-from lab.formats.detection import format_of
+from harness.errors import FormatError, OutputError
+from harness.formats.chakra.write import to_traces, write_traces
+from harness.formats.detection import format_of
 from railyard.cli import app
-from tests.lab.formats.samples import GOAL, MATRIX, case, ring
-from tests.lab.formats.test_chakra_write import CHAIN, RANKS
+from tests.harness.formats.samples import GOAL, MATRIX, case, ring
+from tests.harness.formats.test_chakra_write import CHAIN, RANKS
 
 
 def _run(*words: str | Path) -> Result:

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.registry import find
-from lab.formats.msccl.write import to_msccl
-from lab.formats.registry import read_files
+from harness.formats.msccl.write import to_msccl
+from harness.formats.registry import read_files
 from railyard.cli import app
-from tests.lab.formats.samples import GOAL, MATRIX, case, ring
+from tests.harness.formats.samples import GOAL, MATRIX, case, ring
 from topologies import full_mesh, ub_rack
 from topologies.sources.exports import to_containerlab, to_dot, to_graphml
 from topologies.sources.files import read_fabric

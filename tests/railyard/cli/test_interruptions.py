@@ -45,8 +45,8 @@ variants:
   - {name: shortest, routing: {strategy: shortest}}
 """
 
-PAUSED_RUN = "import lab.run.runner as module; module._observe = pause(module._observe, at=2)"
-PAUSED_SWEEP = "import lab.sweeps.worker as module; module.execute = pause(module.execute, at=2)"
+PAUSED_RUN = "import harness.run.runner as module; module._observe = pause(module._observe, at=2)"
+PAUSED_SWEEP = "import harness.sweeps.worker as module; module.execute = pause(module.execute, at=2)"
 CHECKS = """\
 import papers.claims
 from papers.claims import Check

@@ -6,7 +6,7 @@ import io
 from rich.console import Console
 from rich.progress import Progress
 
-from lab.run.runner import Pace
+from harness.run.runner import Pace
 from railyard.cli.display.screen import VariantProgress
 
 

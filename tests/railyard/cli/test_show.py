@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.report.figures.fabric import fabric_svg, too_large
+from harness.report.figures.fabric import fabric_svg, too_large
 from topologies import (
     Fabric,
     any_to_any,

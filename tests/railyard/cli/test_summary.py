@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from emulation.fidelity import Fidelity
-from lab.report.metrics import VariantRun
-from lab.report.results import conclude
-from lab.scenario.schema import Scenario
+from harness.report.metrics import VariantRun
+from harness.report.results import conclude
+from harness.scenario.schema import Scenario
 from railyard.cli.display.summary import print_summary
 
 

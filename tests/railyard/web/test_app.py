@@ -16,9 +16,9 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Data, Origin
 
 from emulation.embedded.testbed import EmbeddedTestbed
-from lab.errors import OutputError, RecordingError
-from lab.recording.records import Kind, Record, Tick, event, json_record
-from lab.scenario.loader import load
+from harness.errors import OutputError, RecordingError
+from harness.recording.records import Kind, Record, Tick, event, json_record
+from harness.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.app import PAGE
 from railyard.web.live import Live, opened

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lab.recording.file import RecordingWriter
-from lab.recording.recorder import Recorder
-from lab.scenario.loader import load
+from harness.recording.file import RecordingWriter
+from harness.recording.recorder import Recorder
+from harness.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.live import Live, replay
 from railyard.web.server import serving

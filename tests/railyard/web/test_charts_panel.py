@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.recording.history import History
-from lab.recording.recorder import TOTALS, Recorder
-from lab.recording.records import Kind, Record, Tick
-from lab.scenario.loader import load
+from harness.recording.history import History
+from harness.recording.recorder import TOTALS, Recorder
+from harness.recording.records import Kind, Record, Tick
+from harness.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.server import serving
 from railyard.web.session import Session

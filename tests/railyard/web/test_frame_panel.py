@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from emulation.testbed import RECENT_FRAMES, RecentFrame
-from lab.errors import ScenarioError
-from lab.frames.craft import Order, craft
-from lab.frames.walk import walk
-from lab.recording.recorder import Recorder
-from lab.run.prepare import prepare
-from lab.run.watch import WatchedRun
-from lab.scenario.loader import load
+from harness.errors import ScenarioError
+from harness.frames.craft import Order, craft
+from harness.frames.walk import walk
+from harness.recording.recorder import Recorder
+from harness.run.prepare import prepare
+from harness.run.watch import WatchedRun
+from harness.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.answers import Context, answer
 from railyard.web.crossings import LinkFrames

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emulation.testbed import LinkSample
-from lab.recording.picture import fabric_picture
-from lab.recording.records import FORMAT, VERSION, Kind, Tick, event, json_record
+from harness.recording.picture import fabric_picture
+from harness.recording.records import FORMAT, VERSION, Kind, Tick, event, json_record
 from railyard.web.server import serving
 from railyard.web.session import Session
 from tests.browser import needs_packages, until, visit

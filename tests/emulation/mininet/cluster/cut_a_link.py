@@ -12,7 +12,7 @@ from controller.planner import make_plan
 from emulation.control.loop import ControlLoop
 from emulation.mininet.cluster.machines import read_machines
 from emulation.mininet.cluster.testbed import MachinesTestbed
-from lab.run.boot import booted
+from harness.run.boot import booted
 from topologies.families.full_mesh import full_mesh
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self, final
 
-from emulation.mininet.linux.record import RunRecord
+from emulation.linux.record import RunRecord
 from tests.emulation.mininet.commands import ROOT
 
 __all__ = ["Lab", "why_no_lab"]

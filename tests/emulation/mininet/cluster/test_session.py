@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import MachineError
+from emulation.linux.record import RunRecord
 from emulation.mininet.cluster.machines import Machine
 from emulation.mininet.cluster.session import Session
-from emulation.mininet.linux.record import RunRecord
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import ROOT
 

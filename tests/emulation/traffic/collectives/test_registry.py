@@ -13,10 +13,10 @@ from emulation.traffic.collectives.bounds import send_bound_ps
 from emulation.traffic.collectives.declaration import Algorithm, CollectiveKind, Request
 from emulation.traffic.collectives.exchange import p2p
 from emulation.traffic.schedule.schedule import Schedule
-from lab.errors import ScenarioError
-from lab.run.prepare import prepare
-from lab.run.runner import observe
-from lab.scenario.loader import load
+from harness.errors import ScenarioError
+from harness.run.prepare import prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
 
 Write = Callable[[str], Path]
 

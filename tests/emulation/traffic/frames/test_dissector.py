@@ -30,9 +30,9 @@ from emulation.traffic.frames.layers import (
     LinkNotice,
 )
 from emulation.traffic.frames.values import NextHeader, Opcode, decode_length, encode_length, mac
-from lab.frames.capture import Record, write_capture
-from lab.frames.craft import Order, craft
-from lab.frames.walk import walk
+from harness.frames.capture import Record, write_capture
+from harness.frames.craft import Order, craft
+from harness.frames.walk import walk
 from topologies import End, full_mesh
 
 Layers = dict[str, Any]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.networks.circuits import at_most, filled, matched, ways
 from papers.flow_level.networks.clos import Clos, Fabric, Ideal, between_leaves
 from papers.flow_level.networks.optical import Lumos, Wiring

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from controller.jobs.job import iteration_seconds
-from lab.errors import ModelError
+from harness.errors import ModelError
 from papers.flow_level.workload.jobs import SERVER, Job, Phase, experts, gradients, pipeline
 from papers.flow_level.workload.placement import POLICIES, Cluster, Placement
 

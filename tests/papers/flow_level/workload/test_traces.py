@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.errors import ScenarioError
+from harness.errors import ScenarioError
 from papers.flow_level.workload.traces import DURATIONS, SIZES, Entry, Workload, jobs_of, make, read, write
 
 MANY = Workload(jobs=10_000)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chakra's traces as a traffic graph: collectives are joined over the ranks of a process group."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import final
+
+from emulation.traffic.frames.values import Combine
+from emulation.traffic.graph.operations import Operation
+from harness.formats.chakra.esi import read_esi
+from harness.formats.chakra.node import COLLECTIVE, COLLECTIVES, METADATA, RECEIVE, SEND, Node, rank_of
+from harness.formats.chakra.trace import read_trace
+from harness.formats.collectives import collective, end_of
+from harness.formats.files import within
+from harness.formats.imported import MAX_OPERATIONS, Imported, graph_of, mesh_of
+from harness.formats.text import Place
+
+__all__ = ["read_chakra"]
+
+_PS_PER_US = 10**6
+_ENDING = re.compile(r"\.(et|json)(\.gz)?$")
+
+
+def read_chakra(paths: Sequence[Path]) -> Imported:
+    """Return the traffic of traces, a file a rank, or a folder; rank r is npuR of a full mesh.
+
+    A computation takes the duration in the trace, on the unit of its kind: 0 GPU, 1 CPU. The nth collectives
+    of a process group on all its ranks are one, carried out by the direct algorithm.
+    """
+    files = [*paths]
+    if paths[0].is_dir():
+        files = [within(paths[0], path) for path in sorted(paths[0].iterdir()) if _ENDING.search(path.name)]
+    if not files:
+        Place(paths[0]).refuse("no trace", "name files NAME.RANK.et, or a folder of them")
+    files.sort(key=rank_of)
+    merged = _Merged()
+    for path in files:
+        merged.add(path)
+    operations = merged.operations()
+    name = files[0].name.split(".")[0]
+    graph, further = graph_of(name, operations)
+    size = max(merged.nodes) + 1
+    return Imported(name, graph, topology=mesh_of(max(size, 2)), notes=(*merged.notes(), *further))
+
+
+@final
+class _Merged:
+    """Traces of several ranks, and the operations that they become."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, dict[int, Node]] = {}
+        self._places: dict[int, Place] = {}
+        self._alone = self._unknown = self._absent = 0
+
+    def add(self, path: Path) -> None:
+        """Read the trace of a rank."""
+        rank, place = rank_of(path), Place(path)
+        if rank in self.nodes:
+            place.refuse(f"a second trace of rank {rank}")
+        nodes = {}
+        for node in read_esi(path) if ".json" in path.suffixes else read_trace(path):
+            if node.id in nodes:
+                place.refuse(f"node {node.id} is there twice")
+            nodes[node.id] = node
+        self._absent += sum(other not in nodes for node in nodes.values() for other in node.waits)
+        self.nodes[rank], self._places[rank] = nodes, place
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the traces say and the graph does not."""
+        notes = [
+            "Collectives are carried out by the direct algorithm; their sizes are those of the whole array."
+        ]
+        if self._absent:
+            notes.append(f"{self._absent} waits for nodes that the traces do not have are left out.")
+        if self._alone:
+            notes.append(f"{self._alone} collectives have no other rank in these files, and take no time.")
+        if self._unknown:
+            notes.append(
+                f"{self._unknown} nodes of collectives say no kind, as a CPU's do, and take no time."
+            )
+        return tuple(notes)
+
+    def operations(self) -> list[Operation]:
+        """Return the operations of all ranks."""
+        groups = self._groups()
+        ends: dict[tuple[int, int], str] = {}
+        for name, members in groups.items():
+            for rank, node in members:
+                ends[rank, node.id] = end_of(name, f"npu{rank}")
+        result: list[Operation] = []
+        self._bound(groups)
+        place = 0
+        for name, members in groups.items():
+            rank, node = members[0]
+            size = node.number("comm_size", self._places[rank], low=1)
+            kind = COLLECTIVES[node.number("comm_type", self._places[rank])]
+            after = {f"npu{rank}": self._waits(rank, node, ends) for rank, node in members}
+            root = self._root(members)
+            operations, taken = collective(name, kind, [*after], size, after, place, root)
+            place += taken
+            result += operations
+        for rank, nodes in self.nodes.items():
+            result += [
+                self._operation(rank, node, self._waits(rank, node, ends))
+                for node in nodes.values()
+                if (rank, node.id) not in ends
+            ]
+        return result
+
+    def _groups(self) -> dict[str, list[tuple[int, Node]]]:
+        """Return rank and node of each member of each collective, by a name for it."""
+        counts: dict[tuple[int, str], int] = defaultdict(int)
+        groups: dict[str, list[tuple[int, Node]]] = defaultdict(list)
+        for rank, nodes in sorted(self.nodes.items()):
+            for node in sorted(nodes.values(), key=lambda node: node.id):
+                if node.type != COLLECTIVE:
+                    continue
+                kind = node.values.get("comm_type")
+                if kind is None:
+                    self._unknown += 1
+                    continue
+                if isinstance(kind, str) or kind not in COLLECTIVES:
+                    self._places[rank].refuse(f"node {node.id}: comm_type {kind} is not known here")
+                group = str(node.values.get("pg_name", ""))
+                groups[f"{group or 'all'}.{counts[rank, group]}"].append((rank, node))
+                counts[rank, group] += 1
+        alone = [name for name, members in groups.items() if len(members) == 1]
+        self._alone = len(alone)
+        for name in alone:
+            del groups[name]
+        for members in groups.values():
+            self._check(members)
+        return dict(groups)
+
+    def _check(self, members: Sequence[tuple[int, Node]]) -> None:
+        first = members[0][1]
+        for rank, node in members[1:]:
+            for key in ("comm_type", "comm_size"):
+                if node.values.get(key) != first.values.get(key):
+                    self._places[rank].refuse(
+                        f"node {node.id}: {key} {node.values.get(key)}, and rank {members[0][0]} has "
+                        f"{first.values.get(key)} in the same collective"
+                    )
+
+    def _bound(self, groups: Mapping[str, Sequence[tuple[int, Node]]]) -> None:
+        """Refuse collectives that would become too many operations: a few bytes can name thousands."""
+        count = sum(2 * len(members) ** 2 for members in groups.values())
+        if count > MAX_OPERATIONS:
+            rank = next(iter(groups.values()))[0][0]
+            self._places[rank].refuse(
+                f"{len(groups)} collectives are up to {count} operations",
+                f"up to {MAX_OPERATIONS} operations are taken: give fewer ranks, or cut the traces",
+            )
+
+    def _root(self, members: Sequence[tuple[int, Node]]) -> int:
+        """Return the place of a collective's root among its members; the first unless a node names it."""
+        rank, node = members[0]
+        root = node.number("root_rank", self._places[rank], default=rank)
+        ranks = [rank for rank, _ in members]
+        if root not in ranks:
+            self._places[rank].refuse(f"node {node.id}: root_rank {root} is no member")
+        return ranks.index(root)
+
+    def _waits(self, rank: int, node: Node, ends: dict[tuple[int, int], str]) -> tuple[str, ...]:
+        known = (other for other in node.waits if other in self.nodes[rank])
+        return tuple(dict.fromkeys(ends.get((rank, other), f"r{rank}.{other}") for other in known))
+
+    def _operation(self, rank: int, node: Node, after: tuple[str, ...]) -> Operation:
+        name, member, place = f"r{rank}.{node.id}", f"npu{rank}", self._places[rank]
+        if node.type in (SEND, RECEIVE):
+            sends = node.type == SEND
+            peer = node.number("comm_dst" if sends else "comm_src", place)
+            if peer not in self.nodes:
+                place.refuse(f"node {node.id}: rank {peer} has no trace")
+            size = node.number("comm_size", place, low=1)
+            tag = node.number("comm_tag", place, default=0)
+            kind = "send" if sends else "receive"
+            adds = not sends and node.values.get("combine") == "reduce"
+            combine = Combine.REDUCE if adds else Combine.COPY
+            return Operation(name, kind, member, f"npu{peer}", size, combine=combine, tag=tag, after=after)
+        quiet = node.type in (COLLECTIVE, METADATA)
+        unit = int(bool(node.values.get("is_cpu_op", False)))
+        exact = node.number("duration_ps", place, default=node.duration_us * _PS_PER_US)
+        duration = 0 if quiet else exact
+        return Operation(name, "compute", member, after=after, compute_ps=duration, unit=unit)

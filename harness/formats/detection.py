@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Format of a file of another tool, by its ending or, where many tools share that, by its first keys."""
+
+from pathlib import Path
+
+from harness.formats.documents import read_json
+from harness.formats.text import open_file
+
+__all__ = ["format_of"]
+
+_BY_ENDING = {".xml": "msccl", ".et": "chakra", ".goal": "goal", ".cm": "htsim", ".topo": "htsim"}
+_BY_KEY = {"gpus": "mscclpp", "workload_graph": "chakra"}
+_HEAD_BYTES = 4096
+
+
+def format_of(path: Path) -> str | None:
+    """Return the format of a file or folder; None if it is of none that is known, such as a scenario.
+
+    FormatError if a JSON or text file cannot be read.
+    """
+    if path.is_dir():
+        if (path / "node.csv").exists() and (path / "traffic.csv").exists():
+            return "ns-3-ub"
+        return "chakra" if any(path.glob("*.et")) or any(path.glob("*.et.gz")) else None
+    name = path.name.removesuffix(".gz")
+    ending = Path(name).suffix
+    if ending in _BY_ENDING:
+        return _BY_ENDING[ending]
+    if ending == ".json":
+        document = read_json(path)
+        return next((known for key, known in _BY_KEY.items() if key in document), None)
+    if ending == ".txt":
+        with open_file(path) as file:
+            head = file.readline(_HEAD_BYTES)
+        return "simai" if b"all_gpus" in head else None
+    return None

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An algorithm of MSCCL as a traffic graph: its steps in an order in which they can run, on symbols.
+
+When all steps have run, the outputs are compared with the collective that the file names.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+from emulation.traffic.frames.values import Combine
+from emulation.traffic.graph.operations import Graph, Operation
+from harness.formats.imported import Imported, mesh_of
+from harness.formats.msccl.algorithm import Algorithm, Step, Threadblock, read_algorithm, threadblocks_of
+from harness.formats.msccl.symbols import Sum, Symbols
+from harness.formats.text import Place
+
+__all__ = ["read_msccl"]
+
+CHUNK_BYTES = 4096
+
+
+def read_msccl(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Imported:
+    """Return the traffic of an algorithm; GPU g is the node npuG of a full mesh.
+
+    FormatError if its steps wait for each other, read a chunk that nothing has written, or do not compute the
+    collective that the file names.
+    """
+    (path,) = paths
+    algorithm = read_algorithm(path)
+    run = _Run(algorithm, chunk_bytes)
+    run.run()
+    notes = [
+        f"A chunk has {chunk_bytes} bytes; the file has no sizes.",
+        f"Protocol and threads are those of a GPU, and are ignored; {len(run.operations)} operations.",
+    ]
+    proved = run.symbols.prove()
+    notes.append(
+        f"Every GPU ends with the result of {algorithm.collective}."
+        if proved
+        else f"The collective {algorithm.collective!r} is not known here: its result is not proved."
+    )
+    graph = Graph(algorithm.name, tuple(run.operations))
+    return Imported(algorithm.name, graph, topology=mesh_of(len(algorithm.gpus)), notes=tuple(notes))
+
+
+@final
+class _Run:
+    """Runs all threadblocks on symbols, and writes down what happens as operations."""
+
+    def __init__(self, algorithm: Algorithm, chunk_bytes: int) -> None:
+        self.operations: list[Operation] = []
+        self._algorithm = algorithm
+        self._bytes = chunk_bytes
+        self.symbols = Symbols(
+            algorithm.path,
+            algorithm.collective,
+            [gpu.chunks for gpu in algorithm.gpus],
+            in_place=algorithm.in_place,
+        )
+        self._wires: dict[tuple[int, int, int], deque[list[Sum]]] = defaultdict(deque)
+        self._ended: dict[tuple[int, int, int], tuple[str, ...]] = {}
+        self._last: dict[tuple[int, int], tuple[str, ...]] = {}
+
+    def run(self) -> None:
+        """Run every threadblock to its end."""
+        blocks = threadblocks_of(self._algorithm)
+        at = dict.fromkeys(((rank, block.id) for rank, block in blocks), 0)
+        moving = True
+        while moving:
+            moving = False
+            for rank, block in blocks:
+                while at[rank, block.id] < len(block.steps) and self._ready(rank, block, at[rank, block.id]):
+                    self._step(rank, block, at[rank, block.id])
+                    at[rank, block.id] += 1
+                    moving = True
+        for rank, block in blocks:
+            if at[rank, block.id] < len(block.steps):
+                step = block.steps[at[rank, block.id]]
+                Place(self._algorithm.path, step.line).refuse(
+                    f"step {at[rank, block.id]} of threadblock {block.id} on GPU {rank} never begins: "
+                    + (f"it waits for {step.wait}, or for data" if step.wait else "it waits for data")
+                )
+        for (source, target, channel), waiting in self._wires.items():
+            if waiting:
+                Place(self._algorithm.path).refuse(
+                    f"GPU {target} never receives {len(waiting)} sends of GPU {source} on channel {channel}"
+                )
+
+    def _ready(self, rank: int, block: Threadblock, number: int) -> bool:
+        step = block.steps[number]
+        if step.wait is not None and (rank, *step.wait) not in self._ended:
+            return False
+        return not step.receives or bool(self._wires[block.receive, rank, block.channel])
+
+    def _step(self, rank: int, block: Threadblock, number: int) -> None:
+        step = block.steps[number]
+        after = self._last.get((rank, block.id), ())
+        if step.wait is not None:
+            after = tuple(dict.fromkeys((*after, *self._ended[rank, *step.wait])))
+        self.symbols.spend(len(after))
+        if step.type != "nop":
+            after = self._move(rank, block, step, f"g{rank}.t{block.id}.s{number}", after)
+        self._last[rank, block.id] = self._ended[rank, block.id, number] = after
+
+    def _move(
+        self, rank: int, block: Threadblock, step: Step, name: str, after: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Carry out a step; return the operations whose end is its end."""
+        first = self.symbols.first[rank]
+        source, target = (first[buffer] + chunk for buffer, chunk in (step.source, step.target))
+        if step.type in ("re", "cpy"):
+            self._copy(rank, step, name, source, target, after, reduce=step.type == "re")
+            return (name,)
+        if step.receives:
+            after = self._receive(rank, block, step, name, source, target, after)
+        if not step.sends:
+            return (name,)
+        read = {"s": source, "rrs": self._own_chunks(rank, block)}.get(step.type, target)
+        self._send(rank, block, step, name if step.type == "s" else f"{name}.send", read, after)
+        return (name if step.type == "s" else f"{name}.send",)
+
+    def _own_chunks(self, rank: int, block: Threadblock) -> int:
+        """Return the first chunk in which a threadblock adds up what it does not store."""
+        numbers = sorted(self._algorithm.gpus[rank].threadblocks)
+        width = max((step.count for step in block.steps if step.type == "rrs"), default=0)
+        widest = max(
+            (s.count for b in self._algorithm.gpus[rank].threadblocks.values() for s in b.steps), default=0
+        )
+        assert width <= widest
+        return self.symbols.first[rank]["x"] + numbers.index(block.id) * widest
+
+    def _receive(
+        self,
+        rank: int,
+        block: Threadblock,
+        step: Step,
+        name: str,
+        source: int,
+        target: int,
+        after: tuple[str, ...],
+    ) -> tuple[str, ...]:
+        reduces = step.type in ("rrs", "rrc", "rrcs")
+        write = self._own_chunks(rank, block) if step.type == "rrs" else target
+        if reduces and write != source:
+            self._copy(rank, step, f"{name}.copy", source, write, after, reduce=False)
+            after = (f"{name}.copy",)
+        arrived = self._wires[block.receive, rank, block.channel].popleft()
+        if len(arrived) != step.count:
+            Place(self._algorithm.path, step.line).refuse(
+                f"{step.count} chunks, but GPU {block.receive} sends {len(arrived)}"
+            )
+        for offset, value in enumerate(arrived):
+            total = self._at(rank, write + offset, step) + value if reduces else value
+            self.symbols.put(rank, write + offset, total)
+        combine = Combine.REDUCE if reduces else Combine.COPY
+        self._add(
+            name,
+            "receive",
+            rank,
+            peer=f"npu{block.receive}",
+            size=step.count * self._bytes,
+            write=write * self._bytes,
+            combine=combine,
+            tag=block.channel,
+            after=after,
+        )
+        return ()  # a send of what has arrived begins with its first elements
+
+    def _send(
+        self, rank: int, block: Threadblock, step: Step, name: str, read: int, after: tuple[str, ...]
+    ) -> None:
+        values = [self._at(rank, read + offset, step) for offset in range(step.count)]
+        self._wires[rank, block.send, block.channel].append(values)
+        self._add(
+            name,
+            "send",
+            rank,
+            peer=f"npu{block.send}",
+            size=step.count * self._bytes,
+            read=read * self._bytes,
+            tag=block.channel,
+            after=after,
+        )
+
+    def _copy(
+        self, rank: int, step: Step, name: str, read: int, write: int, after: tuple[str, ...], *, reduce: bool
+    ) -> None:
+        for offset in range(step.count):
+            value = self._at(rank, read + offset, step)
+            total = self._at(rank, write + offset, step) + value if reduce else value
+            self.symbols.put(rank, write + offset, total)
+        self._add(
+            name,
+            "copy",
+            rank,
+            size=step.count * self._bytes,
+            read=read * self._bytes,
+            write=write * self._bytes,
+            combine=Combine.REDUCE if reduce else Combine.COPY,
+            after=after,
+        )
+
+    def _at(self, rank: int, chunk: int, step: Step) -> Sum:
+        value = self.symbols.get(rank, chunk)
+        if value is None:
+            Place(self._algorithm.path, step.line).refuse(
+                f"GPU {rank} reads a chunk that nothing has written: {step.source[0]} {step.source[1]}"
+            )
+        return value
+
+    def _add(self, name: str, kind: str, rank: int, **fields: object) -> None:
+        self.operations.append(Operation(name, kind, f"npu{rank}", **fields))  # type: ignore[arg-type]

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MSCCL++'s execution plans: a JSON file of GPUs, threadblocks and operations.
+
+The nth channel from a GPU to a peer is joined to the nth channel from that peer back. Operations name
+channels by their place in the list of their threadblock, memory of peers by that in its `remote_buffer_refs`.
+Threadblocks of a group (`tbg_info`) each carry out an equal slice of an operation. An operation `pipeline`
+holds operations that are carried out for a unit of bytes at a time.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from math import lcm
+from pathlib import Path
+from typing import final
+
+from harness.formats.documents import Item, read_json
+from harness.formats.msccl.symbols import MAX_CHUNKS, share_buffers
+
+__all__ = ["Channel", "Gpu", "Part", "Plan", "PlanOperation", "read_plan"]
+
+_BUFFERS = ("i", "o", "s")
+_LINKS = ("memory", "port")
+_MAX_PIECES = 256
+_MAX_GROUP = 64
+_SYNCHRONISE = ("nop", "barrier", "flush", "sem_acquire", "sem_release")
+_SIGNAL = ("signal", "rlxsignal", "wait", "rlxwait")
+# Operations that move data: parts of the GPU's own memory that begin their lists of sources and targets.
+_MOVES = {
+    "put": (1, 0), "pws": (1, 0), "pwsf": (1, 0), "get": (0, 1), "copy": (1, 1), "re": (1, 1), "res": (1, 1),
+    "rre": (1, 1), "rres": (1, 1), "ppkt": (1, 0), "rppkt": (1, 0), "cpkt": (1, 1), "upkt": (1, 1),
+    "repkt": (1, 1), "respkt": (1, 1), "recpkt": (1, 2), "recspkt": (1, 2),
+}  # fmt: skip
+# Those that write to peers, and those whose nth source goes to the nth target.
+_SENDS = frozenset({"put", "pws", "pwsf", "res", "rres", "ppkt", "rppkt", "respkt", "recspkt"})
+_PAIRED = frozenset({"put", "pws", "pwsf", "get", "ppkt"})
+_IN_SWITCH = ("glres", "gstore", "gstorepkt")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Chunks of a buffer of a GPU."""
+
+    rank: int
+    buffer: str
+    first: int
+    count: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """The nth channel of a type from a GPU to a peer; the same number joins both directions."""
+
+    peer: int
+    type: str
+    number: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlanOperation:
+    """An operation of a threadblock.
+
+    Attributes:
+        item: Place in the file.
+        name: Name in the file; operations inside of a `pipeline` stand for themselves.
+        sources: Parts that are read, the GPU's own first.
+        targets: Parts that are written, the GPU's own first.
+        channels: Channels of a signal or a wait; of a put with a signal, the channels of its targets.
+        by_proxy: Data go through a port channel, whose proxy sends while the threadblock goes on.
+        slice: Number of the slice of the data that is moved, and number of slices.
+        barrier: Number of a barrier and threadblocks that meet there.
+        semaphores: Numbers of semaphores.
+    """
+
+    item: Item
+    name: str
+    sources: tuple[Part, ...] = ()
+    targets: tuple[Part, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    by_proxy: bool = False
+    slice: tuple[int, int] = (0, 1)
+    barrier: tuple[int, int] = (0, 0)
+    semaphores: tuple[int, ...] = ()
+
+
+@final
+@dataclass(slots=True)
+class Gpu:
+    """A GPU: chunks of its buffers i, o and s, initial counts of semaphores, operations by threadblock."""
+
+    chunks: dict[str, int]
+    channels: Sequence[Channel]
+    buffers: Sequence[tuple[int, str, frozenset[str]]]
+    semaphores: Sequence[int] = ()
+    threadblocks: list[list[PlanOperation]] = field(default_factory=list)
+
+
+@final
+@dataclass(slots=True)
+class Plan:
+    """A plan. With `pieces`, the slices of all operations are whole numbers of such parts of a chunk."""
+
+    path: Path
+    name: str
+    collective: str
+    in_place: bool
+    packets: bool
+    pipelined: bool
+    pieces: int
+    gpus: list[Gpu]
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan of a file; FormatError names file and line of what is wrong."""
+    document = read_json(path)
+    rows = document.child("gpus").elements()
+    if len(rows) < 2:
+        document.child("gpus").refuse(f"{len(rows)} GPUs", "give 2 or more")
+    gpus = [_gpu(row, rank, len(rows)) for rank, row in enumerate(rows)]
+    collective, in_place = document.text("collective"), document.flag("inplace")
+    share_buffers([gpu.chunks for gpu in gpus], collective, in_place=in_place)
+    for row, gpu in zip(rows, gpus, strict=True):
+        for block in row.items("threadblocks"):
+            gpu.threadblocks.append(_Block(block, gpu, gpus, len(gpu.threadblocks)).operations())
+    operations = [each for gpu in gpus for block in gpu.threadblocks for each in block]
+    if not operations:
+        document.refuse("no operation")
+    pieces = reduce(lcm, {operation.slice[1] for operation in operations})
+    if pieces > _MAX_PIECES:
+        document.refuse(f"groups of threadblocks that cut a chunk into {pieces} pieces")
+    return Plan(
+        path,
+        document.text("name", path.stem),
+        collective,
+        in_place,
+        document.text("protocol", "Simple") == "LL",
+        any("iter_context" in op for row in rows for b in row.items("threadblocks") for op in b.items("ops")),
+        pieces,
+        gpus,
+    )
+
+
+def _gpu(row: Item, rank: int, ranks: int) -> Gpu:
+    """Return a GPU without its operations."""
+    if row.integer("id") != rank:
+        row.child("id").refuse(f"id {row.integer('id')}", f"number GPUs in their order; here {rank}")
+    chunks = {
+        letter: row.integer(f"{name}_chunks", high=MAX_CHUNKS)
+        for letter, name in zip(_BUFFERS, ("input", "output", "scratch"), strict=True)
+    }
+    channels: list[Channel] = []
+    counts: Counter[tuple[int, str]] = Counter()
+    for block in row.items("channels"):
+        kind = block.text("channel_type", choices=(*_LINKS, "switch"))
+        for peer in block.items("connected_to") if kind != "switch" else ():
+            other = peer.number(high=ranks - 1)
+            if other == rank:
+                peer.refuse(f"GPU {rank} is connected to itself")
+            channels.append(Channel(other, kind, counts[other, kind]))
+            counts[other, kind] += 1
+    buffers = [
+        (
+            block.integer("rank", high=ranks - 1),
+            block.text("type", choices=_BUFFERS),
+            frozenset(str(kind.value) for kind in block.items("access_channel_types")),
+        )
+        for block in row.items("remote_buffers")
+    ]
+    semaphores = [block.integer("init_value") for block in row.items("semaphores")]
+    return Gpu(chunks, channels, buffers, semaphores)
+
+
+@final
+class _Block:
+    """Reader of a threadblock: its channels and the memory of peers, by type and place in its lists."""
+
+    def __init__(self, row: Item, gpu: Gpu, gpus: Sequence[Gpu], number: int) -> None:
+        if row.integer("id") != number:
+            row.child("id").refuse(f"id {row.integer('id')}", f"number threadblocks in order; here {number}")
+        self._row = row
+        self._gpu = gpu
+        self._gpus = gpus
+        self._rank = next(rank for rank, each in enumerate(gpus) if each is gpu)
+        self._channels: dict[str, list[Channel]] = {kind: [] for kind in _LINKS}
+        self._buffers: dict[str, list[tuple[int, str]]] = {kind: [] for kind in _LINKS}
+        for block in row.items("channels"):
+            kind = block.text("channel_type", choices=(*_LINKS, "switch"))
+            own = [channel for channel in gpu.channels if channel.type == kind]
+            for place in block.items("channel_ids") if kind != "switch" else ():
+                if place.number() >= len(own):
+                    place.refuse(f"channel {place.value}, but this GPU has {len(own)} of type {kind}")
+                self._channels[kind].append(own[place.value])
+        for block in row.items("remote_buffer_refs"):
+            kind = block.text("access_channel_type", choices=_LINKS)
+            for place in block.items("remote_buffer_ids"):
+                if place.number() >= len(gpu.buffers) or kind not in gpu.buffers[place.value][2]:
+                    place.refuse(f"no remote buffer {place.value} that {kind} channels reach")
+                self._buffers[kind].append(gpu.buffers[place.value][:2])
+
+    def operations(self) -> list[PlanOperation]:
+        """Return the operations; those inside of a pipeline stand where it stands."""
+        operations = []
+        for item in self._row.items("ops"):
+            if item.text("name") == "pipeline":
+                operations += [self._operation(inner) for inner in item.items("ops")]
+            else:
+                operations.append(self._operation(item))
+        return operations
+
+    def _operation(self, item: Item) -> PlanOperation:
+        name = item.text("name")
+        if name in _IN_SWITCH:
+            item.refuse(
+                f"operation {name!r} is carried out inside of a switch",
+                "take a plan without switch channels, such as one for `memory` channels",
+            )
+        if name in _SYNCHRONISE:
+            return self._synchronise(item, name)
+        kind = item.text("channel_type", "memory", choices=(*_LINKS, "none"))
+        if name in _SIGNAL:
+            channels = tuple(self._channel(place, kind) for place in item.items("channel_ids"))
+            if not channels:
+                item.refuse(f"operation {name!r} without a channel")
+            return PlanOperation(item, name, channels=channels)
+        if name not in _MOVES:
+            known = ", ".join((*_SYNCHRONISE, *_SIGNAL, *_MOVES, "pipeline"))
+            item.refuse(f"operation {name!r}", f"give {known}")
+        return self._move(item, name, kind)
+
+    def _synchronise(self, item: Item, name: str) -> PlanOperation:
+        if name == "barrier":
+            count = item.integer("num_threadblocks", low=1, high=MAX_CHUNKS)
+            return PlanOperation(item, name, barrier=(item.integer("barrier_id"), count))
+        if name.startswith("sem"):
+            numbers = [
+                each.number(high=len(self._gpu.semaphores) - 1) for each in item.items("semaphore_ids")
+            ]
+            return PlanOperation(item, name, semaphores=tuple(numbers))
+        return PlanOperation(item, name)
+
+    def _channel(self, place: Item, kind: str) -> Channel:
+        channels = self._channels.get(kind, [])
+        if place.number() >= len(channels):
+            place.refuse(f"channel {place.value}, but this threadblock has {len(channels)} of type {kind}")
+        return channels[place.value]
+
+    def _move(self, item: Item, name: str, kind: str) -> PlanOperation:
+        if item.text("reduce_op", "sum") != "sum":
+            item.child("reduce_op").refuse(f"reduce_op {item.text('reduce_op')!r}", "take a plan that adds")
+        sources = tuple(self._part(part, kind) for part in item.items("src_buff"))
+        targets = tuple(self._part(part, kind) for part in item.items("dst_buff"))
+        self._check(item, name, sources, targets)
+        group = item.child("tbg_info") if "tbg_info" in item else None
+        cut = (0, 1)
+        if group is not None:
+            size = group.integer("tbg_size", low=1, high=_MAX_GROUP)
+            cut = (group.integer("tb_id", high=size - 1), size)
+        channels: tuple[Channel, ...] = ()
+        if name in ("pws", "pwsf"):
+            channels = tuple(self._channel(place, kind) for place in item.items("channel_ids"))
+        return PlanOperation(item, name, sources, targets, channels, kind == "port", cut)
+
+    def _check(self, item: Item, name: str, sources: Sequence[Part], targets: Sequence[Part]) -> None:
+        """Refuse parts of another GPU where the operation takes own memory, and the other way round."""
+        own_sources, own_targets = _MOVES[name]
+        reads_peers = name in ("get", "rre", "rres")
+        for what, parts, own, of_peers in (
+            ("src_buff", sources, own_sources, reads_peers),
+            ("dst_buff", targets, own_targets, name in _SENDS),
+        ):
+            if len(parts) < max(own, 1):
+                item.refuse(f"operation {name!r}: {what} has {len(parts)} parts, and needs {max(own, 1)}")
+            for number, part in enumerate(parts):
+                if (part.rank == self._rank) == (number >= own and of_peers):
+                    which = "of a peer" if part.rank == self._rank else "of the GPU itself"
+                    item.refuse(f"operation {name!r}: part {number} of {what} has to be {which}")
+            if not of_peers and what == "dst_buff" and len(parts) > own:
+                item.refuse(f"operation {name!r} writes {own} parts, not {len(parts)}")
+        if name in _PAIRED and len(sources) != len(targets):
+            item.refuse(f"operation {name!r} with {len(sources)} sources and {len(targets)} targets")
+        if len({part.count for part in (*sources, *targets)}) > 1:
+            item.refuse(f"operation {name!r} with parts of different sizes")
+
+    def _part(self, item: Item, kind: str) -> Part:
+        first, count = item.integer("index", high=MAX_CHUNKS), item.integer("size", low=1, high=MAX_CHUNKS)
+        rank, buffer = self._rank, ""
+        if "buffer_id" in item:
+            buffers = self._buffers.get(kind, [])
+            place = item.integer("buffer_id")
+            if place >= len(buffers):
+                item.refuse(f"buffer_id {place}, but this threadblock has {len(buffers)} for type {kind}")
+            rank, buffer = buffers[place]
+        else:
+            buffer = item.text("type", choices=_BUFFERS)
+        size = self._size(rank, buffer)
+        if first + count > size:
+            item.refuse(
+                f"chunks {first} to {first + count - 1} of buffer {buffer} of GPU {rank}, which has {size}"
+            )
+        return Part(rank, buffer, first, count)
+
+    def _size(self, rank: int, buffer: str) -> int:
+        chunks: Mapping[str, int] = self._gpus[rank].chunks
+        return chunks[buffer]

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An execution plan of MSCCL++ as a traffic graph: operations in an order in which they can run, on symbols.
+
+The plan runs twice on symbols, with its threadblocks in the order of the file and in the reverse order. Both
+times the outputs have to be those of the collective, which finds most waits that a plan lacks. The traffic
+graph has the first order.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+from emulation.traffic.graph.operations import ELEMENT_BYTES, Graph, Operation
+from harness.formats.imported import Imported, mesh_of
+from harness.formats.msccl.plan import Channel, Plan, PlanOperation, read_plan
+from harness.formats.msccl.plan_moves import Moves
+
+__all__ = ["read_plan_files"]
+
+CHUNK_BYTES = 4096
+
+_Block = tuple[int, int]
+_Names = tuple[str, ...]
+
+
+def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Imported:
+    """Return the traffic of a plan; GPU g is the node npuG of a full mesh.
+
+    FormatError if operations wait for each other, read a chunk that nothing has written, do not compute the
+    collective that the file names, or run inside of a switch.
+    """
+    (path,) = paths
+    plan = read_plan(path)
+    step = ELEMENT_BYTES * plan.pieces
+    chunk_bytes = -(-chunk_bytes // step) * step
+    reverse = _Run(plan, chunk_bytes)
+    reverse.run(backwards=True)
+    reverse.moves.symbols.prove()
+    run = _Run(plan, chunk_bytes)
+    run.run()
+    operations = run.moves.operations
+    notes = [
+        f"A chunk has {chunk_bytes} bytes; the file has no sizes.",
+        f"Threads of a GPU are ignored; {len(operations)} operations. A signal is a message of 4 bytes.",
+    ]
+    if plan.packets:
+        notes.append(
+            "On a GPU packets carry a flag beside each word, and so twice the bytes; here data alone."
+        )
+    if plan.pipelined:
+        notes.append("A pipeline carries out its operations once, for the whole chunk.")
+    notes.append(
+        f"Every GPU ends with the result of {plan.collective}."
+        if run.moves.symbols.prove()
+        else f"The collective {plan.collective!r} is not known here: its result is not proved."
+    )
+    return Imported(
+        plan.name, Graph(plan.name, tuple(operations)), topology=mesh_of(len(plan.gpus)), notes=tuple(notes)
+    )
+
+
+@final
+class _Run:
+    """Runs all threadblocks on symbols; what they wait for, and the operations of which that is the end."""
+
+    def __init__(self, plan: Plan, chunk_bytes: int) -> None:
+        self.moves = Moves(plan, chunk_bytes)
+        self._plan = plan
+        self._last: dict[_Block, _Names] = defaultdict(tuple)
+        self._unflushed: dict[_Block, _Names] = defaultdict(tuple)
+        self._sent: dict[_Block, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+        self._signals: dict[tuple[int, Channel], deque[_Names]] = defaultdict(deque)
+        self._semaphores: dict[tuple[int, int], deque[_Names]] = defaultdict(deque)
+        self._initial = {
+            (rank, number): count
+            for rank, gpu in enumerate(plan.gpus)
+            for number, count in enumerate(gpu.semaphores)
+        }
+        self._meeting: dict[tuple[int, int], dict[_Block, _Names]] = defaultdict(dict)
+        self._released: dict[_Block, _Names] = {}
+
+    def run(self, *, backwards: bool = False) -> None:
+        """Run every threadblock to its end; FormatError names an operation that never begins."""
+        blocks = [
+            ((rank, number), operations)
+            for rank, gpu in enumerate(self._plan.gpus)
+            for number, operations in enumerate(gpu.threadblocks)
+        ]
+        blocks = blocks[::-1] if backwards else blocks
+        at = dict.fromkeys((block for block, _ in blocks), 0)
+        moving = True
+        while moving:
+            moving = False
+            for block, operations in blocks:
+                while at[block] < len(operations) and self._ready(block, operations[at[block]]):
+                    self._carry_out(block, operations[at[block]], at[block])
+                    at[block] += 1
+                    moving = True
+        for (rank, number), operations in blocks:
+            done = at[rank, number]
+            if done < len(operations):
+                operations[done].item.refuse(
+                    f"operation {done} ({operations[done].name}) of threadblock {number} on GPU {rank} never "
+                    "begins: what it waits for does not come",
+                    "look for a signal, a packet or a threadblock that is missing",
+                )
+
+    def _ready(self, block: _Block, operation: PlanOperation) -> bool:
+        rank = block[0]
+        match operation.name:
+            case "wait" | "rlxwait":
+                return all(self._signals[rank, channel] for channel in operation.channels)
+            case "sem_acquire":
+                keys = [(rank, number) for number in operation.semaphores]
+                return all(self._initial[key] or self._semaphores[key] for key in keys)
+            case "barrier":
+                return self._meets(block, operation)
+            case _:
+                return self.moves.ready(operation)
+
+    def _meets(self, block: _Block, operation: PlanOperation) -> bool:
+        """Return whether the threadblocks of a barrier are there; a computation stands for the meeting."""
+        rank = block[0]
+        number, count = operation.barrier
+        meeting = self._meeting[rank, number]
+        if block not in self._released:
+            meeting[block] = (*self._last[block], *self._unflushed[block])
+            if len(meeting) == count:
+                name = self.moves.name(rank, f"b{number}")
+                after = tuple(dict.fromkeys(each for names in meeting.values() for each in names))
+                self.moves.operations.append(Operation(name, "compute", f"npu{rank}", after=after))
+                self._released |= dict.fromkeys(meeting, (name,))
+                meeting.clear()
+        return block in self._released
+
+    def _carry_out(self, block: _Block, operation: PlanOperation, number: int) -> None:
+        rank = block[0]
+        match operation.name:
+            case "nop":
+                pass
+            case "barrier":
+                self._last[block] = self._released.pop(block)
+            case "flush":
+                self._flush(block)
+            case "signal" | "rlxsignal":
+                for channel in operation.channels:
+                    self._signal(block, channel, number)
+            case "wait" | "rlxwait":
+                for channel in operation.channels:
+                    self._wait_for(block, self._signals[rank, channel].popleft())
+            case "sem_release":
+                for semaphore in operation.semaphores:
+                    self._semaphores[rank, semaphore].append(self._last[block])
+            case "sem_acquire":
+                for semaphore in operation.semaphores:
+                    self._acquire(block, (rank, semaphore))
+            case _:
+                self._move(block, operation, number)
+
+    def _wait_for(self, block: _Block, names: _Names) -> None:
+        self._last[block] = waits = tuple(dict.fromkeys((*self._last[block], *names)))
+        self.moves.symbols.spend(len(waits))
+
+    def _flush(self, block: _Block) -> None:
+        self._wait_for(block, self._unflushed.pop(block, ()))
+
+    def _acquire(self, block: _Block, key: tuple[int, int]) -> None:
+        if self._initial[key]:
+            self._initial[key] -= 1
+        else:
+            self._wait_for(block, self._semaphores[key].popleft())
+
+    def _signal(self, block: _Block, channel: Channel, number: int) -> None:
+        """Send a message that tells the peer of the threadblock's writes since its last signal to it."""
+        rank = block[0]
+        name = self.moves.name(rank, f"t{block[1]}.o{number}.signal{channel.peer}.{channel.number}")
+        after = tuple(dict.fromkeys((*self._last[block], *self._unflushed[block])))
+        self.moves.operations.append(
+            Operation(name, "send", f"npu{rank}", f"npu{channel.peer}", ELEMENT_BYTES, after=after)
+        )
+        written = self._sent[block].pop(channel.peer, [])
+        opposite = Channel(rank, channel.type, channel.number)
+        self._signals[channel.peer, opposite].append((*written, name))
+
+    def _move(self, block: _Block, operation: PlanOperation, number: int) -> None:
+        rank = block[0]
+        label = self.moves.name(rank, f"t{block[1]}.o{number}")
+        ends, sent = self.moves.carry_out(operation, rank, label, self._last[block])
+        for peer, name in sent:
+            self._sent[block][peer].append(name)
+        if operation.by_proxy:
+            self._unflushed[block] += ends
+        elif ends:
+            self._last[block] = ends
+        if operation.name in ("pws", "pwsf"):
+            for channel in operation.channels:
+                self._signal(block, channel, number)
+        if operation.name == "pwsf":
+            self._flush(block)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves of data of MSCCL++'s operations, on symbols and as operations of a traffic graph.
+
+A get, and a reduction that reads memory of peers (rre, rres), sends a request of 4 bytes to each peer, which
+answers with the data. Packets are read where they were written; a reader begins with their first elements.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import final
+
+from emulation.traffic.frames.values import Combine
+from emulation.traffic.graph.operations import ELEMENT_BYTES, Kind, Operation
+from harness.formats.msccl.plan import Part, Plan, PlanOperation
+from harness.formats.msccl.symbols import Sum, Symbols
+
+__all__ = ["Moves"]
+
+_Names = tuple[str, ...]
+
+# Operations whose sources, from a place in their list on, and whose targets are packets.
+_READS_PACKETS = {"rppkt": 0, "upkt": 0, "repkt": 1, "respkt": 1, "recpkt": 1, "recspkt": 1}
+_WRITES_PACKETS = {"ppkt": 0, "rppkt": 0, "cpkt": 0, "respkt": 1, "recpkt": 1, "recspkt": 1}
+
+
+@final
+class Moves:
+    """Operations of a traffic graph as a plan runs, and the memory of its GPUs on symbols."""
+
+    def __init__(self, plan: Plan, chunk_bytes: int) -> None:
+        self.operations: list[Operation] = []
+        self._pieces = plan.pieces
+        self._bytes = chunk_bytes // plan.pieces
+        chunks = [{buffer: count * plan.pieces for buffer, count in gpu.chunks.items()} for gpu in plan.gpus]
+        self.symbols = Symbols(plan.path, plan.collective, chunks, in_place=plan.in_place)
+        self._packets: set[tuple[int, int]] = set()
+        self._names: dict[str, int] = {}
+
+    def name(self, rank: int, label: str) -> str:
+        """Return a new name of an operation of a GPU."""
+        name = f"g{rank}.{label}"
+        self._names[name] = count = self._names.get(name, 0) + 1
+        return name if count == 1 else f"{name}.{count}"
+
+    def ready(self, operation: PlanOperation) -> bool:
+        """Return whether the packets that an operation reads have been written."""
+        first = _READS_PACKETS.get(operation.name)
+        if first is None:
+            return True
+        units = (unit for part in operation.sources[first:] for unit in self._units(part, operation))
+        return all(unit in self._packets for unit in units)
+
+    def carry_out(
+        self, operation: PlanOperation, rank: int, label: str, after: _Names
+    ) -> tuple[_Names, list[tuple[int, str]]]:
+        """Carry out an operation of a GPU after others.
+
+        Returns:
+            Names of the operations with whose end it ends, and the sends to peers with the peers.
+        """
+        move = _Move(self, operation, rank, label)
+        if move.slice_is_empty:
+            return after, []
+        match operation.name:
+            case "put" | "pws" | "pwsf" | "ppkt":
+                move.send_pairs(after)
+            case "rppkt":
+                move.send(operation.sources[0], operation.targets, after)
+            case "get":
+                for number, (source, target) in enumerate(
+                    zip(operation.sources, operation.targets, strict=True)
+                ):
+                    move.fetch(source, target, after, f".get{number}", Combine.COPY)
+            case "copy" | "cpkt" | "upkt":
+                move.copy(operation.sources[0], operation.targets[0], after, "", Combine.COPY)
+            case _:
+                move.add_up(after)
+        first = _WRITES_PACKETS.get(operation.name)
+        if first is not None:
+            written = operation.targets[first:]
+            self._packets |= {unit for part in written for unit in self._units(part, operation)}
+        return tuple(move.ends), move.sent
+
+    def _units(self, part: Part, operation: PlanOperation) -> list[tuple[int, int]]:
+        """Return GPU and place of each unit of a slice of a part; a unit is a piece of a chunk."""
+        begin, count = self.span(part, operation)
+        return [(part.rank, begin + number) for number in range(count)]
+
+    def span(self, part: Part, operation: PlanOperation) -> tuple[int, int]:
+        """Return the first unit of a slice of a part in its GPU's memory, and the number of units."""
+        number, slices = operation.slice
+        each = part.count * self._pieces // slices
+        first = self.symbols.first[part.rank][part.buffer]
+        return first + part.first * self._pieces + number * each, each
+
+    def transfer(
+        self,
+        kind: Kind,
+        name: str,
+        operation: PlanOperation,
+        source: Part,
+        target: Part,
+        after: _Names,
+        combine: Combine,
+    ) -> None:
+        """Move or add units from a part to another: a send between GPUs, a copy on a GPU."""
+        read, count = self.span(source, operation)
+        write, _ = self.span(target, operation)
+        for unit in range(count):
+            value = self._value(source.rank, read + unit, operation, source)
+            if combine is Combine.REDUCE:
+                value = self._value(target.rank, write + unit, operation, target) + value
+            self.symbols.put(target.rank, write + unit, value)
+        move = Operation(
+            name,
+            kind,
+            f"npu{source.rank}",
+            size=count * self._bytes,
+            read=read * self._bytes,
+            write=write * self._bytes,
+            combine=combine,
+            after=after,
+        )
+        self.operations.append(replace(move, peer=f"npu{target.rank}") if kind == "send" else move)
+
+    def _value(self, rank: int, place: int, operation: PlanOperation, part: Part) -> Sum:
+        value = self.symbols.get(rank, place)
+        if value is None:
+            operation.item.refuse(
+                f"operation {operation.name!r} reads chunk {part.first} of buffer {part.buffer} "
+                f"of GPU {rank}, which nothing has written"
+            )
+        return value
+
+
+@final
+class _Move:
+    """An operation of a plan while it is carried out."""
+
+    def __init__(self, moves: Moves, operation: PlanOperation, rank: int, label: str) -> None:
+        self.ends: list[str] = []
+        self.sent: list[tuple[int, str]] = []
+        self._moves = moves
+        self._operation = operation
+        self._rank = rank
+        self._label = label
+
+    @property
+    def slice_is_empty(self) -> bool:
+        """True if the slice of a part has no unit."""
+        return self._moves.span(self._operation.targets[0], self._operation)[1] == 0
+
+    def send(self, source: Part, targets: Sequence[Part], after: _Names) -> None:
+        """Send a part of the own memory to peers."""
+        for number, target in enumerate(targets):
+            name = f"{self._label}.to{target.rank}" + (f".{number}" if len(targets) > 1 else "")
+            self._moves.transfer("send", name, self._operation, source, target, after, Combine.COPY)
+            self.ends.append(name)
+            self.sent.append((target.rank, name))
+
+    def send_pairs(self, after: _Names) -> None:
+        """Send each source to its target."""
+        pairs = zip(self._operation.sources, self._operation.targets, strict=True)
+        for number, (source, target) in enumerate(pairs):
+            name = f"{self._label}.to{target.rank}.{number}"
+            self._moves.transfer("send", name, self._operation, source, target, after, Combine.COPY)
+            self.ends.append(name)
+            self.sent.append((target.rank, name))
+
+    def fetch(self, source: Part, target: Part, after: _Names, suffix: str, combine: Combine) -> None:
+        """Ask a peer for a part of its memory, which it sends."""
+        request = f"{self._label}{suffix}.request"
+        self._moves.operations.append(
+            Operation(request, "send", f"npu{self._rank}", f"npu{source.rank}", ELEMENT_BYTES, after=after)
+        )
+        name = f"{self._label}{suffix}"
+        self._moves.transfer("send", name, self._operation, source, target, (request,), combine)
+        self.ends.append(name)
+
+    def copy(self, source: Part, target: Part, after: _Names, suffix: str, combine: Combine) -> None:
+        """Copy a part of the own memory, or add it to another."""
+        name = f"{self._label}{suffix}"
+        self._moves.transfer("copy", name, self._operation, source, target, after, combine)
+        self.ends.append(name)
+
+    def add_up(self, after: _Names) -> None:
+        """Add all sources into the first target; copy that to the other own targets, send it to the peers."""
+        operation = self._operation
+        total = operation.targets[0]
+        if self._moves.span(operation.sources[0], operation) != self._moves.span(total, operation):
+            self.copy(operation.sources[0], total, after, ".first", Combine.COPY)
+            after = (self.ends[-1],)
+        for number, source in enumerate(operation.sources[1:], 1):
+            if source.rank == self._rank:
+                self.copy(source, total, after, f".add{number}", Combine.REDUCE)
+            else:
+                self.fetch(source, total, after, f".add{number}", Combine.REDUCE)
+        own = [part for part in operation.targets[1:] if part.rank == self._rank]
+        for number, target in enumerate(own):
+            self.copy(total, target, after, f".copy{number}", Combine.COPY)
+        self.send(total, [part for part in operation.targets[1:] if part.rank != self._rank], after)

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SimAI's workloads: layers of a model with computations and collectives, forward and backward.
+
+The first line has `key: value` pairs, the second the number of layers, and each further line 12 fields: name,
+dependency, then computation (ns), collective and bytes of the forward pass, of the gradients of the input and
+of the gradients of the weights, and the time of the update (ns).
+
+Every rank carries out the layers forward and then backward. Collectives of the forward pass and of the
+gradients of the input are waited for; those of weights run beside the rest of the backward pass.
+Computations that follow each other without a collective are one operation. Collectives that are waited for
+and have the same group and size use the same places of the arrays, one after the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+from emulation.traffic.graph.operations import Operation
+from harness.formats.collectives import begin_of, collective, end_of
+from harness.formats.imported import MAX_OPERATIONS, WHOLE, Imported, Part, graph_of, mesh_of
+from harness.formats.text import Place, lines_of
+
+__all__ = ["read_workload"]
+
+_PS_PER_NS = 1000
+_FIELDS = 12
+_WEIGHTS = 2  # place of the gradients of weights among the passes of a layer
+_MAX_BYTES = 1 << 40
+_KINDS = {
+    "ALLREDUCE": "allreduce",
+    "ALLGATHER": "all-gather",
+    "REDUCESCATTER": "reduce-scatter",
+    "ALLTOALL": "all-to-all",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """A computation and the collective behind it; `group` is tp, dp, ep or dp_ep."""
+
+    name: str
+    compute_ps: int
+    kind: str
+    group: str
+    size: int
+
+
+@final
+@dataclass(frozen=True)
+class _Ranks:
+    """Ranks by their places: tensor parallel first, then data parallel, then pipeline."""
+
+    tensor: int
+    data: int
+    pipeline: int
+    expert: int
+
+    @property
+    def all(self) -> int:
+        return self.tensor * self.data * self.pipeline
+
+    def size(self, kind: str) -> int:
+        """Return the number of ranks that share a collective."""
+        return {
+            "tp": self.tensor,
+            "dp": self.data,
+            "ep": self.expert,
+            "dp_ep": self.data // self.expert,
+        }[kind]
+
+    def groups(self, kind: str) -> list[list[int]]:
+        """Return the groups of ranks that share a collective."""
+        stages = [
+            [
+                [stage * self.data * self.tensor + d * self.tensor + t for t in range(self.tensor)]
+                for d in range(self.data)
+            ]
+            for stage in range(self.pipeline)
+        ]
+        if kind == "tp":
+            return [line for stage in stages for line in stage]
+        columns = [[line[t] for line in stage] for stage in stages for t in range(self.tensor)]
+        if kind == "dp":
+            return columns
+        blocks = [c[at : at + self.expert] for c in columns for at in range(0, self.data, self.expert)]
+        return (
+            blocks if kind == "ep" else [c[at :: self.expert] for c in columns for at in range(self.expert)]
+        )
+
+
+def read_workload(paths: Sequence[Path], part: Part = WHOLE) -> Imported:
+    """Return the traffic of a pass over a workload's layers; rank r is npuR of a full mesh."""
+    (path,) = paths
+    lines = lines_of(path)
+    place, head = next(lines, (Place(path), ""))
+    values = _head(place, head)
+    place, count = next(lines, (Place(path), ""))
+    layers = [_layer(*line) for line in lines]
+    if place.integer(count, "number of layers", low=1) != len(layers):
+        place.refuse(f"{count} layers, but the file has {len(layers)}; it may be cut short")
+    whole = _ranks(Place(path, 1), values)
+    ranks = _fewer(Place(path, 1), whole, part.ranks)
+    taken = [
+        tuple(_scaled(step, part.scale) for step in layer) for layer in layers[: part.layers or len(layers)]
+    ]
+    places = _bound(path, ranks, taken)
+    forward = [layer[0] for layer in taken]
+    backward = [step for layer in reversed(taken) for step in layer[1:]]
+    built = _Built(ranks)
+    for step in forward:
+        built.add(step, waited=True)
+    for at, step in enumerate(backward):
+        built.add(step, waited=at % 2 == 0)
+    built.end()
+    graph, further = graph_of(path.stem, built.operations)
+    notes = [
+        "One forward and one backward pass; collectives are carried out by the direct algorithm.",
+        "The update of weights takes no time.",
+        f"The arrays of all ranks take {places / 2**30:.3g} GiB.",
+    ]
+    if len(taken) < len(layers):
+        notes.append(f"The first {len(taken)} of {len(layers)} layers.")
+    if part.scale != 1:
+        notes.append(
+            f"All bytes, and all times of computations, are {part.scale:.10g} of the file's; "
+            "delays of links and headers of frames are not."
+        )
+    if ranks != whole:
+        notes.append(
+            f"{ranks.all} of {whole.all} ranks: {ranks.data} of {whole.data} data-parallel ranks"
+            + (f", one of {whole.pipeline} pipeline stages." if whole.pipeline > 1 else ".")
+        )
+    elif ranks.pipeline > 1:
+        notes.append("Every pipeline stage computes all layers; nothing is sent between stages.")
+    return Imported(path.stem, graph, topology=mesh_of(ranks.all), notes=(*notes, *further))
+
+
+def _scaled(step: _Pass, factor: float) -> _Pass:
+    size = max(1, round(step.size * factor)) if step.size else 0
+    return replace(step, compute_ps=round(step.compute_ps * factor), size=size)
+
+
+def _fewer(place: Place, whole: _Ranks, count: int | None) -> _Ranks:
+    """Return `count` ranks of a pipeline stage, with the groups of tensors and experts of the file."""
+    if count is None:
+        return whole
+    least = whole.tensor * whole.expert
+    most = whole.tensor * whole.data
+    if count % least or not least <= count <= most or count < 2:
+        place.refuse(
+            f"{count} ranks: no multiple of {whole.tensor} tensor-parallel by {whole.expert} expert-parallel "
+            f"ranks, or more than the {most} of a pipeline stage",
+            f"give a multiple of {least} up to {most} to --ranks",
+        )
+    return replace(whole, data=count // whole.tensor, pipeline=1)
+
+
+def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> int:
+    """Return the bytes of the arrays of all ranks.
+
+    A workload that would become too many operations or bytes is refused: a line of it can stand for millions.
+    """
+    count, places = 3 * ranks.all, 0
+    shapes = set()
+    for layer in layers:
+        for at, step in enumerate(layer):
+            size = ranks.size(step.group)
+            if not step.kind or size < 2:
+                continue
+            sends = (size - 1) * (2 if step.kind == "allreduce" else 1)
+            count += ranks.all * (sends + 2)
+            shape = (step.kind, step.group, step.size)
+            if at == _WEIGHTS or shape not in shapes:
+                places += step.size * (2 if step.kind == "all-to-all" else 1) * ranks.all
+            if at != _WEIGHTS:
+                shapes.add(shape)
+    if count <= MAX_OPERATIONS and places <= _MAX_BYTES:
+        return places
+    least = max(2, ranks.tensor * ranks.expert)
+    Place(path, 1).refuse(
+        f"{ranks.all} ranks and {len(layers)} layers are {count} operations or so, and the arrays of all "
+        f"ranks take {places / 2**30:.0f} GiB, for every rank holds real numbers",
+        f"up to {MAX_OPERATIONS} operations and {_MAX_BYTES >> 30} GiB are taken: `railyard import simai` "
+        f"takes fewer ranks (--ranks {least}), fewer layers (--layers), and a part of all bytes and of all "
+        "times of computations (--scale 0.001)",
+    )
+
+
+def _head(place: Place, text: str) -> dict[str, int]:
+    """Return the numbers of the first line; `pp_comm` may stand without its colon."""
+    words = text.replace(":", " ").split()
+    if not words or words[0].isdigit():
+        place.refuse("no first line with model_parallel_NPU_group, all_gpus and others")
+    values = {}
+    for name, value in zip(words[1::2], words[2::2], strict=False):
+        values[name] = place.integer(value, name)
+    return values
+
+
+def _ranks(place: Place, values: dict[str, int]) -> _Ranks:
+    tensor, stages, expert = (max(1, values.get(key, 1)) for key in ("model_parallel_NPU_group", "pp", "ep"))
+    total = values.get("all_gpus", 0)
+    if total < 2 or total % (tensor * stages):
+        place.refuse(
+            f"all_gpus {total}: no multiple of {tensor} tensor-parallel ranks by {stages} pipeline stages"
+        )
+    data = total // tensor // stages
+    if data % expert:
+        place.refuse(f"ep {expert} does not divide {data} data-parallel ranks")
+    return _Ranks(tensor, data, stages, expert)
+
+
+def _layer(place: Place, text: str) -> tuple[_Pass, _Pass, _Pass]:
+    fields = text.split()
+    if len(fields) != _FIELDS:
+        place.refuse(f"{len(fields)} fields", f"give {_FIELDS}")
+    return (
+        _pass(place, fields[0], fields[2:5], "tp"),
+        _pass(place, fields[0], fields[5:8], "tp"),
+        _pass(place, fields[0], fields[8:11], "dp"),
+    )
+
+
+def _pass(place: Place, name: str, fields: Sequence[str], group: str) -> _Pass:
+    compute = place.integer(fields[0], "computation") * _PS_PER_NS
+    size = place.integer(fields[2], "bytes")
+    if fields[1] == "NONE" or not size:
+        return _Pass(name, compute, "", group, 0)
+    kind, _, suffix = fields[1].partition("_")
+    if kind not in _KINDS or suffix not in ("", "EP", "DP_EP", "DP"):
+        place.refuse(f"collective {fields[1]!r}", f"give NONE, {', '.join(_KINDS)}, with _EP, _DP or _DP_EP")
+    return _Pass(name, compute, _KINDS[kind], suffix.lower() or group, size)
+
+
+@final
+class _Built:
+    """Operations of all ranks, pass by pass."""
+
+    def __init__(self, ranks: _Ranks) -> None:
+        self.operations: list[Operation] = []
+        self._ranks = ranks
+        self._last: dict[int, tuple[str, ...]] = {}
+        self._places: dict[tuple[str, str, int], int] = {}
+        self._computed_ps = 0  # by every rank since its last operation
+        self._number = self._end = 0
+
+    def add(self, step: _Pass, *, waited: bool) -> None:
+        """Add a computation on every rank and the collective behind it."""
+        self._number += 1
+        self._computed_ps += step.compute_ps
+        if step.kind and self._ranks.size(step.group) > 1:
+            self._collective(f"{self._number}.{step.name}", step, waited=waited)
+
+    def end(self) -> None:
+        """Add the computations behind the last collective."""
+        if not self._computed_ps and self.operations:
+            return
+        self.operations += [
+            Operation(
+                f"end@{rank}",
+                "compute",
+                f"npu{rank}",
+                after=self._last.get(rank, ()),
+                compute_ps=self._computed_ps,
+            )
+            for rank in range(self._ranks.all)
+        ]
+
+    def _collective(self, name: str, step: _Pass, *, waited: bool) -> None:
+        shape = (step.kind, step.group, step.size)
+        place = self._places.get(shape, self._end) if waited else self._end
+        taken = 0
+        for number, group in enumerate(self._ranks.groups(step.group)):
+            members = [f"npu{rank}" for rank in group]
+            after = {member: self._last.get(rank, ()) for member, rank in zip(members, group, strict=True)}
+            label = f"{name}.{step.group}{number}"
+            operations, taken = collective(
+                label, step.kind, members, step.size, after, place, compute_ps=self._computed_ps
+            )
+            self.operations += operations
+            for member, rank in zip(members, group, strict=True):
+                self._last[rank] = (end_of(label, member) if waited else begin_of(label, member),)
+        self._computed_ps = 0
+        if place == self._end:
+            self._end += taken
+        if waited:
+            self._places[shape] = place

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imported traffic as files: a scenario, the graph and the fabric, which `railyard run` takes."""
+
+from pathlib import Path
+
+from emulation.traffic.graph.document import write_graph
+from harness.errors import OutputError
+from harness.formats.imported import Imported
+from topologies.model.codec import to_json
+
+__all__ = ["scenario_name", "write_imported"]
+
+
+def write_imported(imported: Imported, folder: Path, origin: str, *, again: bool = False) -> Path:
+    """Write scenario.yaml, graph.json and, if the files have a fabric, fabric.json; return the scenario.
+
+    OutputError if the folder has a scenario already, or cannot be written. With `again`, a scenario with the
+    same text may be there.
+    """
+    scenario = folder / "scenario.yaml"
+    text = _scenario(imported, origin)
+    if scenario.exists() and not (again and _same(scenario, text)):
+        keep = f"run {scenario}" if again else "name another folder with --out"
+        raise OutputError(f"{scenario}: exists, and is another", remedy=f"{keep}, or remove it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_graph(imported.graph, folder / "graph.json")
+        if imported.fabric is not None:
+            (folder / "fabric.json").write_text(to_json(imported.fabric), encoding="utf-8")
+        scenario.write_text(text, encoding="utf-8")
+    except OSError as ex:
+        raise OutputError(f"{folder}: {ex.strerror}", remedy="name a folder that can be written") from None
+    return scenario
+
+
+def scenario_name(imported: Imported) -> str:
+    """Return the name of the scenario: letters, digits, - and _."""
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in imported.name.lower()).strip("-")
+    return (name or "imported")[:60]
+
+
+def _same(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _scenario(imported: Imported, origin: str) -> str:
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    variant: dict[str, object] = {"name": "run", "graph": {"file": "graph.json"}, **imported.settings}
+    if imported.faults:
+        variant["faults"] = [dict(fault) for fault in imported.faults]
+    document = {
+        "name": scenario_name(imported),
+        "title": f"{imported.name}, from {origin}",
+        "topology": {"file": "fabric.json"} if imported.fabric is not None else dict(imported.topology),
+        "variants": [variant],
+    }
+    text = StringIO()
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = 120
+    yaml.dump(document, text)
+    head = "".join(f"# {note}\n" for note in (f"Imported from {origin}.", *imported.notes))
+    return head + text.getvalue()

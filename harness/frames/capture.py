@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Capture files: pcap, or pcapng, which also has the interface of every frame and a comment."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+from emulation.errors import FrameError
+from harness.errors import OutputError
+
+if TYPE_CHECKING:
+    from harness.frames.walk import Journey
+    from topologies import Fabric
+
+__all__ = ["Record", "journey_records", "read_frame", "write_capture"]
+
+_ETHERNET = 1
+_SNAP_BYTES = 1 << 18
+_NANOSECONDS = 9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A frame and its time.
+
+    `place` names the interface that sent it, `about` describes the interface, `comment` says what happened.
+    """
+
+    time_ns: int
+    place: str
+    about: str
+    frame: bytes
+    comment: str = ""
+
+
+def journey_records(fabric: Fabric, journey: Journey) -> list[Record]:
+    """Return a record for each link that a frame crossed, with the decision of the switch as a comment."""
+    from harness.frames.anatomy import changes
+
+    comments = ["enters the fabric"]
+    for hop in journey.hops:
+        if hop.frame_out is not None:
+            fields = [
+                f"{change.header}.{change.field} {change.before or 'absent'} to {change.after or 'absent'}"
+                for change in changes(fabric, hop.frame_in, hop.frame_out)
+            ]
+            comments.append(
+                f"{hop.node}, port {hop.port_in} to {hop.out}: {hop.decided_by}; "
+                + (", ".join(fields) or "no field changed")
+            )
+    records = [
+        Record(
+            round(crossing.time_ps / 1000),
+            f"{crossing.sender}-{'host' if crossing.port is None else crossing.port}",
+            f"{crossing.sender} to {crossing.receiver}",
+            crossing.frame,
+            comment,
+        )
+        for crossing, comment in zip(journey.crossings, comments, strict=False)
+    ]
+    return [*records[:-1], replace(records[-1], comment=f"{records[-1].comment}; then {journey.end}")]
+
+
+def write_capture(path: Path, records: Sequence[Record]) -> None:
+    """Write frames with nanoseconds: pcapng if the name ends in .pcapng, else pcap.
+
+    Raises:
+        OutputError: The file cannot be written.
+    """
+    data = _pcapng(records) if path.suffix == ".pcapng" else _pcap(records)
+    try:
+        path.write_bytes(data)
+    except OSError as ex:
+        raise OutputError(f"{path}: {ex.strerror}", remedy="name a file in a folder that is there") from None
+
+
+def read_frame(path: Path, number: int) -> bytes:
+    """Return a frame of a pcap or pcapng file, counted from 1.
+
+    Raises:
+        FrameError: The file is no capture, or has fewer frames.
+    """
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+
+    count = 0
+    try:
+        with RawPcapReader(str(path)) as reader:
+            for frame, _ in reader:
+                count += 1
+                if count == number:
+                    return bytes(frame)
+    except (OSError, EOFError, Scapy_Exception) as ex:
+        raise FrameError(f"{path}: no capture file: {ex}", remedy="record it with --pcap") from None
+    raise FrameError(f"{path} has {count} frames, not {number}", remedy="name a frame that it has")
+
+
+def _pcap(records: Sequence[Record]) -> bytes:
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, _SNAP_BYTES, _ETHERNET)]
+    for record in records:
+        seconds, rest = divmod(record.time_ns, 10**9)
+        size = len(record.frame)
+        parts += struct.pack("<IIII", seconds, rest, size, size), record.frame
+    return b"".join(parts)
+
+
+def _pcapng(records: Sequence[Record]) -> bytes:
+    places = dict.fromkeys((record.place, record.about) for record in records)
+    number = {place: index for index, place in enumerate(places)}
+    parts = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    for place, about in places:
+        options = _option(2, place.encode()) + _option(3, about.encode()) + _option(9, bytes([_NANOSECONDS]))
+        parts.append(_block(1, struct.pack("<HHI", _ETHERNET, 0, _SNAP_BYTES) + options + _option(0, b"")))
+    for record in records:
+        time, size = record.time_ns, len(record.frame)
+        head = struct.pack(
+            "<IIIII", number[record.place, record.about], time >> 32, time & 0xFFFFFFFF, size, size
+        )
+        comment = _option(1, record.comment.encode()) + _option(0, b"") if record.comment else b""
+        parts.append(_block(6, head + _padded(record.frame) + comment))
+    return b"".join(parts)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    size = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + size + body + size
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + _padded(value)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labs and their stages, read from the file lab.yaml of each lab's folder."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+from typing import Annotated, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from harness.errors import LabError
+from harness.files import LABS
+
+__all__ = ["Lab", "Stage", "find_lab", "hash_of_file", "labs"]
+
+_NAME = re.compile(r"(\d\d)_([a-z0-9_]+)")
+
+# How to get a program that a lab needs.
+_GET = {
+    "p4c-bm2-ss": (
+        "install the package p4lang-p4c of the P4 language project, or work in the virtual machine "
+        "(docs/testbeds/vagrant.md)"
+    ),
+    "tshark": "install it with `apt-get install tshark`, or work in the virtual machine",
+}
+
+
+@final
+class Stage(BaseModel):
+    """A step of a lab: `check` is the name of a function in check.py, hints go from vague to plain.
+
+    `needs` are programs that this stage alone needs; without them, the other stages are checked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+    title: str
+    check: str
+    needs: tuple[str, ...] = ()
+    hints: Annotated[tuple[str, ...], Field(min_length=3, max_length=3)]
+
+    def lacking(self) -> str:
+        """Return the first program that the stage needs and this machine lacks, with how to get it, or ''."""
+        return _lacking(f"stage {self.id}", self.needs)
+
+
+@final
+class Lab(BaseModel):
+    """A lab as lab.yaml describes it.
+
+    `files` are the student's part; all else of starter/ is the lab's own. `needs` are programs on the PATH.
+    `seconds` and `memory_mb` limit each call of a student's code, in processor time and address space;
+    `check_seconds` limits a whole check, in wall-clock time.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: int = 0
+    folder: Path = Path()
+    title: str
+    summary: str
+    minutes: Annotated[int, Field(ge=10, le=90)]
+    needs: tuple[str, ...] = ()
+    files: Annotated[tuple[str, ...], Field(min_length=1)]
+    seconds: Annotated[int, Field(ge=1, le=60)] = 10
+    memory_mb: Annotated[int, Field(ge=64, le=4096)] = 1024
+    check_seconds: Annotated[int, Field(ge=10, le=600)] = 120
+    stages: Annotated[tuple[Stage, ...], Field(min_length=1)]
+
+    @property
+    def name(self) -> str:
+        """Name of the lab's folder, such as 03_deadlock."""
+        return self.folder.name
+
+    @property
+    def starter(self) -> Path:
+        """Folder whose files `start` copies."""
+        return self.folder / "starter"
+
+    @property
+    def solution(self) -> Path:
+        """Folder with a folder for each stage: the student's files with which this stage passes."""
+        return self.folder.parent / "solutions" / self.name
+
+    @property
+    def own_files(self) -> tuple[str, ...]:
+        """Files of the starter that are not the student's, relative to its folder."""
+        every = (path for path in sorted(self.starter.rglob("*")) if path.is_file())
+        names = (str(path.relative_to(self.starter)) for path in every if "__pycache__" not in path.parts)
+        return tuple(name for name in names if name not in self.files)
+
+    @property
+    def digest(self) -> str:
+        """Hash of the checks and of the starter: reports with equal digests come from equal checks."""
+        parts = [self.folder / "lab.yaml", self.folder / "check.py"]
+        parts += [self.starter / name for name in (*self.files, *self.own_files)]
+        return hashlib.sha256("".join(map(hash_of_file, parts)).encode()).hexdigest()
+
+    def stage(self, name: str) -> Stage:
+        """Return the stage of an id or of a number from 1; LabError if there is none."""
+        for number, stage in enumerate(self.stages, 1):
+            if name in (stage.id, str(number)):
+                return stage
+        names = ", ".join(f"{number} {stage.id}" for number, stage in enumerate(self.stages, 1))
+        raise LabError(f"lab {self.number} has no stage {name!r}", remedy=f"its stages are {names}")
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Programs that the lab or a stage of it needs."""
+        return tuple(dict.fromkeys((*self.needs, *(name for stage in self.stages for name in stage.needs))))
+
+    def lacking(self) -> str:
+        """Return the first program that the lab needs and this machine lacks, with how to get it, or ''."""
+        return _lacking(f"lab {self.number}", self.needs)
+
+
+def _lacking(what: str, programs: tuple[str, ...]) -> str:
+    for program in programs:
+        if shutil.which(program) is None:
+            how = _GET.get(program, "install it")
+            return f"{what} needs {program}, which is not on the PATH; {how}"
+    return ""
+
+
+def labs() -> tuple[Lab, ...]:
+    """Return all labs by number; LabError names a file that cannot be read."""
+    folders = sorted(path for path in LABS.iterdir() if _NAME.fullmatch(path.name))
+    return tuple(_read(folder) for folder in folders if (folder / "lab.yaml").is_file())
+
+
+def find_lab(name: str) -> Lab:
+    """Return the lab of a number or a folder's name; LabError lists the labs if there is none."""
+    every = labs()
+    for lab in every:
+        if name in (lab.name, lab.name[3:], str(lab.number), f"{lab.number:02}"):
+            return lab
+    listed = ", ".join(f"{lab.number} {lab.name[3:]}" for lab in every)
+    raise LabError(f"no lab {name!r}", remedy=f"the labs are {listed}")
+
+
+def hash_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _read(folder: Path) -> Lab:
+    file = folder / "lab.yaml"
+    try:
+        content = YAML(typ="safe").load(file.read_text())
+        lab = Lab.model_validate({**content, "number": int(folder.name[:2]), "folder": folder})
+    except (YAMLError, ValidationError) as ex:
+        raise LabError(f"{file}: {ex}", remedy="correct the file, or install Railyard anew") from None
+    return lab

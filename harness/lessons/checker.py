@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check of a student's folder: all stages of its lab, in a process of their own with a limit on its time.
+
+    python -m harness.lessons.checker <REQUEST
+
+The process reads its request from standard input and writes a line of JSON for each stage to standard output
+as soon as the stage ends, so that a stage which never ends costs only itself and the stages behind it. Both
+are pipes: a student's code finds neither the seed nor a file of verdicts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import resource
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+
+from harness.errors import LabError, MissingProgramError
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed
+from harness.lessons.catalogue import Lab, Stage, find_lab
+from harness.lessons.folder import copy_for_check
+from topologies.errors import RailyardError
+
+__all__ = ["check_folder", "check_stages", "draw_seed"]
+
+# Address space of the process that checks; the testbeds of the labs take a tenth.
+_MEMORY_BYTES = 8 << 30
+# Longest text of a verdict: it may quote a student's code.
+_LONGEST = 2_000
+
+OnVerdict = Callable[[Stage, Verdict], None]
+
+
+def draw_seed() -> int:
+    """Return a new seed, which nobody could know before."""
+    return secrets.randbelow(2**31)
+
+
+def check_folder(
+    folder: Path,
+    lab: Lab,
+    seed: int,
+    *,
+    on_verdict: OnVerdict = lambda stage, verdict: None,
+) -> dict[str, Verdict]:
+    """Check a student's folder and return the verdict of each stage, in order; nothing in the folder changes.
+
+    Args:
+        folder: The student's folder.
+        lab: Its lab.
+        seed: Seed of all that the check draws; `draw_seed` for a new seed.
+        on_verdict: Receives each stage with its verdict as soon as there is one.
+
+    Raises:
+        MissingProgramError: This machine lacks a program that the lab needs.
+    """
+    if lacking := lab.lacking():
+        raise MissingProgramError(lacking)
+    with TemporaryDirectory(prefix="lab-check-") as name:
+        scratch = Path(name)
+        copy = scratch / "copy"
+        refused = copy_for_check(folder, lab, copy)
+        (scratch / "run").mkdir()
+        request = {"lab": lab.name, "copy": str(copy), "seed": seed, "scratch": str(scratch / "run")}
+        with (scratch / "err.txt").open("wb") as err:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-m", "harness.lessons.checker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=err,
+                start_new_session=True,
+            )
+            verdicts: dict[str, Verdict] = {}
+            try:
+                for line in _lines(process, json.dumps(request), lab.check_seconds):
+                    content = json.loads(line)
+                    stage = lab.stage(content.pop("stage"))
+                    verdicts[stage.id] = Verdict(**content)
+                    on_verdict(stage, verdicts[stage.id])
+            finally:
+                _end(process)
+        why = (scratch / "err.txt").read_text(errors="replace").strip().splitlines()
+    for stage in lab.stages:
+        if stage.id not in verdicts:
+            verdict = verdicts[stage.id] = _without_verdict(lab, process.returncode, why)
+            on_verdict(stage, verdict)
+    if refused:
+        note = f"not read: {', '.join(refused)} is no regular file of up to 1 MiB"
+        verdicts = {
+            name: failed(item.expected, note, refused[0]) if not item.passed else item
+            for name, item in verdicts.items()
+        }
+    return verdicts
+
+
+def _lines(process: subprocess.Popen[bytes], request: str, seconds: float) -> Iterator[bytes]:
+    """Send the request and yield the lines of the answer until the process ends or its time is over."""
+    given, taken = process.stdin, process.stdout
+    assert given is not None
+    assert taken is not None
+    with contextlib.suppress(BrokenPipeError), given:
+        given.write(request.encode())
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        with taken:
+            for line in taken:
+                lines.put(line)
+        lines.put(b"")
+
+    threading.Thread(target=read, daemon=True).start()
+    until = time.monotonic() + seconds
+    with contextlib.suppress(queue.Empty):
+        while line := lines.get(timeout=max(0.0, until - time.monotonic())):
+            yield line
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _without_verdict(lab: Lab, code: int, why: list[str]) -> Verdict:
+    expected = f"a check that ends within {lab.check_seconds} s"
+    if code == -signal.SIGKILL:
+        return failed(expected, "the check did not end in time", "frames that circulate, a table that grows")
+    last = why[-1] if why else "no reason given"
+    return failed(expected, f"the check ended with code {code}: {last}", "report this to your teacher")
+
+
+def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
+    """Run the stages of a lab in this process, each with whatever verdict the stages before it had."""
+    module = _load(lab.folder / "check.py")
+    for stage in lab.stages:
+        if lacking := stage.lacking():
+            program, _, how = lacking.partition("; ")
+            on_verdict(stage, failed(stage.title, f"not checked: {program}", how))
+            continue
+        try:
+            verdict: Verdict = getattr(module, stage.check)(attempt)
+        except StudentError as ex:
+            verdict = failed(stage.title, ex.observed, ex.look)
+        except RailyardError as ex:
+            verdict = failed(stage.title, str(ex), ", ".join(lab.files))
+        except MemoryError:
+            verdict = failed(stage.title, "the check ran out of memory", "the size of tables and answers")
+        except Exception as ex:
+            observed = f"the check could not judge your files: {type(ex).__name__}: {ex}"
+            verdict = failed(stage.title, observed, "the form of what your code returns")
+        on_verdict(stage, _printable(verdict))
+
+
+def _load(path: Path) -> ModuleType:
+    spec = spec_from_file_location(f"check_{path.parent.name}", path)
+    if spec is None or spec.loader is None:
+        raise LabError(f"{path} is no Python file", remedy="install Railyard anew")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _printable(verdict: Verdict) -> Verdict:
+    """Return a verdict whose texts, which may quote a student's code, are safe on a terminal."""
+    texts = (verdict.expected, verdict.observed, verdict.look)
+    return Verdict(
+        verdict.passed,
+        *("".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) for text in texts),
+    )
+
+
+def main() -> None:
+    """Check the folder that the request names and write the verdicts."""
+    request = json.load(sys.stdin)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    # Whatever a check or a library prints goes to standard error.
+    with os.fdopen(os.dup(1), "w") as answer:
+        os.dup2(2, 1)
+        lab = find_lab(request["lab"])
+        attempt = Attempt(lab, Path(request["copy"]), request["seed"], Path(request["scratch"]))
+
+        def write(stage: Stage, verdict: Verdict) -> None:
+            answer.write(json.dumps({"stage": stage.id, **asdict(verdict)}) + "\n")
+            answer.flush()
+
+        check_stages(lab, attempt, write)
+
+
+if __name__ == "__main__":
+    main()

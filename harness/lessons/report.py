@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report.json of a check: verdicts, and the seed, versions and hashes with which a check can be repeated.
+
+A report proves nothing by itself, since its digest needs no secret: `verify` repeats the check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.errors import OutputError
+from harness.lessons.attempt import Verdict
+from harness.lessons.catalogue import Lab
+from harness.lessons.checker import check_folder
+from harness.lessons.folder import changed_files, hashes
+from harness.program import program_digest
+from harness.version import railyard_version
+
+__all__ = ["REPORT", "disagreement", "make_report", "read_report", "write_report"]
+
+REPORT = "report.json"
+
+_FORMAT = "railyard lab report 1"
+_LARGEST = 1 << 20
+
+
+def make_report(folder: Path, lab: Lab, seed: int, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
+    """Return the report of a check as JSON values.
+
+    `program` is the hash of Railyard, `checks` that of the lab's checks, `files` those of the student's
+    files, `digest` that of all the rest of the report.
+    """
+    content: dict[str, Any] = {
+        "format": _FORMAT,
+        "lab": lab.name,
+        "railyard": railyard_version(),
+        "program": program_digest(),
+        "checks": lab.digest,
+        "seed": seed,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "files": hashes(folder, lab),
+        "changed": changed_files(folder, lab),
+        "passed": all(verdict.passed for verdict in verdicts.values()),
+        "stages": [{"id": name, **asdict(verdict)} for name, verdict in verdicts.items()],
+    }
+    return {**content, "digest": _digest(content)}
+
+
+def write_report(report: Mapping[str, Any], folder: Path) -> None:
+    """Write a report into the student's folder; OutputError if that fails."""
+    try:
+        (folder / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    except OSError as ex:
+        raise OutputError(f"{ex.filename}: {ex.strerror}", remedy="make the folder writable") from None
+
+
+def read_report(folder: Path) -> dict[str, Any] | None:
+    """Return the report in a folder, or None if there is none that can be read."""
+    path = folder / REPORT
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return None
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) and content.get("format") == _FORMAT else None
+
+
+def disagreement(report: Mapping[str, Any], folder: Path, lab: Lab, *, repeat: bool) -> str:
+    """Return why a report does not hold for a folder, or ''.
+
+    Without `repeat` only hashes are compared; with it the check runs again with the report's seed.
+    """
+    content = {name: value for name, value in report.items() if name != "digest"}
+    if report.get("digest") != _digest(content):
+        return "the report was changed after it was written"
+    if report.get("lab") != lab.name:
+        return f"the report is of lab {report.get('lab')}"
+    own = hashes(folder, lab)
+    files = report.get("files")
+    for name, value in own.items():
+        if not isinstance(files, dict) or files.get(name) != value:
+            return f"{name} has changed since the check"
+    if report.get("checks") != lab.digest:
+        return "the report is of other checks than this version's"
+    if not repeat:
+        return ""
+    seed = report.get("seed")
+    if type(seed) is not int:
+        return "the report has no seed"
+    verdicts = check_folder(folder, lab, seed)
+    outcome = [[name, verdict.passed] for name, verdict in verdicts.items()]
+    try:
+        reported = [[stage["id"], stage["passed"]] for stage in report["stages"]]
+    except (KeyError, TypeError):
+        reported = []
+    if outcome != reported:
+        passing = ", ".join(name for name, verdict in verdicts.items() if verdict.passed) or "no stage"
+        return f"the check with seed {seed} gives another outcome: {passing} passes"
+    return ""
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

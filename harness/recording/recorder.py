@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorder: a watcher that turns a run into records while the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+from emulation.faults import Fault
+from emulation.testbed import LinkSample
+from harness.recording.picture import fabric_picture
+from harness.recording.records import FORMAT, VERSION, Kind, Record, Sink, Tick, event, json_record
+from harness.run.jobs.running import Job
+from harness.run.observation import Observation
+from harness.run.prepare import Prepared
+from harness.run.watch import WatchedRun
+from harness.scenario.schema import Scenario
+from harness.version import railyard_version
+
+__all__ = ["RTT_PERCENTILES", "TOTALS", "Recorder"]
+
+RTT_PERCENTILES = (50, 90, 99)
+
+TOTALS = (
+    *("delivered_bytes", "sent", "retransmitted", "received", "notices", "entries_rewritten", "rtt_ps"),
+    *(f"rtt_p{percent}_ps" for percent in RTT_PERCENTILES),
+)
+"""Totals of every tick; a total `job:NAME` a job follows, the data frames that its members received.
+
+`sent`, `retransmitted` and `received` are data frames of all NPUs. Each NPU has a longest smoothed round trip
+of its connections: `rtt_ps` is the longest of all NPUs, `rtt_p90_ps` the one that 90 % of them do not exceed.
+"""
+
+# Ticks of a run that reaches its bound, and ticks of one width: then the width doubles.
+_TICKS = 128
+_TICKS_OF_WIDTH = 2400
+
+
+@final
+class Recorder:
+    """Puts records of a run into sinks; `pause` may hold the run, after each tick and as a variant begins."""
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self.sinks = [*sinks]
+        self.pause: Callable[[WatchedRun], None] = lambda run: None
+        self.opened: Callable[[Scenario, int, Sequence[Prepared]], None] = lambda *_: None
+        self._run: WatchedRun | None = None
+        self.next_ps = 0
+        self._width_ps = 1
+        self._ticks = 0
+        self._links = 0
+        self._begun: set[str] = set()
+        self._ended: set[str] = set()
+        self._takeovers = self._rewirings = 0
+        self._before: LinkSample | None = None
+
+    def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
+        """Put the records that precede all variants, and call `opened`."""
+        self.opened(scenario, seed, prepared)
+        variants = [{"name": variant.name, "label": variant.label} for variant in scenario.variants]
+        self.put(
+            json_record(
+                Kind.HEADER,
+                {
+                    "format": FORMAT,
+                    "version": VERSION,
+                    "railyard": railyard_version(),
+                    "scenario": scenario.name,
+                    "title": scenario.title or scenario.name,
+                    "description": scenario.description,
+                    "seed": seed,
+                    "variants": variants,
+                },
+            )
+        )
+        self.put(json_record(Kind.FABRIC, fabric_picture(prepared[0].fabric)))
+
+    def close(self) -> None:
+        """Put the last record."""
+        self.put(json_record(Kind.CLOSE, {}))
+
+    def put(self, record: Record) -> None:
+        """Pass a record to all sinks."""
+        for sink in self.sinks:
+            sink(record)
+
+    def begin(self, run: WatchedRun) -> None:
+        """Begin with a variant; see Watcher."""
+        ready, names = run.ready, list(run.testbed.link_names)
+        self._run = run
+        self._width_ps = max(ready.bound_ps // _TICKS, run.testbed.least_tick_ps)
+        self.next_ps = run.testbed.now_ps + self._width_ps
+        self._ticks, self._links = 0, len(names)
+        self._begun, self._ended = set(), set()
+        self._takeovers = self._rewirings = 0
+        self._before = None
+        self.put(
+            json_record(
+                Kind.VARIANT,
+                {
+                    "name": ready.variant.name,
+                    "label": ready.variant.label,
+                    "tick_ps": self._width_ps,
+                    "bound_ps": ready.bound_ps,
+                    "links": names,
+                    "totals": [*TOTALS, *(f"job:{job.plan.name}" for job in run.jobs.all)],
+                    "jobs": [
+                        {
+                            "name": job.plan.name,
+                            "begin_ps": job.plan.begin_ps,
+                            "members": [ready.fabric.node(name).index for name in job.plan.members],
+                        }
+                        for job in run.jobs.all
+                    ],
+                    "planned": [{"t": fault.at_ps, "text": fault.text} for fault in ready.faults],
+                    **({} if run.testbed.virtual else {"dilation": run.testbed.dilation}),
+                },
+            )
+        )
+        run.testbed.watch = self
+        run.faults.on_apply = self._on_fault
+        run.control.on_activity = self._on_activity
+        self._look(run)
+        self.pause(run)
+
+    def tick(self) -> None:
+        """Record a tick; see emulation.testbed.Watch."""
+        run = self._run
+        assert run is not None
+        self._look(run)
+        self._ticks += 1
+        if self._ticks % _TICKS_OF_WIDTH == 0:
+            self._width_ps *= 2
+        # In real time a tick may come late: the next is not hurried.
+        self.next_ps = max(self.next_ps, run.testbed.now_ps) + self._width_ps
+        self.pause(run)
+
+    def end(self, run: WatchedRun, seen: Observation) -> None:
+        """End a variant; see Watcher."""
+        run.testbed.watch = None
+        run.faults.on_apply = run.control.on_activity = None
+        self._look(run)
+        now = run.testbed.now_ps
+        if seen.deadlock is not None:
+            links = [link for link, _, _ in seen.deadlock.cycle]
+            self.put(event(seen.deadlock.at_ps, "deadlock", str(seen.deadlock), links=links))
+        if seen.cut_off:
+            self.put(event(now, "cut-off", seen.cut_off))
+        self.put(
+            json_record(
+                Kind.END,
+                {
+                    "t": now,
+                    "completion_ps": seen.completion_ps,
+                    "nodes": seen.nodes,
+                    "correct": seen.correct_nodes,
+                    "wrong": seen.first_wrong,
+                    "deadlock": seen.deadlock is not None,
+                },
+            )
+        )
+        self._run = None
+
+    def _look(self, run: WatchedRun) -> None:
+        names = run.testbed.link_names
+        if len(names) > self._links:
+            self.put(json_record(Kind.LINKS, {"links": list(names[self._links :])}))
+            self._links = len(names)
+        for job in run.jobs.all:
+            self._look_at(job)
+        for takeover in run.control.takeovers[self._takeovers :]:
+            self.put(
+                event(takeover.at_ps, "takeover", str(takeover), node=takeover.npu, spare=takeover.spare)
+            )
+        self._takeovers = len(run.control.takeovers)
+        for rewiring in run.control.rewirings[self._rewirings :]:
+            self.put(event(run.testbed.now_ps, "rewiring", str(rewiring)))
+        self._rewirings = len(run.control.rewirings)
+        links = run.testbed.sample()
+        # A run whose jobs are done waits for timers: nothing changes, and nothing is put.
+        if any(links.load) or links != self._before or run.busy:
+            self.put(Tick(run.testbed.now_ps, self._totals(run), links).record())
+        self._before = links
+
+    def _look_at(self, job: Job) -> None:
+        name = job.plan.name
+        if name in self._ended or job.begun_ps is None:
+            return
+        if name not in self._begun:
+            self._begun.add(name)
+            self.put(event(job.begun_ps, "job-begin", f"{_called(name)} begins", job=name))
+        last = job.ended_ps
+        if last is not None:
+            self._ended.add(name)
+            self.put(event(last, "job-end", f"{_called(name)} ends", job=name))
+
+    def _totals(self, run: WatchedRun) -> tuple[float, ...]:
+        of_jobs = [job.progress for job in run.jobs.all]
+        every = [node for job in of_jobs for node in job]
+        sent, retransmitted, received, round_trips = zip(*every, strict=True) if every else ((),) * 4
+        report = run.control.report
+        return (
+            float(run.testbed.delivered_bytes),
+            float(sum(sent)),
+            float(sum(retransmitted)),
+            float(sum(received)),
+            float(report.notices_sent),
+            float(report.entries_rewritten),
+            *_round_trips(round_trips),
+            *(float(sum(received for _, _, received, _ in job)) for job in of_jobs),
+        )
+
+    def _on_fault(self, fault: Fault) -> None:
+        run = self._run
+        assert run is not None
+        target = fault.target
+        links = [*target.links, *(link for link, _ in target.one_way)]
+        by_hand = any(round(struck.at_us * 10**6) == fault.at_ps for struck in run.struck)
+        self.put(
+            event(
+                run.testbed.now_ps,
+                "fault",
+                fault.text,
+                links=links[:64],
+                event=fault.event,
+                target=target.name,
+                by="hand" if by_hand else "scenario",
+            )
+        )
+
+    def _on_activity(self, activity: str, node: str, count: int) -> None:
+        run = self._run
+        assert run is not None
+        words = {
+            "notice": f"{node} sends {count} notice{'s' * (count > 1)}",
+            "rewrite": f"{node} rewrites {count} table entr{'ies' if count > 1 else 'y'}",
+        }
+        self.put(event(run.testbed.now_ps, activity, words[activity], node=node, count=count))
+
+
+def _called(job: str) -> str:
+    """Return what a text calls a job: a scenario without `jobs` has a single one, called job."""
+    return "the job" if job == "job" else f"job {job}"
+
+
+def _round_trips(longest: Sequence[int]) -> list[float]:
+    """Return the longest round trip and the percentiles of those that have been measured; 0 for none."""
+    ordered = sorted(rtt for rtt in longest if rtt)
+    if not ordered:
+        return [0.0] * (1 + len(RTT_PERCENTILES))
+    ranks = (-(-percent * len(ordered) // 100) for percent in RTT_PERCENTILES)
+    return [float(ordered[-1]), *(float(ordered[rank - 1]) for rank in ranks)]

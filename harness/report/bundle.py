@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundle: one file with scenario, fabric, plan, seed, versions and results of a run, to replay it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import OutputError, ScenarioError
+from harness.recording.file import RECORDING
+from harness.report.metrics import ALL_METRICS
+from harness.run.prepare import Prepared
+from harness.scenario.digest import digest, files_of
+from harness.scenario.schema import Scenario
+from harness.version import railyard_version
+from topologies.model.codec import to_json as fabric_json
+
+__all__ = ["SUFFIX", "differences", "is_bundle", "pack", "unpack", "write"]
+
+SUFFIX = ".railyard"
+
+_FORMAT = "railyard-bundle"
+_SCENARIO = "scenario.yaml"
+_RESULTS = ("result.json", "report.html", "picture.svg", RECORDING)
+# Entries have one date, so that equal runs make equal bundles.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def is_bundle(path: Path) -> bool:
+    """Return whether a file is a bundle."""
+    return zipfile.is_zipfile(path)
+
+
+def pack(
+    folder: Path, file: Path, scenario: Scenario, prepared: Sequence[Prepared], options: Mapping[str, Any]
+) -> dict[str, bytes]:
+    """Return the files of a bundle by name.
+
+    Args:
+        folder: Results of the run.
+        file: The scenario file.
+        scenario: The scenario as it ran.
+        prepared: Its variants.
+        options: `seed` and `dims` of the run.
+
+    Raises:
+        ScenarioError: The scenario is not that of the results, or names a file outside of its folder.
+        OutputError: A file cannot be read.
+    """
+    result = json.loads(_read(folder / "result.json"))
+    if result["input"] != digest(scenario, options["seed"]):
+        raise ScenarioError(
+            f"{file}: not the scenario of {folder / 'result.json'}: their hashes differ",
+            remedy="run it again, or name the file that ran with --scenario",
+        )
+    about = {
+        "format": _FORMAT,
+        "schema": 1,
+        "scenario": scenario.name,
+        "testbed": result["testbed"],
+        "versions": {"railyard": railyard_version(), "python": platform.python_version()},
+        **options,
+    }
+    content = {
+        "bundle.json": (json.dumps(about, indent=2, sort_keys=True) + "\n").encode(),
+        _SCENARIO: _read(file),
+        "fabric.json": fabric_json(prepared[0].fabric).encode(),
+        "plan.json": (json.dumps(_plans(prepared), indent=1) + "\n").encode(),
+    }
+    for path in files_of(scenario):
+        try:
+            name = path.resolve().relative_to(file.resolve().parent).as_posix()
+        except ValueError:
+            raise ScenarioError(
+                f"{path}: outside of the scenario's folder", remedy="put it beside the scenario"
+            ) from None
+        content[name] = _read(path)
+    captures = sorted(folder.glob("*.pcap"))
+    kept = [folder / name for name in _RESULTS if (folder / name).is_file()]
+    return content | {f"results/{path.name}": _read(path) for path in [*kept, *captures]}
+
+
+def write(target: Path, content: Mapping[str, bytes]) -> None:
+    """Write the files of a bundle into one file."""
+    try:
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
+            for name, data in content.items():
+                bundle.writestr(zipfile.ZipInfo(name, _DATE), data, zipfile.ZIP_DEFLATED)
+    except OSError as ex:
+        raise OutputError(f"{target}: {ex.strerror}", remedy="give another file with --out") from None
+
+
+def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """Extract a bundle; return its scenario file, what bundle.json says, and its result.
+
+    Raises:
+        ScenarioError: The file is no bundle, or it is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            bundle.extractall(folder)
+        about = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
+        result = json.loads((folder / "results" / "result.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, zipfile.BadZipFile) as ex:
+        raise ScenarioError(f"{path}: not a bundle: {ex}", remedy="make one with `railyard bundle`") from None
+    if about.get("format") != _FORMAT:
+        raise ScenarioError(f"{path}: not a bundle of Railyard", remedy="make one with `railyard bundle`")
+    return folder / _SCENARIO, about, result
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return in what two results differ, in words.
+
+    Versions of Railyard do not count. Of a run in real time only figures count that do not depend on times.
+    """
+    timed = before["testbed"] != after["testbed"] or before["testbed"] == "mininet"
+    words = []
+    for name in sorted({*before["metrics"], *after["metrics"]}):
+        known = ALL_METRICS.get(name.rpartition(".")[2])
+        if timed and (known is None or known.timed):
+            continue
+        old, new = before["metrics"].get(name), after["metrics"].get(name)
+        if old != new:
+            words.append(f"{name}: {old} in the bundle, {new} now")
+    if not timed:
+        words += [
+            f"{key} differs"
+            for key in sorted({*before, *after} - {"metrics", "railyard"})
+            if before.get(key) != after.get(key)
+        ]
+    return words
+
+
+def _plans(prepared: Sequence[Prepared]) -> dict[str, Any]:
+    return {
+        ready.variant.name: {
+            node: [str(entry) for entry in entries] for node, entries in ready.plan.entries.items()
+        }
+        for ready in prepared
+    }
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as ex:
+        raise OutputError(f"{path}: {ex.strerror}", remedy="name the folder of a run's results") from None

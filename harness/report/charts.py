@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts of a whole scenario, which picture.svg and report.html have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import final
+
+from harness.report.figures.run_charts import Bar, Curve, bars_svg, timeline_svg
+from harness.report.metrics import VariantRun
+from harness.scenario.schema import Scenario
+
+__all__ = ["Charts", "curves"]
+
+# Words of the timeline for events, where the event's own name is not the shortest.
+EVENT_WORDS = {"down": "cut", "up": "back", "rate": "slower", "clear": "repaired"}
+
+
+@final
+class Charts:
+    """The charts of a scenario's runs, each drawn once."""
+
+    def __init__(self, scenario: Scenario, runs: Mapping[str, VariantRun]) -> None:
+        self._scenario = scenario
+        self._runs = runs
+
+    @cached_property
+    def completion_times(self) -> str:
+        """The bars of all variants beside their bounds as SVG; see bars_svg."""
+        return bars_svg(
+            [
+                Bar(
+                    index,
+                    variant.label,
+                    run.observation.completion_ps / 10**6,
+                    run.bound_ps / 10**6,
+                    run.doubtful,
+                    _failure(run),
+                )
+                for index, variant in enumerate(self._scenario.variants)
+                for run in (self._runs[variant.name],)
+            ]
+        )
+
+    @cached_property
+    def deliveries(self) -> str:
+        """The rate at which data arrived over time as SVG; see timeline_svg and curves."""
+        real_time = any(run.fidelity for run in self._runs.values())
+        clock = "scenario time" if real_time else "virtual time"
+        return timeline_svg(curves(self._scenario, self._runs), clock)
+
+
+def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
+    """Return the curves of the variants that share a time scale.
+
+    Variants with another collective than the first variant with a fault have another time scale and are left
+    out.
+    """
+    model = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
+    drawn = []
+    for index, variant in enumerate(scenario.variants):
+        if (variant.collective, variant.graph) != (model.collective, model.graph):
+            continue
+        seen = runs[variant.name].observation
+        bin_us = seen.timeline.bin_ps / 10**6
+        converged = seen.recovery.converged_ps
+        drawn.append(
+            Curve(
+                index,
+                variant.label,
+                bin_us,
+                [8 * delivered / (bin_us * 10**6) for delivered in seen.timeline.delivered],
+                [(fault.at_ps / 10**6, EVENT_WORDS.get(fault.event, fault.event)) for fault in seen.faults],
+                converged / 10**6 if seen.faults and converged is not None else None,
+                bool(_failure(runs[variant.name])),
+            )
+        )
+    return drawn
+
+
+def _failure(run: VariantRun) -> str:
+    """Say why a run has no correct result; empty when it has one."""
+    seen = run.observation
+    if seen.deadlock is not None:
+        return f"deadlock at {seen.deadlock.at_ps / 10**6:,.2f} µs"
+    if seen.correct_nodes < seen.nodes:
+        return f"failed at {seen.completion_ps / 10**6:,.2f} µs: {seen.correct_nodes} of {seen.nodes} correct"
+    return ""

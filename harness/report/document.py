@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""result.json: a result as a JSON document, whose schema is published beside this module."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harness.report.metrics import ALL_METRICS
+from harness.report.results import Result
+from harness.run.observation import OperationReport
+from harness.version import railyard_version
+
+__all__ = ["FORMAT", "SCHEMA_VERSION", "result_schema", "to_document", "to_json"]
+
+FORMAT = "railyard-result"
+SCHEMA_VERSION = 1
+"""Grows when a key of result.json goes or changes its meaning; new keys leave it as it is."""
+
+# Units of the metrics of a job, by the end of their names; other metrics declare theirs.
+_UNITS = ("us", "frames", "percent")
+
+
+def to_json(result: Result) -> str:
+    """Return the text of result.json."""
+    return json.dumps(to_document(result), indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def to_document(result: Result) -> dict[str, Any]:
+    """Return the content of result.json; keys of parts that the result does not have are left out."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "schema": SCHEMA_VERSION,
+        "railyard": railyard_version(),
+        "input": result.input,
+        "scenario": result.scenario,
+        "seed": result.seed,
+        "testbed": result.testbed,
+        "passed": result.passed,
+        "faults": {name: [dict(fault) for fault in faults] for name, faults in result.faults.items()},
+        "assertions": [asdict(outcome) for outcome in result.assertions],
+        "metrics": dict(result.metrics),
+        "units": units(result.metrics),
+    }
+    if any(result.bounds.values()):
+        document["bounds"] = {
+            name: [asdict(bound) for bound in bounds] for name, bounds in result.bounds.items()
+        }
+    if result.switch:
+        document["switch"] = result.switch
+    if result.deadlocks:
+        document["deadlocks"] = {
+            name: {"at_us": deadlock.at_ps / 10**6, "cycle": [list(link) for link in deadlock.cycle]}
+            for name, deadlock in result.deadlocks.items()
+        }
+    if result.takeovers:
+        document["takeovers"] = {
+            name: [takeover.document() for takeover in takeovers]
+            for name, takeovers in result.takeovers.items()
+        }
+    if result.cut_off:
+        document["cut_off"] = dict(result.cut_off)
+    if result.rewired:
+        document["reconfigurations"] = {
+            name: [change.document() for change in changes] for name, changes in result.rewired.items()
+        }
+    if result.operations:
+        document["operations"] = {
+            name: [_operation(report) for report in reports] for name, reports in result.operations.items()
+        }
+    if result.fidelity:
+        document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
+    else:
+        for outcome in document["assertions"]:
+            del outcome["judged"]
+    return document
+
+
+def _operation(report: OperationReport) -> dict[str, Any]:
+    times = {"begin_us": report.begin_ps, "end_us": report.end_ps}
+    return {
+        "job": report.job,
+        "id": report.id,
+        "kind": report.kind,
+        "members": list(report.members),
+        "bytes": report.size,
+        **{key: None if time is None else time / 10**6 for key, time in times.items()},
+    }
+
+
+def units(names: Iterable[str]) -> Mapping[str, str]:
+    """Return the unit of each metric by its last name: us, frames, bytes, percent, ratio or count."""
+    return {last: _unit(last) for last in sorted({name.rpartition(".")[2] for name in names})}
+
+
+def _unit(name: str) -> str:
+    if name in ALL_METRICS:
+        return ALL_METRICS[name].unit or "count"
+    if name == "ratio_to_bound":
+        return "ratio"
+    return next((unit for unit in _UNITS if name.endswith(f"_{unit}")), "count")
+
+
+@cache
+def result_schema() -> str:
+    """Return the text of the JSON schema (draft 2020-12) that every result.json fits."""
+    return Path(__file__).with_name("result.schema.json").read_text(encoding="utf-8")

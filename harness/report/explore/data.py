@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of a report for its script: variants, arrivals and events over time, links by load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from harness.report.charts import curves
+from harness.report.figures.plot import colour
+from harness.report.figures.run_charts import end_us
+from harness.report.metrics import VariantRun, busy_share
+from harness.scenario.schema import Scenario
+
+__all__ = ["MAX_LINKS", "explorer_json", "links_by_load"]
+
+MAX_LINKS = 300
+"""Links of a variant in the table, the busiest; links that lost frames are in it as well."""
+
+
+def explorer_json(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
+    """Return the values as JSON that may stand in a <script> element. Times are microseconds."""
+    variants = [
+        {
+            "label": variant.label,
+            "colour": colour(index),
+            **_over_time(runs[variant.name]),
+            "links": links_by_load(runs[variant.name]),
+        }
+        for index, variant in enumerate(scenario.variants)
+    ]
+    # The time axis of the chart of arrivals.
+    end = end_us(curves(scenario, runs))
+    text = json.dumps({"end_us": end, "variants": variants}, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def _over_time(run: VariantRun) -> dict[str, Any]:
+    seen = run.observation
+    return {
+        "end_us": seen.completion_ps / 10**6,
+        "bin_us": seen.timeline.bin_ps / 10**6,
+        "delivered": list(seen.timeline.delivered),
+        "events": [[at_ps / 10**6, text] for at_ps, text in sorted(_events(run))],
+        "cuts": [
+            [fault.at_ps / 10**6, fault.event == "down", link]
+            for fault in seen.faults
+            if fault.event in ("down", "up")
+            for link in fault.links or (fault.target,)
+        ],
+    }
+
+
+def _events(run: VariantRun) -> list[tuple[int, str]]:
+    """Return the time of each event in ps, and its words."""
+    seen = run.observation
+    events = [(fault.at_ps, fault.text) for fault in seen.faults]
+    if seen.faults and seen.recovery.converged_ps is not None:
+        events.append((seen.recovery.converged_ps, "last table entry rewritten"))
+    events += [(takeover.at_ps, str(takeover)) for takeover in seen.takeovers]
+    for job in seen.jobs:
+        events.append((job.begun_ps, f"job {job.name} begins"))
+        events.append((job.begun_ps + job.completion_ps, f"job {job.name} ends"))
+    if seen.deadlock is not None:
+        events.append((seen.deadlock.at_ps, "deadlock: no frame moves any more"))
+    else:
+        events.append((seen.completion_ps, "the last NPU has its result"))
+    return events
+
+
+def links_by_load(run: VariantRun) -> list[list[Any]]:
+    """Return a row for each link, the busiest direction first.
+
+    A row has the link's name, busy share there and back in percent, bytes there and back, frames there and
+    back, frames lost or refused, and the longest queue in bytes.
+    """
+    shares = busy_share(run)
+    rows = []
+    for name, (there, back) in run.observation.link_usage.items():
+        lost = sum(way.lost_frames + way.refused_frames for way in (there, back))
+        rows.append(
+            [
+                name,
+                *(round(100 * share, 2) for share in shares[name]),
+                *(there.bytes, back.bytes, there.frames, back.frames, lost),
+                max(there.max_queued_bytes, back.max_queued_bytes),
+            ]
+        )
+    rows.sort(key=lambda row: (-max(row[1], row[2]), row[0]))
+    return [row for number, row in enumerate(rows) if number < MAX_LINKS or row[7]]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circuits between Pods before and after a reconfiguration as SVG, in words, and the table of jobs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from html import escape
+from math import cos, pi, sin
+
+from emulation.control.rewiring_record import RewiringRecord
+from harness.report.markup import table
+from harness.run.observation import JobReport
+from topologies import Fabric
+from topologies.transform.circuits import circuit_of
+
+__all__ = ["CIRCUITS_STYLE", "between_pods", "circuits_svg", "jobs_table", "lacks_words", "rewired_words"]
+
+CIRCUITS_STYLE = """
+.pod { fill: var(--page); stroke: currentColor; }
+.circuit { stroke: #0072b2; stroke-opacity: .55; }
+.count, .podname { font: 12px system-ui, sans-serif; fill: currentColor; text-anchor: middle; }
+"""
+
+_SIZE, _RADIUS = 300, 105
+
+_WHOLE = "no job lacks circuits any more"
+
+
+def between_pods(fabric: Fabric, dark: Collection[str] = ()) -> Counter[tuple[int, int]]:
+    """Count the circuits that are set up and not `dark`, by pair of Pods, the lower number first."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for link in fabric.links:
+        if link.name not in dark and circuit_of(fabric, link.name) is not None:
+            low, high = sorted(fabric.node(end.node).coordinates[-1] for end in (link.a, link.b))
+            counts[low, high] += 1
+    return counts
+
+
+def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> str:
+    """Draw the Pods as two rings; width and number of a line give the number of circuits.
+
+    Circuits in `dark` carry no light, before and after, and are not counted.
+    """
+    pods = before.dims[-1]
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * _SIZE} {_SIZE}">']
+    for left, word, fabric in ((0, "before", before), (_SIZE, "after", after)):
+        middle = left + _SIZE / 2
+        parts.append(f'<text class="podname" x="{middle:g}" y="16">{word}</text>')
+        place = [_place(pod, pods, middle) for pod in range(pods)]
+        for (low, high), count in sorted(between_pods(fabric, dark).items()):
+            (ax, ay), (bx, by) = place[low], place[high]
+            parts.append(
+                f'<line class="circuit" x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" '
+                f'stroke-width="{min(12, 1 + count):g}">'
+                f"<title>Pod {low} and Pod {high}: {count} circuits</title></line>"
+            )
+            # Away from the middle, where lines cross.
+            x, y = ax + 0.38 * (bx - ax), ay + 0.38 * (by - ay)
+            parts.append(f'<text class="count" x="{x:.1f}" y="{y:.1f}">{count}</text>')
+        for pod, (x, y) in enumerate(place):
+            parts.append(f'<circle class="pod" cx="{x:.1f}" cy="{y:.1f}" r="15"/>')
+            parts.append(f'<text class="podname" x="{x:.1f}" y="{y + 4:.1f}">{pod}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _place(pod: int, pods: int, middle: float) -> tuple[float, float]:
+    turn = 2 * pi * pod / pods - pi / 2
+    return middle + _RADIUS * cos(turn), _SIZE / 2 + 10 + _RADIUS * sin(turn)
+
+
+def rewired_words(change: RewiringRecord) -> str:
+    """Say in one sentence when and why circuits changed, how many, and which jobs lack circuits."""
+    way = "" if change.hitless else "; no route avoided the circuits that moved"
+    dark = f"; {len(change.dark)} of them without light" if change.dark else ""
+    return (
+        f"from {change.at_ps / 10**6:g} to {change.stands_ps / 10**6:g} µs, {change.why}: {len(change.kept)} "
+        f"circuits stayed, {len(change.torn)} were removed and {len(change.created)} created{dark}, "
+        f"{change.updates} table entries written{way}{''.join(f'; {lack}' for lack in change.lacks)}"
+    )
+
+
+def lacks_words(changes: Sequence[RewiringRecord]) -> list[str]:
+    """Say which jobs lacked circuits from each reconfiguration on, and from when on no job did."""
+    sentences: list[str] = []
+    for change in changes:
+        when = f"from {change.stands_ps / 10**6:g} µs on ({change.why})"
+        if change.lacks:
+            sentences.append(f"{when} {', '.join(map(str, change.lacks))}")
+        elif sentences and not sentences[-1].endswith(_WHOLE):
+            sentences.append(f"{when} {_WHOLE}")
+    return sentences
+
+
+def jobs_table(rows: list[tuple[str, JobReport]]) -> str:
+    """Return an HTML table with a row a job, after the label of its variant."""
+    cells = [
+        (
+            escape(label),
+            escape(job.name),
+            f"{job.begun_ps / 10**6:g}",
+            f"{job.completion_ps / 10**6:.3f}",
+            f"{job.bound_ps / 10**6:.3f}",
+            f"{job.retransmitted}",
+            f"{job.correct_nodes} of {job.nodes}",
+        )
+        for label, job in rows
+    ]
+    head = ("variant", "job", "start, µs", "took, µs", "bound, µs", "frames retransmitted", "correct")
+    return table(head, cells, numbers=5)

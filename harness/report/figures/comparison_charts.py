@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts that compare: limits used up, frames lost, figures of a paper, distributions over many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from harness.report.figures.plot import (
+    DASHES,
+    INK,
+    MARKS,
+    bare_rows,
+    colour,
+    legend_below,
+    new_figure,
+    plain,
+    svg_of,
+)
+
+__all__ = [
+    "Compared",
+    "Dropped",
+    "Samples",
+    "Used",
+    "compared_svg",
+    "distributions_svg",
+    "drops_svg",
+    "limits_svg",
+]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Share of each limit that a variant used up, by the name of what is limited."""
+
+    index: int
+    label: str
+    shares: Mapping[str, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Frames that a variant lost, by place."""
+
+    index: int
+    label: str
+    frames: Mapping[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A figure measured here and the paper's, None where the paper has none.
+
+    `fitted`: the figure measured here was calibrated to agree.
+    """
+
+    label: str
+    ours: float
+    paper: float | None
+    fitted: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """One figure of a variant in each of many runs; `failed` counts the runs that are left out."""
+
+    index: int
+    label: str
+    values: Sequence[float]
+    failed: int = 0
+
+    @property
+    def legend(self) -> str:
+        """Label of the curve, with the number of failed runs."""
+        if not self.failed:
+            return self.label
+        return f"{self.label}: {self.failed} of {self.failed + len(self.values)} runs failed"
+
+
+def limits_svg(variants: Sequence[Used]) -> str:
+    """Draw a row a limit and a mark a variant; twice the limit or more is drawn at the edge."""
+    rows = list(variants[0].shares)
+    figure, axes = new_figure(height=0.75 + 0.3 * len(rows))
+    axes.axvline(1, color=INK, linewidth=1.8)
+    spread = min(0.3, 0.8 / len(variants))
+    for order, variant in enumerate(variants):
+        shift = spread * (order - (len(variants) - 1) / 2)
+        axes.plot(
+            [min(variant.shares[what], 2.0) for what in rows],
+            [row + shift for row in range(len(rows))],
+            linestyle="none",
+            marker=MARKS[variant.index % len(MARKS)],
+            markersize=6.5,
+            color=colour(variant.index),
+            clip_on=False,
+            label=variant.label,
+        )
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, 2)
+    axes.set_xticks([0, 0.5, 1, 1.5, 2], ["0", "half", "limit", "1.5 x", "2 x or more"])
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    bare_rows(axes, pad=9)
+    legend_below(axes, len(rows))
+    return svg_of(figure, "limits")
+
+
+def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
+    """Draw a row a place and a bar for each variant that lost frames in that place."""
+    from matplotlib.ticker import MaxNLocator
+
+    bars = [
+        (place, variant, variant.frames[place])
+        for place in places
+        for variant in variants
+        if variant.frames.get(place)
+    ]
+    figure, axes = new_figure(height=0.75 + 0.3 * len(bars))
+    named: set[int] = set()
+    for row, (_, variant, frames) in enumerate(bars):
+        label = None if variant.index in named else variant.label
+        named.add(variant.index)
+        axes.barh(row, frames, height=0.62, color=colour(variant.index), label=label)
+        axes.annotate(
+            f"{frames:,}", (frames, row), xytext=(6, 0), textcoords="offset points", va="center", color=INK
+        )
+    first = [0] + [row for row in range(1, len(bars)) if bars[row][0] != bars[row - 1][0]]
+    axes.set_yticks(first, [bars[row][0] for row in first])
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.set_xlim(0, 1.12 * max(frames for _, _, frames in bars))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.set_xlabel("frames")
+    bare_rows(axes)
+    legend_below(axes, len(bars), 0.25)
+    return svg_of(figure, "drops")
+
+
+def compared_svg(rows: Sequence[Compared], unit: str) -> str:
+    """Draw a bar a row for the figure measured here, pale where fitted, and a mark at the paper's figure."""
+    figure, axes = new_figure(height=0.75 + 0.42 * len(rows))
+    for row, pair in enumerate(rows):
+        axes.barh(row, pair.ours, height=0.55, color=colour(0), alpha=0.35 if pair.fitted else None)
+        text = f"{pair.ours:.2f}"
+        if pair.paper is not None:
+            axes.plot(
+                [pair.paper] * 2, [row - 0.38, row + 0.38], color=INK, linewidth=2.2, solid_capstyle="butt"
+            )
+            text += f", paper {pair.paper:.2f}"
+        end = max(pair.ours, pair.paper or 0.0)
+        axes.annotate(text, (end, row), xytext=(8, 0), textcoords="offset points", va="center", color=INK)
+    axes.set_yticks(range(len(rows)), [pair.label for pair in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.3 * max(max(pair.ours, pair.paper or 0.0) for pair in rows))
+    axes.set_xlabel(f"{unit}; the mark is the paper's")
+    bare_rows(axes)
+    return svg_of(figure, "compared")
+
+
+def distributions_svg(panels: Mapping[str, Sequence[Samples]]) -> str:
+    """Draw cumulative distributions, a panel a figure by its title and a curve a variant.
+
+    A panel without a value says in words that every run failed.
+    """
+    figure, _ = new_figure(height=2.6)
+    figure.clear()
+    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (title, variants) in zip(all_axes, panels.items(), strict=True):
+        plain(axes)
+        for samples in variants:
+            if samples.values:
+                axes.ecdf(
+                    samples.values,
+                    color=colour(samples.index),
+                    linestyle=DASHES[samples.index % len(DASHES)],
+                    linewidth=1.8,
+                    label=samples.legend,
+                )
+        if not any(samples.values for samples in variants):
+            failed = sum(samples.failed for samples in variants)
+            words = f"nothing to draw:\n{failed} of {failed} runs failed" if failed else "no runs"
+            axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=INK)
+            axes.set_xticks([])
+        axes.set_xlabel(title)
+        axes.set_ylim(0, 1.03)
+        axes.set_yticks([0, 0.5, 1], ["0", "half", "all"])
+    all_axes[0].set_ylabel("share of the runs")
+    if any(samples.values for variants in panels.values() for samples in variants):
+        all_axes[0].legend(
+            frameon=False, labelcolor=INK, loc="upper left", bbox_to_anchor=(0, -0.25), ncols=2
+        )
+    return svg_of(figure, "distributions")

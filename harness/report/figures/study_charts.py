@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts of a study: a metric over an axis with bands, and over two axes as a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from harness.report.figures.plot import DASHES, INK, MARKS, colour, new_figure, plain, svg_of
+
+__all__ = ["Band", "bands_svg", "grid_svg"]
+
+# An axis whose values span more than this factor is logarithmic.
+_WIDE = 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A curve: medians over the values of an axis, and their intervals."""
+
+    label: str
+    at: Sequence[float]
+    median: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+def bands_svg(bands: Sequence[Band], axis: str, metric: str) -> str:
+    """Draw a curve for each band, with a mark at each median and the interval around it."""
+    figure, axes = new_figure(height=3.2)
+    for number, band in enumerate(bands):
+        axes.plot(
+            band.at,
+            band.median,
+            color=colour(number),
+            linestyle=DASHES[number % len(DASHES)],
+            marker=MARKS[number % len(MARKS)],
+            markersize=5,
+            linewidth=1.8,
+            label=band.label,
+        )
+        axes.fill_between(band.at, band.low, band.high, color=colour(number), alpha=0.2, linewidth=0)
+    values = sorted({value for band in bands for value in band.at})
+    if values[0] > 0 and values[-1] / values[0] > _WIDE:
+        axes.set_xscale("log")
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(axis)
+    axes.set_ylabel(metric)
+    if len(bands) > 1:
+        axes.legend(frameon=False, labelcolor=INK, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2)
+    return svg_of(figure, "bands")
+
+
+def grid_svg(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    values: Sequence[Sequence[float]],
+    labels: tuple[str, str, str],
+) -> str:
+    """Draw a cell for each pair of values of two axes, with its number; NaN leaves a cell blank.
+
+    Args:
+        columns: Values of the first axis.
+        rows: Values of the second axis.
+        values: A row of numbers for each value of the second axis.
+        labels: Names of the first axis, of the second axis, and of the numbers.
+    """
+    from matplotlib.figure import Figure
+
+    cells = np.ma.masked_invalid(np.asarray(values, dtype=np.float64))
+    figure = Figure(figsize=(8.6, 1.2 + 0.5 * len(rows)))
+    axes = figure.subplots()
+    image = axes.imshow(cells, cmap="viridis", aspect="auto")
+    middle = (float(cells.min()) + float(cells.max())) / 2 if cells.count() else 0.0
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            if not np.isnan(value):
+                # White on dark cells, black on bright ones, on any page.
+                ink = "#ffffff" if value <= middle else "#000000"
+                axes.text(column, row, f"{value:.4g}", ha="center", va="center", color=ink)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    plain(axes)
+    bar = figure.colorbar(image, ax=axes)
+    bar.set_label(labels[2], color=INK)
+    bar.ax.tick_params(colors=INK)
+    return svg_of(figure, "grid")

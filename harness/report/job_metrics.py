@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of the jobs of a run: each job's times and iterations, and the work of all jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import mean
+
+from harness.report.variant_run import Figure, Metric, VariantRun, us
+from harness.run.observation import JobReport
+
+__all__ = ["COMPUTE_METRICS", "ITERATION_METRICS", "JOB_METRICS", "computed_ps"]
+
+# Metrics of each of several jobs, named JOB.METRIC.
+JOB_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
+    "completion_us": lambda job: us(job.completion_ps),
+    "bound_us": lambda job: us(job.bound_ps),
+    "ratio_to_bound": lambda job: round(job.completion_ps / job.bound_ps, 6),
+    "retransmitted_frames": lambda job: job.retransmitted,
+    "correct_npus": lambda job: job.correct_nodes,
+    "npus": lambda job: job.nodes,
+    "start_us": lambda job: us(job.begun_ps),
+    "waited_us": lambda job: us(job.begun_ps - job.due_ps),
+}
+
+
+def _lengths_us(pick: Callable[[tuple[int, ...]], float]) -> Callable[[JobReport], Figure]:
+    return lambda job: round(pick(job.lengths_ps) / 10**6, 6)
+
+
+# Metrics of each job with iterations, named JOB.METRIC.
+ITERATION_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
+    "iterations": lambda job: len(job.iterations),
+    "priority": lambda job: job.priority,
+    "iteration_us": _lengths_us(mean),
+    "fastest_iteration_us": _lengths_us(min),
+    "slowest_iteration_us": _lengths_us(max),
+    "communication_us": lambda job: round(
+        mean(iteration.sent_ps - iteration.send_ps for iteration in job.iterations) / 10**6, 6
+    ),
+}
+
+
+def computed_ps(job: JobReport, until_ps: int) -> int:
+    """Return the time that a member of a job computes until a moment of the run."""
+    return sum(min(max(until_ps - iteration.begun_ps, 0), job.compute_ps) for iteration in job.iterations)
+
+
+def _work_percent(run: VariantRun) -> Figure:
+    """Return the share of the time until `work_until_ps` in which the members of all jobs computed.
+
+    All jobs count until the same moment, whenever they end: so schedulers are compared by the work done in a
+    time (Crux, definition 1), and a job that ends late counts no less than a job that ends early.
+    """
+    jobs = run.observation.jobs
+    computed = sum(job.nodes * computed_ps(job, run.work_until_ps) for job in jobs)
+    return round(100 * computed / (sum(job.nodes for job in jobs) * run.work_until_ps), 3)
+
+
+# Metrics of runs in which jobs compute, with `work_until_us`.
+COMPUTE_METRICS: Mapping[str, Metric] = {
+    "work_percent": Metric(
+        "percent",
+        "share of the time until work_until_us in which the accelerators of all jobs computed",
+        _work_percent,
+        timed=True,
+    ),
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JUnit XML of results, for CI servers: a suite for each scenario, a case for each assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+from xml.etree import ElementTree
+
+from harness.report.results import Outcome, Result
+
+__all__ = ["Failed", "to_junit"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A scenario that did not run, and the error that says why."""
+
+    scenario: str
+    error: str
+
+
+def to_junit(results: Sequence[Result | Failed]) -> str:
+    """Return the text of a JUnit file; assertions that are not judged count as skipped."""
+    root = ElementTree.Element("testsuites", name="railyard")
+    for result in results:
+        if isinstance(result, Failed):
+            _add_failed(root, result)
+        else:
+            _add_suite(root, result)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _add_suite(root: ElementTree.Element, result: Result) -> None:
+    counts = {
+        "tests": len(result.assertions),
+        "failures": sum(item.verdict == "fails" for item in result.assertions),
+        "errors": 0,
+        "skipped": result.unjudged,
+    }
+    numbers = {name: str(count) for name, count in counts.items()}
+    suite = ElementTree.SubElement(root, "testsuite", {"name": result.scenario, **numbers})
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in (("seed", result.seed), ("testbed", result.testbed), ("input", result.input)):
+        ElementTree.SubElement(properties, "property", name=name, value=str(value))
+    for item in result.assertions:
+        _add_case(suite, result.scenario, item)
+
+
+def _add_case(suite: ElementTree.Element, scenario: str, item: Outcome) -> None:
+    case = ElementTree.SubElement(suite, "testcase", classname=scenario, name=item.name)
+    words = f"{item.metric} is {item.value}, required: {item.op} {item.limit}"
+    if item.verdict == "fails":
+        ElementTree.SubElement(case, "failure", message=words, type="assertion")
+    elif item.verdict == "not judged":
+        ElementTree.SubElement(case, "skipped", message=f"the times are not trustworthy; {words}")
+
+
+def _add_failed(root: ElementTree.Element, failed: Failed) -> None:
+    suite = ElementTree.SubElement(
+        root, "testsuite", name=failed.scenario, tests="1", failures="0", errors="1", skipped="0"
+    )
+    case = ElementTree.SubElement(suite, "testcase", classname=failed.scenario, name="the scenario runs")
+    ElementTree.SubElement(case, "error", message=failed.error, type="error")

@@ -1,0 +1,114 @@
+"""Folder of results: tested and locked before a run starts; each file appears whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal, final
+
+from harness.errors import OutputError
+
+__all__ = ["Lock", "OutputFolder", "output_folder"]
+
+Lock = Literal["exclusive", "shared", "none"]
+
+
+@final
+class OutputFolder:
+    """A folder whose files appear whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a text file and rename it into place, so that readers see the old or the new file in full."""
+        return self.write_bytes(name, text.encode())
+
+    def write_bytes(self, name: str, content: bytes) -> Path:
+        """Write a file as `write` does."""
+        target = self.path / name
+        try:
+            descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=self.path)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                Path(temporary).chmod(0o666 & ~_umask())
+                Path(temporary).replace(target)
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+        except OSError as ex:
+            raise _unwritable(target, ex) from None
+        return target
+
+
+@contextmanager
+def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFolder]:
+    """Yield the folder, created if it does not exist, locked, after a test that it can be written.
+
+    With an `exclusive` lock a second run that opens the folder, in this or another process, is refused until
+    the body ends. Several runs may hold a `shared` lock at once, as the shards of a study do. `none` is for
+    single files, which are put beside files of others.
+
+    If the body fails, folders created here are removed again, unless something has been put in them.
+
+    Raises:
+        OutputError: The folder cannot be created or written, or another run writes to it.
+    """
+    created: list[Path] = []
+    try:
+        try:
+            for folder in reversed([path, *path.parents]):
+                if not folder.exists():
+                    folder.mkdir()
+                    created.append(folder)
+            with tempfile.TemporaryFile(dir=path):
+                pass
+        except OSError as ex:
+            raise _unwritable(path, ex) from None
+        with _locked(path, lock):
+            yield OutputFolder(path)
+    except BaseException:
+        for folder in reversed(created):
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _locked(path: Path, lock: Lock) -> Iterator[None]:
+    """Hold a lock on a folder, which ends with the process in any case."""
+    if lock == "none":
+        yield
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if lock == "shared" else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise OutputError(
+            f"{path}: another run writes its results to this folder", remedy="give another folder with --out"
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def _unwritable(path: Path, ex: OSError) -> OutputError:
+    return OutputError(
+        f"{path}: results cannot be written: {ex.strerror or ex}", remedy="give another folder with --out"
+    )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report.html: all figures, tables and sources of a scenario's runs in one file without references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from types import MappingProxyType
+
+from harness.report.captures import Capture
+from harness.report.charts import Charts
+from harness.report.explore.parts import (
+    POLICY,
+    explore_script,
+    explore_style,
+    heading,
+    links_table,
+    time_slider,
+    variant_switches,
+)
+from harness.report.fidelity import FIDELITY_STYLE, NOT_TRUSTWORTHY, fidelity_html, verdict_html
+from harness.report.figures.captured_frames import MAX_CAPTURES, captures_svg
+from harness.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, jobs_table, rewired_words
+from harness.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
+from harness.report.figures.fabric import FABRIC_STYLE
+from harness.report.figures.heat_map import heat_map_svg
+from harness.report.figures.job_phases import MAX_ITERATIONS, PHASES_STYLE, phases_svg
+from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERATIONS_STYLE, operations_svg
+from harness.report.figures.plot import colour
+from harness.report.markup import shown, table
+from harness.report.metrics import ALL_METRICS, VariantRun
+from harness.report.picture import link_use
+from harness.report.results import Result
+from harness.report.sources import citations
+from harness.scenario.schema import Scenario, Variant
+from topologies import Fabric
+
+__all__ = ["report_html"]
+
+STYLE = """
+:root { color-scheme: light dark; --page: #fff; --ink: #1c2127; --soft: #66707a; --line: #d9dee3;
+  --card: #f6f8fa; --good: #0a7d4f; --bad: #c2410c; }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #14181c; --ink: #e4e8ec; --soft: #9aa5b0; --line: #333c45; --card: #1b2127;
+    --good: #4cc38a; --bad: #ff8a4c; } }
+body { margin: 0 auto; max-width: 74rem; padding: 2rem 1.25rem 4rem; background: var(--page);
+  color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+h1 { margin: 0; font-size: 1.9rem; }
+h2 { margin: 2.6rem 0 .6rem; font-size: 1.25rem; }
+p { max-width: 46rem; }
+.soft { color: var(--soft); }
+.verdict { font-weight: 650; }
+.yes { color: var(--good); }
+.no { color: var(--bad); }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
+.panels figure { --page: var(--card); }
+.cycles figure { max-width: 34rem; }
+.chip { display: inline-block; width: .8em; height: .8em; border-radius: 3px; }
+figure { margin: 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px;
+  background: var(--card); }
+figure svg { width: 100%; height: auto; display: block; }
+figcaption { font-size: .9rem; margin-bottom: .4rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .93rem; }
+th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n { white-space: nowrap; }
+code { font: .9em ui-monospace, monospace; }
+"""
+
+# Explanations of sections, shown at their headings.
+_WHY_TIMES = (
+    "From the start of the first NPU until the last NPU has its result, by the clock of the run. The mark is "
+    "the lower bound: no schedule on these links can be faster."
+)
+_WHY_ARRIVALS = (
+    "Bytes of data frames that reached an NPU, in bins of equal width. Move the slider to a time: the "
+    "table shows what had arrived, the list what had happened, and the fabrics which links were cut by then."
+)
+_WHY_LINKS = (
+    "The time that a link spent sending, by the counters of its two ends, as a share of the run. One scale "
+    "holds for all variants."
+)
+_WHY_TABLE = (
+    "The counters of every link at the end of the run. A click on a heading sorts, a second one turns the "
+    "order around; the filter takes a part of a link's name."
+)
+_WHY_ASSERTIONS = "What the scenario says must hold, and the value that was measured."
+_WHY_METRICS = "Everything that was counted or computed; point at a value for its meaning and its unit."
+
+# Names of switch programs as their projects write them.
+SWITCHES = {"bmv2": "BMv2", "builtin": "built-in"}
+
+# CSS class of an assertion's verdict.
+VERDICT_CLASSES = {"holds": "yes", "fails": "no", "not judged": "soft"}
+
+
+def report_html(
+    scenario: Scenario,
+    result: Result,
+    fabric: Fabric,
+    runs: Mapping[str, VariantRun],
+    command: str,
+    captures: Mapping[str, Capture] = MappingProxyType({}),
+    charts: Charts | None = None,
+) -> str:
+    """Return the whole report; `command` repeats the run, `captures` are its capture files by name.
+
+    `charts` are those of the same scenario and runs, if there are any already.
+    """
+    charts = charts or Charts(scenario, runs)
+    title = escape(scenario.title or scenario.name)
+    passed = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
+    held = f"{result.held} of {len(result.assertions)} assertions hold"
+    if result.unjudged:
+        held += f", {result.unjudged} not judged"
+    about = f"{escape(scenario.name)}, seed {result.seed}, {escape(result.testbed)} testbed"
+    if result.switch:
+        about += f", {escape(SWITCHES.get(result.switch, result.switch))} switches"
+    size = f"{len(fabric.nodes)} nodes, {len(fabric.links)} links"
+    body = [
+        f"<h1>{title}</h1>",
+        f'<p class="soft">{about}, {size}</p>',
+        *([f"<p>{escape(scenario.description)}</p>"] if scenario.description else []),
+        f'<p class="verdict">{held}: {passed}</p>',
+        *filter(None, [verdict_html(scenario, result)]),
+        variant_switches(scenario),
+        heading("Completion time", _WHY_TIMES),
+        f"<figure>{charts.completion_times}</figure>",
+        *_bounds(scenario, result),
+        heading("Data that arrived, over time", _WHY_ARRIVALS),
+        f"<figure>{charts.deliveries}</figure>",
+        time_slider(),
+        heading("Busy share of each link", _WHY_LINKS),
+        '<p class="soft">Wider and stronger is busier, over the whole run and in the busier direction.',
+        "Point at a link for its figures. A cut link is dashed and crossed.</p>",
+        '<div class="panels">',
+        *(
+            _panel(index, escape(variant.label), link_use(fabric, runs, variant.name))
+            for index, variant in enumerate(scenario.variants)
+        ),
+        "</div>",
+        heading("Links by load", _WHY_TABLE),
+        links_table(scenario, runs),
+        *_jobs(scenario, runs),
+        *_operations(scenario, runs),
+        *_circuits(scenario, runs),
+        *_traffic(scenario, runs),
+        *_deadlocks(scenario, result, fabric),
+        *_takeovers(scenario, result),
+        *_captures(captures),
+        *filter(None, [fidelity_html(scenario, result)]),
+        heading("Assertions", _WHY_ASSERTIONS),
+        _assertions(result),
+        heading("Metrics", _WHY_METRICS),
+        _metrics(scenario, result),
+        "<h2>Sources</h2>",
+        "<ul>",
+        *(f"<li>{escape(line)}</li>" for line in citations(scenario)),
+        "<li>Every other figure was counted in this run, by the switches, the links, the NPUs and the",
+        "controllers.</li>",
+        "</ul>",
+        f"<p>Command that repeats this run: <code>{escape(command)}</code></p>",
+        explore_script(scenario, runs),
+    ]
+    head = [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        f"<title>{title}</title>",
+        f"<style>{STYLE}{FABRIC_STYLE}{_styles_of_parts(result, runs)}{explore_style()}</style></head>",
+    ]
+    return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
+
+
+def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
+    """Return the styles of those parts that this report has."""
+    needed = {
+        CYCLE_STYLE: bool(result.deadlocks),
+        FIDELITY_STYLE: bool(result.fidelity),
+        CIRCUITS_STYLE: any(run.observation.rewired for run in runs.values()),
+        OPERATIONS_STYLE: any(run.observation.operations for run in runs.values()),
+        PHASES_STYLE: any(job.iterations for run in runs.values() for job in run.observation.jobs),
+    }
+    return "".join(style for style, wanted in needed.items() if wanted)
+
+
+def _captures(captures: Mapping[str, Capture]) -> list[str]:
+    """Return the frames of the capture files over time; nothing without a capture."""
+    if not captures:
+        return []
+    more = len(captures) - MAX_CAPTURES
+    rest = [f'<p class="soft">and {more} more captures</p>'] if more > 0 else []
+    return ["<h2>Captured frames</h2>", f"<figure>{captures_svg(captures)}</figure>", *rest]
+
+
+def _panel(index: int, caption: str, svg: str) -> str:
+    """Return a figure whose caption, HTML, has the colour of variant `index`."""
+    chip = f'<span class="chip" style="background:{colour(index)}"></span>'
+    return f'<figure data-variant="{index}"><figcaption>{chip} {caption}</figcaption>{svg}</figure>'
+
+
+def _bounds(scenario: Scenario, result: Result) -> list[str]:
+    """Return the lower bounds of the collectives, the bound of each chart's mark first."""
+    lines = [
+        f"<li>{escape(' '.join(filter(None, [variant.label, bound.job])))}: {bound.us:,.3f} µs: "
+        f"{escape(bound.bound)}</li>"
+        for variant in scenario.variants
+        for bound in result.bounds.get(variant.name, ())
+    ]
+    head = "<p>Lower bounds of the collectives, the largest first:</p>"
+    return [head, "<ul>", *lines, "</ul>"] if lines else []
+
+
+def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the table of all jobs, and their phases where jobs have iterations."""
+    rows = [
+        (variant.label, job) for variant in scenario.variants for job in runs[variant.name].observation.jobs
+    ]
+    if not rows:
+        return []
+    parts = ["<h2>Each job</h2>", jobs_table(rows)]
+    figures = [
+        _panel(index, escape(variant.label), phases_svg(runs[variant.name].observation.jobs))
+        for index, variant in enumerate(scenario.variants)
+        if any(job.iterations for job in runs[variant.name].observation.jobs)
+    ]
+    if figures:
+        parts += [
+            "<h2>Computation and communication of each job</h2>",
+            '<p class="soft">Green, above: computation, from the start of a job\'s first member. Red,',
+            " below: the job's collective, until the last member finished it. At most",
+            f"{MAX_ITERATIONS} iterations of each job are drawn.</p>",
+            *figures,
+        ]
+    return parts
+
+
+def _operations(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the operations of traffic graphs over time."""
+    figures = [
+        _panel(index, escape(variant.label), operations_svg(operations))
+        for index, variant in enumerate(scenario.variants)
+        if (operations := runs[variant.name].observation.operations)
+    ]
+    return _section(
+        "Timeline of sends",
+        "A line leads from a send's first frame at its source to its last element at its target; a bar is a "
+        "computation. Each job has a colour. Point at a line for its name, size and times. At most "
+        f"{MAX_OPERATIONS:,} operations of {MAX_MEMBERS} members are drawn; result.json has all.",
+        figures,
+        "wide",
+    )
+
+
+def _circuits(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the circuits between Pods before and after each reconfiguration."""
+    figures = [
+        _panel(
+            index,
+            f"{escape(variant.label)}, {escape(rewired_words(change))}",
+            circuits_svg(change.before, change.after, change.dark),
+        )
+        for index, variant in enumerate(scenario.variants)
+        for change in runs[variant.name].observation.rewired
+    ]
+    return _section("Circuits between Pods", "", figures)
+
+
+def _traffic(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the traffic matrix of each different collective."""
+    figures: dict[object, str] = {}
+    for index, variant in enumerate(scenario.variants):
+        traffic = runs[variant.name].traffic
+        sent = (variant.collective, variant.graph, variant.jobs if variant.graph else None)
+        if traffic is not None and sent not in figures:
+            caption = f"{escape(variant.label)}: {traffic}"
+            figures[sent] = _panel(index, caption, heat_map_svg(traffic))
+    return _section(
+        "Traffic matrix",
+        "Bytes from each rank to each rank, in the whole run; of a job with iterations, in one iteration. "
+        "Lines separate groups, which are boards or domains; blank pairs send nothing.",
+        list(figures.values()),
+    )
+
+
+def _deadlocks(scenario: Scenario, result: Result, fabric: Fabric) -> list[str]:
+    """Return the cycle of waiting buffers of each variant that ended in a deadlock."""
+    figures = [
+        _panel(
+            index,
+            f"{escape(variant.label)}: nothing moves from {deadlock.at_ps / 10**6:g} µs on",
+            cycle_svg(fabric, deadlock.cycle),
+        )
+        for index, variant in enumerate(scenario.variants)
+        if (deadlock := result.deadlocks.get(variant.name)) is not None
+    ]
+    return _section(
+        "Deadlock",
+        "Each arrow is a link whose receive buffer is full, on the virtual lane of its label. The frames in "
+        "that buffer leave by the next arrow and wait for room in its buffer, so no frame ever moves.",
+        figures,
+        "panels cycles",
+    )
+
+
+def _section(title: str, words: str, figures: Sequence[str], style: str = "panels") -> list[str]:
+    """Return figures under a title and an explanation; nothing where there are no figures."""
+    if not figures:
+        return []
+    explanation = [f'<p class="soft">{words}</p>'] if words else []
+    return [f"<h2>{title}</h2>", *explanation, f'<div class="{style}">', *figures, "</div>"]
+
+
+def _takeovers(scenario: Scenario, result: Result) -> list[str]:
+    """Return what spare NPUs did, and what was unreachable at the end."""
+    rows = []
+    for variant in scenario.variants:
+        events = [*result.takeovers.get(variant.name, ()), *filter(None, [result.cut_off.get(variant.name)])]
+        rows += [(escape(variant.label), escape(str(event))) for event in events]
+    if not rows:
+        return []
+    return ["<h2>Lost NPUs</h2>", table(("variant", "event"), rows, numbers=0)]
+
+
+def _assertions(result: Result) -> str:
+    rows = [
+        (
+            f'<span class="{VERDICT_CLASSES[item.verdict]}">{item.verdict}</span>',
+            escape(item.name),
+            shown(item.value),
+            shown(item.limit),
+        )
+        for item in result.assertions
+    ]
+    return table(("", "assertion", "value", "limit"), rows, numbers=2)
+
+
+def _metrics(scenario: Scenario, result: Result) -> str:
+    rows = [
+        (
+            f"<code>{name}</code>",
+            escape(metric.meaning),
+            *(_value(result, variant, name) for variant in scenario.variants),
+        )
+        for name, metric in ALL_METRICS.items()
+        if any(f"{variant.name}.{name}" in result.metrics for variant in scenario.variants)
+    ]
+    labels = [escape(variant.label) for variant in scenario.variants]
+    return table(("metric", "meaning", *labels), rows, numbers=len(labels))
+
+
+def _value(result: Result, variant: Variant, name: str) -> str:
+    """Return a metric's value, with a question mark where it depends on times that are not trustworthy."""
+    if f"{variant.name}.{name}" not in result.metrics:
+        return ""
+    metric = ALL_METRICS[name]
+    unit = f", in {metric.unit}" if metric.unit else ""
+    words = escape(f"{variant.label}: {metric.meaning}{unit}", quote=True)
+    value = shown(result.of(variant.name, name))
+    fidelity = result.fidelity.get(variant.name)
+    if fidelity is None or fidelity.trustworthy or not metric.timed:
+        return f'<span title="{words}">{value}</span>'
+    return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}; {words}">{value} ?</span>'

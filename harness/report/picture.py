@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sheet picture.svg: the busy links of a fabric, and the charts of the whole scenario."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+
+from harness.report.charts import Charts
+from harness.report.fidelity import verdict
+from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg
+from harness.report.metrics import VariantRun, busy_share
+from harness.scenario.schema import Scenario
+from topologies import Fabric
+
+__all__ = ["link_use", "picture_svg"]
+
+# The sheet measures 1180 by 610, and a line more with a verdict on its times.
+SHEET_STYLE = """
+svg { color: #1c2127; --page: #fff; }
+@media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
+.sheet { fill: #fff; fill: var(--page, #fff); }
+.head { font: 600 15px system-ui, sans-serif; fill: currentColor; }
+"""
+
+
+def picture_svg(
+    scenario: Scenario, fabric: Fabric, runs: Mapping[str, VariantRun], charts: Charts | None = None
+) -> str:
+    """Return the fabric of the first variant with a fault, deliveries and completion times on one sheet.
+
+    `charts` are those of the same scenario and runs, if there are any already.
+    """
+    charts = charts or Charts(scenario, runs)
+    shown = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
+    word = verdict({name: run.fidelity for name, run in runs.items() if run.fidelity})
+    height = 642 if word else 610
+    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    parts = [
+        f'<svg {spaces} viewBox="0 0 1180 {height}">',
+        f"<style>{SHEET_STYLE}{FABRIC_STYLE}</style>",
+        f'<rect class="sheet" width="1180" height="{height}" rx="10"/>',
+        f'<text class="head" x="24" y="34">{escape(shown.label)}: busy share of each link</text>',
+        _placed(link_use(fabric, runs, shown.name), 14, 44, 520, 550),
+        '<text class="head" x="566" y="34">Data that arrived, over time</text>',
+        _placed(charts.deliveries, 556, 44, 610, 310),
+        '<text class="head" x="566" y="388">Completion time</text>',
+        _placed(charts.completion_times, 556, 396, 610, 200),
+        *([f'<text class="head" x="24" y="624">{word}</text>'] if word else []),
+        "</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _placed(svg: str, x: int, y: int, width: int, height: int) -> str:
+    place = f'<svg x="{x}" y="{y}" width="{width}" height="{height}" preserveAspectRatio="xMinYMin meet"'
+    return re.sub(r"^<svg", place, svg, count=1)
+
+
+def link_use(fabric: Fabric, runs: Mapping[str, VariantRun], variant: str) -> str:
+    """Return the fabric with the busy share of each link in one variant as SVG.
+
+    One scale holds for all variants: up to the busiest direction of any link, rounded up to the next tenth.
+    """
+    pairs = [pair for run in runs.values() for pair in busy_share(run).values()]
+    busiest = max(max(pair) for pair in pairs)
+    full = min(1.0, max(0.1, (int(busiest * 10) + 1) / 10))
+    return fabric_svg(fabric, busy_share(runs[variant]), _cut_links(runs[variant]), full=full)
+
+
+def _cut_links(run: VariantRun) -> set[str]:
+    """Return the links that a fault took down, repaired or not."""
+    down = (fault for fault in run.observation.faults if fault.event == "down")
+    return {link for fault in down for link in fault.links or (fault.target,)}

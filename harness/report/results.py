@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result of a scenario: metrics and judged assertions of all variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.takeover import TakeoverRecord
+from emulation.fidelity import Fidelity
+from harness.report.metrics import ALL_METRICS, VariantRun, measure
+from harness.run.observation import Deadlock, OperationReport
+from harness.scenario.digest import digest
+from harness.scenario.schema import Assertion, Relative, Scenario, Variant
+
+__all__ = ["Bound", "Op", "Outcome", "Result", "compare_metrics", "conclude"]
+
+Figure = int | float
+
+RELATIONS = {"max": "at most", "min": "at least", "equals": "exactly"}
+
+Op = Literal["<=", ">=", "==", "<"]
+"""Comparison of an assertion's value with its limit."""
+
+_OPS: Mapping[str, Op] = {"max": "<=", "min": ">=", "equals": "=="}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound of the time of a job's collective, in us, and what it is."""
+
+    job: str
+    bound: str
+    us: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One assertion: `value` of `metric`, compared with `limit` by `op`.
+
+    `metric` is VARIANT.METRIC, or VARIANT.faults[N].at_us for the fault at place N of `Result.faults`.
+    An assertion about times that are not trustworthy is not `judged`: its `passed` decides nothing.
+    """
+
+    name: str
+    metric: str
+    op: Op
+    limit: Figure
+    value: Figure
+    passed: bool
+    judged: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `fails` or `not judged`."""
+        if not self.judged:
+            return "not judged"
+        return "holds" if self.passed else "fails"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Result of a scenario; in virtual time equal scenarios and seeds give equal results.
+
+    Attributes:
+        scenario: Name of the scenario.
+        seed: Seed of the data and of all random choices.
+        testbed: Name of the testbed.
+        passed: Whether all assertions that are judged hold.
+        assertions: Outcomes, those that every variant has first.
+        metrics: Values by VARIANT.METRIC.
+        switch: Kind of switches of a run in real time, else empty.
+        fidelity: Judgement of the times of a run in real time, by variant.
+        deadlocks: Deadlocks of the variants that ended in one.
+        takeovers: Takeovers by spare NPUs, of the variants that had any.
+        cut_off: Nodes that were unreachable at the end, in words, of the variants with any.
+        rewired: Reconfigurations of circuits, of the variants that had any.
+        faults: Faults by variant, ordered by time, with the keys that they have in a scenario file.
+        bounds: Lower bounds of the collective of each job by variant, the largest first.
+        operations: Operations of traffic graphs by variant, of the variants with any.
+        input: Hash of all that the scenario consists of (harness.scenario.digest).
+    """
+
+    scenario: str
+    seed: int
+    testbed: str
+    passed: bool
+    assertions: tuple[Outcome, ...]
+    metrics: Mapping[str, Figure]
+    switch: str = ""
+    fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
+    deadlocks: Mapping[str, Deadlock] = field(default_factory=dict)
+    takeovers: Mapping[str, tuple[TakeoverRecord, ...]] = field(default_factory=dict)
+    cut_off: Mapping[str, str] = field(default_factory=dict)
+    rewired: Mapping[str, tuple[RewiringRecord, ...]] = field(default_factory=dict)
+    faults: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)
+    input: str = ""
+    operations: Mapping[str, tuple[OperationReport, ...]] = field(default_factory=dict)
+
+    def of(self, variant: str, metric: str) -> Figure:
+        """Return a metric of a variant."""
+        return self.metrics[f"{variant}.{metric}"]
+
+    @property
+    def held(self) -> int:
+        """Number of judged assertions that hold."""
+        return sum(outcome.judged and outcome.passed for outcome in self.assertions)
+
+    @property
+    def unjudged(self) -> int:
+        """Number of assertions about times that are not trustworthy."""
+        return sum(not outcome.judged for outcome in self.assertions)
+
+
+def conclude(
+    scenario: Scenario, seed: int, testbed: str, runs: Mapping[str, VariantRun], *, switch: str = ""
+) -> Result:
+    """Return metrics and judged assertions of all runs; `switch` is empty on the embedded testbed."""
+    metrics = {
+        f"{variant}.{name}": figure for variant, run in runs.items() for name, figure in measure(run).items()
+    }
+    outcomes = [
+        outcome for variant, run in runs.items() for outcome in _always(scenario.variant(variant), run)
+    ]
+    outcomes += [_outcome(assertion, metrics, runs) for assertion in scenario.assertions]
+    return Result(
+        scenario=scenario.name,
+        seed=seed,
+        testbed=testbed,
+        passed=all(outcome.passed for outcome in outcomes if outcome.judged),
+        assertions=tuple(outcomes),
+        metrics=metrics,
+        switch=switch,
+        fidelity={name: run.fidelity for name, run in runs.items() if run.fidelity},
+        deadlocks={name: run.observation.deadlock for name, run in runs.items() if run.observation.deadlock},
+        takeovers={
+            name: run.observation.takeovers for name, run in runs.items() if run.observation.takeovers
+        },
+        cut_off={name: run.observation.cut_off for name, run in runs.items() if run.observation.cut_off},
+        rewired={name: run.observation.rewired for name, run in runs.items() if run.observation.rewired},
+        faults={name: _faults(scenario.variant(name)) for name in runs},
+        bounds={name: _bounds(run) for name, run in runs.items()},
+        operations={
+            name: run.observation.operations for name, run in runs.items() if run.observation.operations
+        },
+        input=digest(scenario, seed),
+    )
+
+
+def _bounds(run: VariantRun) -> tuple[Bound, ...]:
+    return tuple(
+        Bound(job, what, round(time_ps / 10**6, 6))
+        for job, named in run.bounds.items()
+        for what, time_ps in sorted(named.items(), key=lambda item: -item[1])
+    )
+
+
+def _faults(variant: Variant) -> tuple[Mapping[str, Any], ...]:
+    """Return the faults of a variant by time; faults of one time keep the order of the file."""
+    in_order = sorted(variant.faults, key=lambda fault: fault.at_us)
+    return tuple(fault.model_dump(by_alias=True, exclude_none=True) for fault in in_order)
+
+
+def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
+    """Return the assertions that every run has: correct data, and each fault within the run.
+
+    A variant that expects a deadlock has to end in one instead of correct data. A variant that expects a halt
+    has to end without a result because nodes were unreachable.
+    """
+    seen = run.observation
+    right = seen.correct_nodes == seen.nodes
+    waiting = len(seen.deadlock.cycle) if seen.deadlock else 0
+    name = variant.name
+    blocked = f"{name}.deadlock_buffers"
+    if variant.expect == "deadlock":
+        outcomes = [Outcome(f"{name}: buffers wait in a circle", blocked, ">=", 2, waiting, waiting > 1)]
+    elif variant.expect == "halt":
+        halts = f"{name}: the job halts because nodes are unreachable"
+        halted = bool(seen.cut_off) and not right
+        outcomes = [Outcome(halts, f"{name}.correct_npus", "<", seen.nodes, seen.correct_nodes, halted)]
+    else:
+        data = f"{name}: the array of every NPU is right"
+        outcomes = [Outcome(data, f"{name}.correct_npus", "==", seen.nodes, seen.correct_nodes, right)]
+        if seen.deadlock:
+            outcomes.append(Outcome(f"{name}: no buffers wait in a circle", blocked, "==", 0, waiting, False))
+    outcomes += [
+        Outcome(
+            name=f"{name}: {fault.text} before the end",
+            metric=f"{name}.faults[{number}].at_us",
+            op="<",
+            limit=seen.completion_ps / 10**6,
+            value=fault.at_ps / 10**6,
+            passed=0 < fault.at_ps < seen.completion_ps,
+        )
+        for number, fault in enumerate(seen.faults)
+    ]
+    return outcomes
+
+
+def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], runs: Mapping[str, VariantRun]) -> Outcome:
+    compared = [assertion.metric]
+    if isinstance(assertion.limit, Relative):
+        compared.append(assertion.limit.metric)
+    return compare_metrics(assertion, metrics, judged=not any(_doubtful(metric, runs) for metric in compared))
+
+
+def compare_metrics(assertion: Assertion, metrics: Mapping[str, Figure], *, judged: bool = True) -> Outcome:
+    """Return the outcome of an assertion on metrics by VARIANT.METRIC."""
+    value = metrics.get(assertion.metric, 0)  # metrics of spares are 0 where no spare was needed
+    limit, origin = _limit(assertion, metrics)
+    passed = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
+    name = assertion.name or f"{assertion.metric} {RELATIONS[assertion.relation]} {origin}"
+    return Outcome(name, assertion.metric, _OPS[assertion.relation], limit, value, passed, judged)
+
+
+def _doubtful(figure: str, runs: Mapping[str, VariantRun]) -> bool:
+    variant, _, metric = figure.partition(".")
+    known = ALL_METRICS.get(metric.rpartition(".")[2])
+    return (known is None or known.timed) and runs[variant].doubtful
+
+
+def _limit(assertion: Assertion, metrics: Mapping[str, Figure]) -> tuple[Figure, str]:
+    limit = assertion.limit
+    if not isinstance(limit, Relative):
+        return limit, f"{limit:g}"
+    figure = metrics.get(limit.metric, 0) * limit.times
+    return figure, limit.metric if limit.times == 1 else f"{limit.times:g} x {limit.metric}"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run of a variant as its metrics see it, and what a metric is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from emulation.fidelity import Fidelity
+from harness.report.figures.heat_map import TrafficMatrix
+from harness.run.observation import Observation
+
+__all__ = ["Figure", "Metric", "VariantRun", "busy_share", "us"]
+
+Figure = int | float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VariantRun:
+    """The run of one variant: its observation, the bound of its collective, and the rates of its links.
+
+    `fidelity` is None in virtual time, which is exact; `traffic` is None where no report needs it. Work of
+    accelerators is counted until `work_until_ps`, not at all when that is 0. `bounds` gives, by job, the
+    bounds of its collective in ps, by what each is.
+    """
+
+    observation: Observation
+    bound_ps: int
+    rates_bps: Mapping[str, int]
+    fidelity: Fidelity | None = None
+    traffic: TrafficMatrix | None = None
+    work_until_ps: int = 0
+    bounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def doubtful(self) -> bool:
+        """True if the times may be those of the machine that ran it."""
+        return self.fidelity is not None and not self.fidelity.trustworthy
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric; `unit` is also the end of its name, empty for a count of anything but frames.
+
+    `timed` metrics depend on times and are not judged where times are not trustworthy.
+    """
+
+    unit: str
+    meaning: str
+    of: Callable[[VariantRun], Figure]
+    timed: bool = False
+
+
+def busy_share(run: VariantRun) -> dict[str, tuple[float, float]]:
+    """Return the share of the run during which each link was sending, from its first end and back."""
+    seconds = run.observation.completion_ps / 10**12
+    return {
+        link: (
+            8 * forward / (run.rates_bps[link] * seconds),
+            8 * back / (run.rates_bps[link] * seconds),
+        )
+        for link, (forward, back) in run.observation.link_bytes.items()
+    }
+
+
+def us(ps: int) -> float:
+    """Return a time in us."""
+    return ps / 10**6

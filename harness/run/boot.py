@@ -1,0 +1,142 @@
+"""Bringing a fabric up: the compiled programs, then switches, controller and tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar, final
+
+from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
+from controller.p4runtime.kept_updates import KeptUpdates
+from controller.plan import Entry, Plan
+from controller.tables.congestion import congestion_entries
+from emulation.errors import ProgramError
+from emulation.testbed import ControlledTestbed
+from emulation.traffic.frames.values import NetworkHeader
+from harness.files import PROGRAMS
+from harness.run.network_header import program_name
+from harness.run.own_program import BUILT_IN, OwnPrograms
+from topologies import Fabric, RailyardError
+
+__all__ = [
+    "Booted",
+    "InstallProgress",
+    "booted",
+    "filled",
+    "program_name",
+    "programs_of",
+    "read_program",
+    "running",
+]
+
+
+T = TypeVar("T", bound=ControlledTestbed)
+
+
+class InstallProgress(Protocol):
+    """Receives the number of installed entries and their total."""
+
+    def __call__(self, done: int, total: int) -> None: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Booted(Generic[T]):
+    """A testbed with filled tables; `seconds` is the wall-clock time from its start to the last entry."""
+
+    testbed: T
+    client: P4RuntimeClient
+    entries: int
+    seconds: float
+
+
+def programs_of(
+    fabric: Fabric, header: NetworkHeader = "cna16", *, marks: bool = False
+) -> Mapping[str, ProgramFiles]:
+    """Return the compiled program of every node, for links with that network header; `marks`: of frames.
+
+    Raises:
+        ProgramError: A file is missing, or a program has no form for the header; the message names it.
+    """
+    files = {
+        program: read_program(program_name(program, header, marks=marks))
+        for program in sorted({node.program for node in fabric.nodes})
+    }
+    return {node.name: files[node.program] for node in fabric.nodes}
+
+
+@contextmanager
+def booted(
+    testbed: T,
+    plan: Plan,
+    progress: InstallProgress | None = None,
+    own: OwnPrograms = BUILT_IN,
+    kept: KeptUpdates | None = None,
+    ecn_frames: int | None = None,
+) -> Iterator[Booted[T]]:
+    """Start a testbed and fill its tables from the plan; stop it afterwards.
+
+    Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
+    earlier runs with this plan. Switches mark frames that leave a queue of `ecn_frames` frames.
+    """
+    marks = ecn_frames is not None
+    programs = {**programs_of(plan.fabric, testbed.network_header, marks=marks), **own.files}
+    entries = {
+        node: [*planned, *own.entries[node]] if node in own.entries else planned
+        for node, planned in plan.entries.items()
+    }
+    if ecn_frames is not None:
+        for node, thresholds in congestion_entries(plan.fabric, ecn_frames).items():
+            if node not in own.files:
+                entries[node] = [*entries[node], *thresholds]
+    with filled(testbed, programs, entries, progress, kept) as running:
+        yield running
+
+
+@contextmanager
+def filled(
+    testbed: T,
+    programs: Mapping[str, ProgramFiles],
+    entries: Mapping[str, Sequence[Entry]],
+    progress: InstallProgress | None = None,
+    kept: KeptUpdates | None = None,
+) -> Iterator[Booted[T]]:
+    """Start a testbed with a program a node and fill its tables; stop it afterwards."""
+    began = time.perf_counter()
+    with running(testbed), P4RuntimeClient(testbed.addresses) as client:
+        client.on_packet_in = testbed.packet_arrived
+        client.connect(testbed.device_ids)
+        client.push_pipeline(programs)
+        count = client.install(entries, progress, kept)
+        yield Booted(testbed, client, count, time.perf_counter() - began)
+
+
+@contextmanager
+def running(testbed: ControlledTestbed) -> Iterator[None]:
+    """Start a testbed, and stop it afterwards."""
+    testbed.start()
+    try:
+        yield
+    except RailyardError:
+        testbed.check()  # raises the reason if the testbed knows it
+        raise
+    finally:
+        testbed.stop()
+
+
+def read_program(program: str) -> ProgramFiles:
+    """Return a compiled program of p4/build by its name; ProgramError names a missing file.
+
+    Its JSON is without the indentation of the file, three quarters of what every switch would be sent.
+    """
+    paths = [PROGRAMS / f"{program}.json", PROGRAMS / f"{program}.p4info.txtpb"]
+    try:
+        json, p4info = (path.read_bytes() for path in paths)
+        return ProgramFiles(b"".join(map(bytes.strip, json.splitlines())), p4info)
+    except OSError as ex:
+        raise ProgramError(
+            f"{ex.filename}: {ex.strerror}",
+            remedy="restore the compiled programs with `git checkout p4/build`",
+        ) from None

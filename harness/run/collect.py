@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observation of a run that has ended, from its agents, links, switches and controllers."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import final
+
+from controller.p4runtime.client import P4RuntimeClient
+from controller.plan import CPU_PORT
+from emulation.control.loop import ControlLoop
+from emulation.testbed import LinkUsage, SwitchReport
+from emulation.traffic.frames.values import SERVICE_LEVELS
+from emulation.traffic.host.iterations import IterationReport, input_of
+from emulation.traffic.host.stats import AgentStats
+from emulation.traffic.schedule.data import compare, truth
+from emulation.traffic.schedule.schedule import Sliced
+from harness.run.boot import Booted
+from harness.run.crossings import cross_plane_frames, cross_rail_frames
+from harness.run.jobs.graph_ends import ends_of_jobs
+from harness.run.jobs.running import Job, Jobs
+from harness.run.observation import (
+    Deadlock,
+    FaultReport,
+    JobIteration,
+    JobReport,
+    Observation,
+    OperationReport,
+    Recovery,
+    Timeline,
+    Traffic,
+)
+from harness.run.pool import PoolReport, PoolRun
+from harness.run.prepare import Prepared
+from harness.run.standstill import cut_off
+from harness.scenario.traffic import LAST_PRIORITY
+from topologies import HOST_PORT, Fabric, Link
+from topologies.transform.circuits import circuit_link, circuit_of
+
+__all__ = ["collect", "dropped", "link_of"]
+
+# Bins of a timeline; more are merged, since a chart could not show them.
+MAX_BINS = 480
+
+
+def collect(
+    ready: Prepared,
+    up: Booted,
+    jobs: Jobs | PoolRun,
+    control: ControlLoop,
+    bin_ps: int,
+    deadlock: Deadlock | None,
+    stopped_by: str,
+) -> Observation:
+    """Return the observation of a run; `stopped_by` says what ended it early, in words."""
+    testbed = up.testbed
+    stats = jobs.stats
+    data = _of_pool(jobs, testbed.now_ps) if isinstance(jobs, PoolRun) else _of_jobs(jobs, testbed.now_ps)
+    given_up = data.given_up
+    missing = stopped_by or (cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
+    if data.pool is not None:
+        missing, given_up = missing or given_up, ""
+    reaction = control.report
+    reports_of_reduction = [agent.reduction for agent in stats if agent.reduction is not None]
+    # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
+    standing = {link.name for link in ready.fabric.links}
+    usage = {
+        name: directions
+        for name, directions in testbed.link_usage().items()
+        if name in standing or any(way.frames or way.refused_frames for way in directions)
+    }
+    return Observation(
+        completion_ps=data.end_ps,
+        nodes=data.nodes,
+        correct_nodes=data.correct_nodes,
+        first_wrong=_joined(missing, given_up) or (str(deadlock) if deadlock else data.wrong),
+        checksum=data.checksum,
+        table_entries=up.entries,
+        traffic=_traffic(ready, up, stats, usage),
+        timeline=_timeline(bin_ps, testbed.delivered_bins()),
+        link_usage=usage,
+        faults=tuple(map(FaultReport.of, ready.faults)),
+        recovery=Recovery(
+            reaction.converged_ps,
+            reaction.notices_sent,
+            reaction.nodes_notified,
+            reaction.entries_rewritten,
+            reaction.notices_repeated,
+            reaction.notices_unconfirmed,
+            reaction.silence_reports,
+        ),
+        deadlock=deadlock,
+        takeovers=control.takeovers,
+        transit_frames=sum(
+            _transit(ready, up, spare, usage) for takeover in control.takeovers for spare in takeover.spares
+        ),
+        stale_frames=sum(agent.junk.get("job", 0) for agent in stats),
+        cut_off=missing,
+        cross_rail_frames=cross_rail_frames(ready.fabric, up.client),
+        cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
+        jobs=data.reports if ready.variant.jobs else (),
+        rewired=control.rewirings,
+        reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
+        operations=data.operations,
+        pool=data.pool,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """Data of all jobs, or of a pool: its end, its correctness, and the first error."""
+
+    end_ps: int
+    nodes: int
+    correct_nodes: int
+    wrong: str
+    given_up: str
+    checksum: int
+    reports: tuple[JobReport, ...] = ()
+    operations: tuple[OperationReport, ...] = ()
+    pool: PoolReport | None = None
+
+
+def _of_jobs(jobs: Jobs, now_ps: int) -> _Data:
+    graphs: list[OperationReport] = []
+    reports = [report for job in jobs.all for report in _job_reports(job, now_ps, graphs)]
+    ends = [end for job in jobs.all for end in job.ends]
+    return _Data(
+        end_ps=max(report.begun_ps + report.completion_ps for report, _ in reports),
+        nodes=sum(report.nodes for report, _ in reports),
+        correct_nodes=sum(report.correct_nodes for report, _ in reports),
+        wrong=next((first for _, first in reports if first), ""),
+        given_up=next((str(end.failed) for end in ends if end.failed), ""),
+        checksum=zlib.crc32(ends[0].result.tobytes()),
+        reports=tuple(report for report, _ in reports),
+        operations=tuple(graphs),
+    )
+
+
+def _of_pool(pool: PoolRun, now_ps: int) -> _Data:
+    report = pool.report(now_ps)
+    return _Data(
+        end_ps=report.end_ps,
+        nodes=report.borrowers,
+        correct_nodes=report.correct,
+        wrong=report.first_wrong,
+        given_up=report.gave_up,
+        checksum=report.checksum,
+        pool=report,
+    )
+
+
+def _job_reports(job: Job, now_ps: int, operations: list[OperationReport]) -> list[tuple[JobReport, str]]:
+    """Return the report of each job of a plan and the first error in its data; add a graph's operations."""
+    graph = job.plan.graph
+    if graph is None:
+        return [_job_report(job, now_ps)]
+    begun_ps = now_ps if job.begun_ps is None else job.begun_ps
+    late_ps = begun_ps - job.plan.begin_ps
+    reports = []
+    ends = ends_of_jobs(graph, job.ends, job.inputs)
+    for share, end in zip(job.plan.shares, ends, strict=True):
+        operations += end.operations
+        began_ps = share.begin_ps + late_ps
+        unfinished = end.end_ps is None
+        nodes = len(share.members)
+        report = JobReport(
+            name=share.name,
+            begun_ps=began_ps,
+            due_ps=share.begin_ps,
+            completion_ps=(now_ps if end.end_ps is None else end.end_ps) - began_ps,
+            bound_ps=share.bound_ps,
+            nodes=nodes,
+            correct_nodes=nodes - min(nodes, max(end.wrong_members, unfinished)),
+            retransmitted=sum(agent.retransmitted for agent in job.stats),
+            priority=LAST_PRIORITY - SERVICE_LEVELS.index(job.level),
+        )
+        first = end.first_wrong or (f"job {share.name} has not ended" if unfinished else "")
+        reports.append((report, first))
+    return reports
+
+
+def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
+    """Return the report of a job and the first error in its data, empty if the data is correct."""
+    ends = job.ends
+    logs = job.logs
+    last = max(0, max(map(len, logs), default=0) - 1)
+    inputs = [input_of(data, last) for data in job.inputs] if last else job.inputs
+    sliced = job.plan.sliced
+    assert isinstance(sliced, Sliced)
+    comparison = compare([end.result for end in ends], inputs, sliced, job.threads)
+    wrong, first = _wrong_iterations(job, sliced, logs, last)
+    wrong_nodes = max(comparison.wrong_ranks, wrong)
+    # An NPU that never finished counts until the end of the run, which fails for its wrong data.
+    end_ps = max(now_ps if end.finished_ps is None else end.finished_ps for end in ends)
+    begun_ps = now_ps if job.begun_ps is None else job.begun_ps
+    report = JobReport(
+        name=job.plan.name,
+        begun_ps=begun_ps,
+        due_ps=job.plan.begin_ps,
+        completion_ps=end_ps - begun_ps,
+        bound_ps=job.plan.bound_ps,
+        nodes=len(ends),
+        correct_nodes=len(ends) - wrong_nodes,
+        retransmitted=sum(agent.retransmitted for agent in job.stats),
+        compute_ps=job.plan.rhythm.compute_ps if job.plan.rhythm else 0,
+        priority=LAST_PRIORITY - SERVICE_LEVELS.index(job.level),
+        iterations=tuple(
+            JobIteration(
+                min(own.begun_ps for own in members),
+                min(own.send_ps for own in members),
+                max(own.sent_ps for own in members),
+                max(own.end_ps for own in members),
+            )
+            for members in zip(*logs, strict=False)
+        ),
+    )
+    return report, first or comparison.first
+
+
+def _wrong_iterations(
+    job: Job, sliced: Sliced, logs: Sequence[Sequence[IterationReport]], last: int
+) -> tuple[int, str]:
+    """Count the members with a wrong array in an iteration before `last`, by CRC-32; describe the first."""
+    wrong: dict[int, str] = {}
+    for number in range(last):
+        right = truth(sliced, [input_of(data, number) for data in job.inputs])
+        for rank, (log, array) in enumerate(zip(logs, right, strict=True)):
+            if len(log) <= number or log[number].checksum != zlib.crc32(array.tobytes()):
+                wrong.setdefault(rank, f"rank {rank} in iteration {number}: array differs from the sum")
+    return len(wrong), next(iter(wrong.values()), "")
+
+
+def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
+    """Count the frames that a node received from its links and forwarded."""
+    if ready.fabric.node(node).tier:
+        return 0  # forwarding is all that a switch does
+    received = 0
+    for name, directions in usage.items():
+        link = link_of(ready.fabric, name)
+        if node in (link.a.node, link.b.node):
+            way = directions[0 if node == link.b.node else 1]
+            received += way.frames - way.lost_frames
+    sent = SwitchReport.of(up.client.read_counter(node, "tx_by_port_vl"), 0, 0).sent
+    return received - sent.get(HOST_PORT, 0) - sent.get(CPU_PORT, 0) - dropped(up.client, node)
+
+
+def link_of(fabric: Fabric, name: str) -> Link:
+    """Return the link of that name, which may be a circuit created during the run."""
+    circuit = circuit_of(fabric, name)
+    return fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
+
+
+def _waiting(control: ControlLoop) -> str:
+    """Name the jobs that never began; empty when all did."""
+    jobs = control.waiting
+    return f"no circuits for {', '.join(jobs)} while other jobs ran" if jobs else ""
+
+
+def _joined(*words: str) -> str:
+    return ": ".join(filter(None, words))
+
+
+def _timeline(bin_ps: int, delivered: Sequence[int]) -> Timeline:
+    """Return the timeline with bins merged to MAX_BINS at most."""
+    width = -(-len(delivered) // MAX_BINS) or 1
+    merged = tuple(sum(delivered[low : low + width]) for low in range(0, len(delivered), width))
+    return Timeline(bin_ps * width, merged)
+
+
+def _traffic(
+    ready: Prepared,
+    up: Booted,
+    stats: Sequence[AgentStats],
+    usage: Mapping[str, tuple[LinkUsage, LinkUsage]],
+) -> Traffic:
+    ways = [way for pair in usage.values() for way in pair]
+    return Traffic(
+        sent=sum(agent.sent for agent in stats),
+        retransmitted=sum(agent.retransmitted for agent in stats),
+        received=sum(agent.received for agent in stats),
+        duplicates=sum(agent.duplicates for agent in stats),
+        acknowledgements=sum(agent.acks_sent for agent in stats),
+        lost_with_link=sum(way.lost_frames + way.refused_frames for way in ways)
+        + up.testbed.frames_without_link,
+        dropped_by_switch=_dropped_by_all(ready, up),
+        marked=sum(agent.marked for agent in stats) if ready.transport.marks else None,
+    )
+
+
+def _dropped_by_all(ready: Prepared, up: Booted) -> int:
+    """Return the number of frames that programs dropped at all nodes."""
+    counts = up.client.read_counters([node.name for node in ready.fabric.nodes], "drops")
+    return sum(packets for of_node in counts.values() for packets, _ in of_node.values())
+
+
+def dropped(client: P4RuntimeClient, node: str) -> int:
+    """Return the number of frames that a node's program dropped."""
+    return sum(packets for packets, _ in client.read_counter(node, "drops").values())

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lower bounds of a collective's time on the links of a fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+
+from controller.routing.general.order import is_graph
+from emulation.traffic import collectives as c
+from emulation.traffic.collectives.declaration import Capacity
+from emulation.traffic.collectives.registry import find
+from harness.run.collectives.graph_bounds import graph_bounds
+from harness.run.collectives.grids import dimension_rates, grid_of, groups_of, out_bps, pair_rates
+from harness.run.collectives.schedule import schedule_of
+from harness.scenario.schema import ELEMENT_BYTES, Collective
+from topologies import Fabric
+
+__all__ = ["BUSIEST_LINK", "RING", "bound_ps", "bounds", "largest_ps"]
+
+RING = "2 (N - 1)/N D/B of a ring that keeps to its own links, B being the rate of a link"
+BUSIEST_LINK = "bytes of the busiest pair of members, over the rate of its direct link"
+
+
+def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> int:
+    """Return the largest of the `bounds`, in ps."""
+    return largest_ps(bounds(fabric, members, collective, strategy))
+
+
+def largest_ps(named: Mapping[str, float]) -> int:
+    """Return the largest bound in whole ps, at least 1."""
+    return max(1, round(max(named.values())))
+
+
+def bounds(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> dict[str, float]:
+    """Return lower bounds of the collective's time on these links, in ps, by what each is.
+
+    With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
+    dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. Under the
+    strategies `shortest` and `tables` the sends of a pair keep to its direct link, and the busiest of these
+    links is a bound as well.
+    On a graph `graph_bounds` count too.
+    """
+    if collective.algorithm == "ring" and strategy in ("shortest", "tables") and not is_graph(fabric):
+        rate = min(link.rate_bps for link in fabric.links)
+        return {RING: c.ring_bound_ps(len(members), collective.data_bytes, rate)}
+    named = {find(collective.kind).bound_source: _bound(fabric, members, collective)}
+    if is_graph(fabric):
+        # Paths of a graph share links whatever the strategy.
+        return named | graph_bounds(fabric, members, collective)
+    if strategy in ("shortest", "tables") and collective.algorithm != "bidirectional-dimension-order":
+        schedule = schedule_of(fabric, members, collective, detours=False)
+        named[BUSIEST_LINK] = c.busiest_pair_ps(schedule, pair_rates(fabric, members), ELEMENT_BYTES)
+    return named
+
+
+def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> float:
+    def mesh() -> tuple[Sequence[int], Sequence[float]] | None:
+        if (
+            is_graph(fabric)
+            or any(link.dimension is None for link in fabric.links)
+            or len(members) < len(fabric.nodes)
+        ):
+            return None  # paths other than along the dimensions exist
+        grid = grid_of(fabric, members)
+        return grid, dimension_rates(fabric, members, range(len(grid)), grid)
+
+    capacity = Capacity(
+        collective.data_bytes,
+        [_port_bps(fabric, name) for name in members],
+        collective.root,
+        groups=lambda: _groups(fabric, members),
+        mesh=mesh,
+        schedule=lambda: schedule_of(fabric, members, collective),
+    )
+    return find(collective.kind).bound_ps(capacity)
+
+
+def _groups(fabric: Fabric, members: Sequence[str]) -> list[tuple[int, float]]:
+    """Return, for each way to cut the members into groups, their number and their mean rate outwards.
+
+    Cuts are by each coordinate, and by the coordinates of each level of the fabric: the host, the segment.
+    A group's rate is the least of what leaves its members, and of what leaves all nodes at its place, which
+    may forward for them. Cuts into groups that differ in size are left out: the bounds count each group as a
+    single member.
+    """
+    counts_and_rates = []
+    for groups in groups_of(fabric, members):
+        if len({len(group.members) for group in groups}) == 1:
+            rates = [
+                min(out_bps(fabric, nodes) for nodes in {group.members, group.place}) for group in groups
+            ]
+            counts_and_rates.append((len(groups), mean(rates)))
+    return counts_and_rates
+
+
+def _port_bps(fabric: Fabric, name: str) -> int:
+    """Return the sum of the rates of a member's links, in bits per second each way."""
+    ports = fabric.node(name).ports
+    return sum(link.rate_bps for port in ports if (link := fabric.link_at(name, port.number)))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths and connections of a scenario by pair of ranks: what a source knows of its paths.
+
+Connections are values of lb (HPN, path selection):
+
+    search      paths that share no link between switches, computed from the hash; each pair tries values of
+                lb in an order of its own
+    random      as many random values of lb, which is what hosts use that do not know the hash
+    five-tuple  one random value for each port of the source, as a flow has one hash
+
+All three use the ports of a NIC in turn, so they differ behind the ports only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, pairwise, zip_longest
+from random import Random
+
+from controller.plan import Path, Plan
+from controller.planner import steers_every_hop
+from controller.routing.path_probing import LB_VALUES, PathProbe
+from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES
+from emulation.traffic.host.paths.choice import Connections, PathShares, PathTiming
+from emulation.traffic.schedule.schedule import Schedule
+from harness.scenario.schema import ConnectionSettings
+from topologies import Fabric
+
+__all__ = ["connections_of", "path_shares", "timing_of"]
+
+# Picoseconds of a byte at 1 bit/s.
+_BYTE_PS = 8 * 10**12
+
+
+def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], PathShares] | None:
+    """Return the paths of all pairs of ranks whose source routes decide every hop of a frame.
+
+    None where switches choose among ports by lb or hash: frames of a bucket then take several paths. With the
+    strategy `adaptive` a source knows the timings of its paths as well.
+    """
+    if plan.strategy == "hashed" or not steers_every_hop(plan.fabric):
+        return None
+    ranks = {name: rank for rank, name in enumerate(members)}
+    timed = plan.strategy == "adaptive"
+    shares: dict[tuple[int, int], PathShares] = {}
+    for source, rank in ranks.items():
+        for destination, paths in plan.routes_from(source).items():
+            if destination in ranks:
+                numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
+                weights = plan.weights.get((source, destination))
+                timings = tuple(timing_of(plan.fabric, path) for path in numbers) if timed else ()
+                shares[rank, ranks[destination]] = PathShares(
+                    tuple(numbers[path] for path in paths), weights, timings
+                )
+    return shares
+
+
+def timing_of(fabric: Fabric, path: Path) -> PathTiming:
+    """Return the timing of a path from NPU to NPU by the rates and delays that the fabric states."""
+    host_bps = fabric.host_lanes * fabric.lane_rate_bps
+    links = [fabric.link_between(*hop) for hop in pairwise(path)]
+    rates = [host_bps, *(link.rate_bps for link in links), host_bps]
+    headers = sum((DATA_HEADER_BYTES + ACK_BYTES) * _BYTE_PS // rate for rate in rates)
+    delays = 2 * fabric.host_delay_ps + sum(link.delay_ps for link in links)
+    times = [1024 * _BYTE_PS // rate for rate in rates]
+    return PathTiming(headers + 2 * delays, sum(times), max(times))
+
+
+def connections_of(
+    plan: Plan, schedule: Schedule, members: Sequence[str], wanted: ConnectionSettings, seed: int
+) -> Connections:
+    """Return the connections of all pairs that send.
+
+    Raises:
+        PlanError: The paths of a pair cannot be computed.
+    """
+    search = PathProbe(plan)
+    pairs = {(transfer.source, transfer.target) for transfer in schedule.transfers}
+    lbs = {pair: _values(search, members[pair[0]], members[pair[1]], wanted, seed) for pair in sorted(pairs)}
+    return Connections(lbs, wanted.choose, seed)
+
+
+def _values(
+    search: PathProbe, source: str, target: str, wanted: ConnectionSettings, seed: int
+) -> tuple[int, ...]:
+    # Seeded by name: pairs of different jobs have equal ranks.
+    draw = Random(f"{seed} {source} {target}")
+    if wanted.paths == "search":
+        order = draw.sample(range(LB_VALUES), LB_VALUES)
+        return tuple(path.lb for path in search.disjoint_paths(source, target, wanted.most, order))
+    ports = search.lbs_by_port(source, target)
+    if wanted.paths == "five-tuple":
+        return tuple(draw.choice(values) for values in ports)
+    drawn = [draw.sample(values, min(wanted.most, len(values))) for values in ports]
+    in_turn = chain.from_iterable(zip_longest(*drawn))
+    return tuple(lb for lb in in_turn if lb is not None)[: wanted.most]

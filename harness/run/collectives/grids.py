@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members of a collective, the grid that they form, and the rates between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from math import prod
+from typing import final
+
+from harness.errors import ScenarioError
+from topologies import Fabric, Node
+
+__all__ = [
+    "Group",
+    "dimension_rates",
+    "grid_of",
+    "groups_of",
+    "hop_ps",
+    "members_of",
+    "out_bps",
+    "pair_rates",
+    "split_grid",
+]
+
+
+def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the nodes that take part, in the order of the fabric.
+
+    Args:
+        fabric: Fabric of the members.
+        wanted: All nodes that compute (None), the first so many, or names and ranges such as `gpu8..gpu15`.
+
+    Raises:
+        ScenarioError: A name is unknown, is no computing node or is given twice.
+    """
+    able = tuple(node.name for node in fabric.nodes if node.kind.member)
+    if wanted is None:
+        return able
+    if isinstance(wanted, int):
+        if wanted > len(able):
+            raise ScenarioError(
+                f"{wanted} members of a fabric that has {len(able)}", remedy=f"take up to {len(able)}"
+            )
+        return able[:wanted]
+    numbers = {name: number for number, name in enumerate(able)}
+    chosen: set[int] = set()
+    for entry in wanted:
+        ends = [_number(fabric, numbers, name) for name in entry.split("..", 1)]
+        named = set(range(ends[0], ends[-1] + 1))
+        if not named or named & chosen:
+            fault = "is named twice" if named else "ends before it begins"
+            raise ScenarioError(f"member {entry} {fault}", remedy="name each once, a range as gpu8..gpu15")
+        chosen |= named
+    return tuple(able[number] for number in sorted(chosen))
+
+
+def _number(fabric: Fabric, numbers: Mapping[str, int], name: str) -> int:
+    number = numbers.get(fabric.node(name).name)
+    if number is None:
+        example = next(iter(numbers), "none")
+        raise ScenarioError(
+            f"{name} computes nothing, so it is no member", remedy=f"name nodes such as {example}"
+        )
+    return number
+
+
+def grid_of(fabric: Fabric, members: Sequence[str]) -> tuple[int, ...]:
+    """Return the dimensions of the full mesh that the members form, without dimensions of length 1.
+
+    Raises:
+        ScenarioError: The members are not a whole mesh, or not in its order, the first dimension fastest.
+    """
+    return tuple(len(values) for values in _values(fabric, members) if len(values) > 1) or (1,)
+
+
+def split_grid(dims: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, ...]:
+    """Return, for every dimension of the `wanted` grid, the index in `dims` of the dimension that it cuts.
+
+    Raises:
+        ScenarioError: The grid is not that of the members with some dimensions cut into factors.
+    """
+    if wanted is None:
+        return tuple(range(len(dims)))
+    parts: list[int] = []
+    rest = list(wanted)
+    for dimension, size in enumerate(dims):
+        whole = 1
+        while rest and whole < size and size % (whole * rest[0]) == 0:
+            whole *= rest.pop(0)
+            parts.append(dimension)
+        if whole != size:
+            break
+    if rest or len(set(parts)) != len(dims) or prod(wanted) != prod(dims):
+        raise ScenarioError(
+            f"a grid of {_by(wanted)} for members that are {_by(dims)}",
+            remedy="cut each of their dimensions into factors, in order: 8x16 into 8x4x4, for example",
+        )
+    return tuple(parts)
+
+
+def dimension_rates(
+    fabric: Fabric, members: Sequence[str], parts: Sequence[int], grid: Sequence[int]
+) -> tuple[float, ...]:
+    """Return the bits per second between two members of a line, by dimension of their grid.
+
+    `parts[i]` is the dimension of the members that dimension i of the grid cuts. Where only switches join a
+    line, the rate is that of a member's links to the switches, divided among all members behind those links.
+    """
+    inside = set(members)
+    dims = [d for d, values in enumerate(_values(fabric, members)) if len(values) > 1]
+    direct: dict[int, int] = {}
+    for link in fabric.links:
+        if link.dimension is not None and link.a.node in inside and link.b.node in inside:
+            direct[link.dimension] = min(link.rate_bps, direct.get(link.dimension, link.rate_bps))
+    rates: list[float] = []
+    ways = [frozenset() if dims[part] in direct else _ways(fabric, members, dims[part]) for part in parts]
+    for part, way in zip(parts, ways, strict=True):
+        if dims[part] in direct:
+            rates.append(float(direct[dims[part]]))
+            continue
+        sharing = sum(size - 1 for size, other in zip(grid, ways, strict=True) if other == way)
+        rates.append(sum(fabric.link(name).rate_bps for name in way) / sharing)
+    return tuple(rates)
+
+
+def _ways(fabric: Fabric, members: Sequence[str], dimension: int) -> frozenset[str]:
+    """Return the first links of all shortest paths from the first member to the end of its line."""
+    source = members[0]
+    home = fabric.node(source).coordinates
+    line = [
+        name
+        for name in members[1:]
+        if all(
+            (a == b) != (d == dimension)
+            for d, (a, b) in enumerate(zip(home, fabric.node(name).coordinates, strict=True))
+        )
+    ]
+    import networkx as nx
+
+    distance = nx.single_source_shortest_path_length(fabric.graph(), line[-1])
+    neighbours = [
+        name
+        for name in fabric.neighbours(source)
+        if distance.get(name, len(distance)) < distance.get(source, 0)
+    ]
+    if not neighbours:
+        raise ScenarioError(
+            f"no path joins {source} to {line[-1]} of {fabric.name}", remedy="take algorithm `direct`"
+        )
+    return frozenset(fabric.link_between(source, name).name for name in neighbours)
+
+
+def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], float]:
+    """Return the rate of each link between two members, in bits per second, by pair of ranks."""
+    rank_of = {name: rank for rank, name in enumerate(members)}
+    rates = {}
+    for link in fabric.links:
+        a, b = rank_of.get(link.a.node), rank_of.get(link.b.node)
+        if a is not None and b is not None:
+            rates[a, b] = rates[b, a] = float(link.rate_bps)
+    return rates
+
+
+def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
+    """Return the time in ps of a frame from one member to the next beside that on the wire of the link.
+
+    It consists of the delay of the slowest link, and of the delay and the wire of both members' host links.
+    """
+    host_bps = fabric.host_lanes * fabric.lane_rate_bps
+    host_ps = fabric.host_delay_ps + 8 * payload_bytes / host_bps * 10**12
+    return max(link.delay_ps for link in fabric.links) + 2 * host_ps
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Members of equal coordinates, and all nodes that compute at these coordinates."""
+
+    members: frozenset[str]
+    place: frozenset[str]
+
+
+def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[Group, ...]]:
+    """Yield the groups of each cut: by each dimension, and by all dimensions from each on, innermost first.
+
+    The second kind is a level of the fabric: with coordinates (rank, host, segment) those of equal host and
+    segment are in a host. Cuts that leave all members in a single group are left out.
+    """
+    size = len(fabric.dims)
+    cuts = dict.fromkeys([*((d,) for d in range(size)), *(tuple(range(d, size)) for d in range(1, size))])
+    for cut in cuts:
+        groups = _by_place([fabric.node(name) for name in members], cut)
+        if len(groups) < 2:
+            continue
+        places = fabric.cached(("places", cut), partial(_places, fabric, cut))
+        yield tuple(Group(group, places[at]) for at, group in groups.items())
+
+
+def _places(fabric: Fabric, cut: tuple[int, ...]) -> dict[tuple[int, ...], frozenset[str]]:
+    """Return all nodes that compute, by the coordinates of a cut."""
+    return _by_place([node for node in fabric.nodes if node.kind.member], cut)
+
+
+def _by_place(nodes: Iterable[Node], cut: tuple[int, ...]) -> dict[tuple[int, ...], frozenset[str]]:
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for node in nodes:
+        groups.setdefault(tuple(node.coordinates[dimension] for dimension in cut), []).append(node.name)
+    return {at: frozenset(names) for at, names in groups.items()}
+
+
+def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
+    """Return the sum of the rates of all links that lead out of a group, in bits per second each way.
+
+    A switch with all neighbours in the group, such as that of a domain, counts as part of the group. Computed
+    once a group: jobs have places in common.
+    """
+    return fabric.cached(("out", group), partial(_out_bps, fabric, group))
+
+
+def _out_bps(fabric: Fabric, group: frozenset[str]) -> int:
+    outside = {neighbour for name in group for neighbour in fabric.neighbours(name)} - group
+    closed = group | {
+        name
+        for name in outside
+        if not fabric.node(name).kind.member and group.issuperset(fabric.neighbours(name))
+    }
+    return sum(
+        link.rate_bps
+        for name in closed
+        for neighbour in fabric.neighbours(name)
+        if neighbour not in closed
+        for link in fabric.links_between(name, neighbour)
+    )
+
+
+def _values(fabric: Fabric, members: Sequence[str]) -> list[list[int]]:
+    """Return the coordinates that occur in each dimension."""
+    places = [fabric.node(name).coordinates for name in members]
+    values = [sorted(set(column)) for column in zip(*places, strict=True)]
+    if [place[::-1] for place in product(*reversed(values))] != places:
+        raise ScenarioError(
+            f"{len(members)} members of {fabric.name} that are no full mesh of whole lines",
+            remedy="take algorithm `direct`, or members that form a full mesh",
+        )
+    return values
+
+
+def _by(dims: Sequence[int]) -> str:
+    return " x ".join(map(str, dims))

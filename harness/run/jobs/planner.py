@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of a variant's jobs, checked against the fabric and against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from emulation.traffic.graph.operations import Graph
+from emulation.traffic.schedule.schedule import slice_schedule
+from harness.errors import ScenarioError
+from harness.run.collectives.bounds import bounds, largest_ps
+from harness.run.collectives.grids import members_of
+from harness.run.collectives.schedule import schedule_of
+from harness.run.jobs.graphs import GraphJob, graph_job, join, joinable, read
+from harness.run.jobs.plan import JobPlan
+from harness.scenario.document import Location
+from harness.scenario.explain import in_file
+from harness.scenario.loader import Lines
+from harness.scenario.schema import ELEMENT_BYTES, JobSettings, Variant
+from topologies import Fabric
+from topologies.transform.spares import has_spares
+
+__all__ = ["line_of", "plan_jobs", "read_graph"]
+
+
+def plan_jobs(
+    with_line: Lines, at: Location, fabric: Fabric, variant: Variant, by_job: Sequence[Fabric]
+) -> tuple[JobPlan, ...]:
+    """Return the plans of a variant's jobs, in which jobs that share members are one plan.
+
+    `by_job` has the fabric of each job, with the lanes that the job finds.
+
+    Raises:
+        ScenarioError: A job is impossible on the fabric or beside the others; the message names its line.
+    """
+    strategy = variant.routing.strategy
+    jobs = variant.every_job
+    graphs: dict[int, GraphJob] = {}
+    members = []
+    for index, job in enumerate(jobs):
+        line = line_of(at, variant, index)
+        if job.graph is not None:
+            graph = read_graph(with_line, line, fabric, job)
+            graphs[index] = with_line(line, partial(graph_job, by_job[index], job, graph, strategy))
+            members.append(graphs[index].members)
+        else:
+            members.append(with_line(line, partial(members_of, fabric, job.collective.members)))
+    plans = []
+    for group in _sharing(with_line, at, variant, members):
+        line = line_of(at, variant, group[0])
+        if len(group) == 1 and group[0] not in graphs:
+            plans.append(with_line(line, partial(_job, by_job[group[0]], jobs[group[0]], strategy)))
+            continue
+        for index in group:
+            if index not in graphs:
+                line = line_of(at, variant, index)
+                graphs[index] = with_line(
+                    line, partial(graph_job, by_job[index], jobs[index], None, strategy)
+                )
+        plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
+    if variant.control.scheduler != "none":
+        with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
+    if has_spares(fabric) and plans:
+        if len(jobs) > 1:
+            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
+        if plans[0].rhythm is not None:
+            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations"))
+    return tuple(plans)
+
+
+def read_graph(with_line: Lines, location: Location, fabric: Fabric, job: JobSettings) -> Graph:
+    """Return the graph of a job, whose errors name the line of an operation."""
+    assert job.graph is not None
+    document = with_line.document
+    return read(document, in_file(document, location), job.name, job.graph, fabric)
+
+
+def line_of(at: Location, variant: Variant, index: int) -> Location:
+    """Return the place of a job's graph or collective in the document."""
+    job = variant.every_job[index]
+    key = "collective" if job.graph is None else "graph"
+    return (*at, "jobs", index, key) if variant.jobs else (*at, key)
+
+
+def _sharing(
+    with_line: Lines, at: Location, variant: Variant, members: list[tuple[str, ...]]
+) -> list[list[int]]:
+    """Return the jobs in groups that share members, each in the order of its first job."""
+    jobs = variant.every_job
+    owners: dict[str, int] = {}
+    group_of = list(range(len(jobs)))
+    for index, names in enumerate(members):
+        for name in names:
+            owner = owners.setdefault(name, index)
+            if group_of[owner] == group_of[index]:
+                continue
+            if why := joinable(jobs[owner], jobs[index], modelled=variant.hosts is not None):
+                line = line_of(at, variant, index)
+                with_line(line, partial(_refuse_shared, name, jobs[owner].name, why))
+            low, high = sorted((group_of[owner], group_of[index]))
+            group_of = [low if group == high else group for group in group_of]
+    return [[i for i, group in enumerate(group_of) if group == chosen] for chosen in sorted({*group_of})]
+
+
+def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
+    collective = job.collective
+    members = members_of(fabric, collective.members)
+    schedule = schedule_of(
+        fabric, members, collective, detours=strategy not in ("shortest", "tables", "hashed")
+    )
+    each = collective.payload_bytes // ELEMENT_BYTES
+    named = bounds(fabric, members, collective, strategy)
+    least_ps = largest_ps(named)
+    return JobPlan(
+        name=job.name,
+        begin_ps=round(job.at_us * 10**6),
+        collective=collective,
+        members=members,
+        sliced=slice_schedule(schedule, each, overlap=collective.overlap),
+        bound_ps=job.rhythm.least_ps(least_ps) if job.rhythm else least_ps,
+        rhythm=job.rhythm,
+        level=job.level,
+        bounds=named,
+    )
+
+
+def _refuse_shared(name: str, other: str, why: str) -> None:
+    raise ScenarioError(
+        f"{name} is a member of job {other!r} as well, and {why}", remedy="give each job its own members"
+    )
+
+
+def _check_scheduler(variant: Variant) -> None:
+    """Raise a ScenarioError if a job cannot be measured or has a priority of its own."""
+    for job in variant.every_job:
+        if job.iterations < 2 or not job.compute_us:
+            raise ScenarioError(
+                f"scheduler {variant.control.scheduler}: job {job.name} has {job.iterations} iterations of "
+                f"{job.compute_us:g} us, and the scheduler measures the first",
+                remedy="give every job `iterations: 2` or more and `compute_us:`",
+            )
+        if "priority" in job.model_fields_set:
+            raise ScenarioError(
+                f"scheduler {variant.control.scheduler}: job {job.name} already has priority {job.priority}",
+                remedy="leave out `priority:`, or take `scheduler: none`",
+            )
+
+
+def _refuse_spares(fabric: Fabric, what: str) -> None:
+    raise ScenarioError(
+        f"{what} on {fabric.name}, which has spares: a takeover restarts the whole run",
+        remedy="give the topology no spares, or the variant one job without `iterations:` and `compute_us:`",
+    )

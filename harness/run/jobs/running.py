@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of a run: agents attached to members, and restarted when spares have taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import final
+
+from emulation.testbed import Testbed
+from emulation.traffic.graph.truth import GraphInputs
+from emulation.traffic.host.iterations import IterationReport
+from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
+from emulation.traffic.host.native import NativeAgent, NativeIterated
+from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
+from emulation.traffic.memory.agent import MemoryAgent
+from emulation.traffic.schedule.data import Array, make_inputs
+from harness.run.collectives.connections import path_shares
+from harness.run.jobs.plan import JobPlan
+from harness.run.prepare import Prepared
+from topologies.transform.spares import standbys
+
+__all__ = ["Before", "Job", "Jobs"]
+
+# Distance of the first sequence numbers of a job and its restart: acknowledgements carry no job number, and
+# an acknowledgement of the old job must not match a frame of the new job.
+_PSN_STRIDE = 1 << 20
+
+
+Progress = tuple[int, int, int, int]
+"""Frames that a node has sent, sent again and received, and its longest smoothed round trip in ps or 0."""
+
+Before = Callable[[str, Callable[[], None]], None]
+"""Called when a job is due, with its name and a function that begins it."""
+
+
+@final
+class Jobs:
+    """All jobs of a run, each begun at its time; a run with spares has one job."""
+
+    def __init__(self, ready: Prepared, testbed: Testbed, seed: int) -> None:
+        self._testbed = testbed
+        self.before: Before | None = None
+        self.after: Callable[[str], None] | None = None
+        self.all = [Job(ready, plan, testbed, seed + index) for index, plan in enumerate(ready.jobs)]
+        self._waiting = len(self.all)
+
+    def begin(self) -> None:
+        """Begin each job at its time, by way of `before`; call `after` with the name of a job that ends."""
+        for name in self.holders:
+            self._testbed.stand_by(name)
+        for job in self.all:
+            if job.plan.begin_ps:
+                self._testbed.at(job.plan.begin_ps, partial(self._due, job))
+            else:
+                self._due(job)
+
+    def _due(self, job: Job) -> None:
+        job.due = True
+        if self.before is None:
+            self._begin(job)
+        else:
+            self.before(job.plan.name, partial(self._begin, job))
+
+    def _begin(self, job: Job) -> None:
+        after = self.after
+        job.begin(None if after is None else partial(after, job.plan.name))
+        self._waiting -= 1
+
+    def demands(self) -> dict[str, dict[tuple[str, str], int]]:
+        """Return bytes by pair of members, by name of each job that is due and not done."""
+        return {job.plan.name: job.demand for job in self.all if job.due and not job.done}
+
+    @property
+    def busy(self) -> bool:
+        """True while a job sends or will send."""
+        return self._waiting > 0 or self._testbed.busy
+
+    def resume(self, places: Mapping[str, str]) -> None:
+        """Restart the jobs that lost a member; see `Job.resume`."""
+        for job in self.all:
+            job.resume(places)
+
+    @property
+    def holders(self) -> list[str]:
+        """Node that holds the place of each member, job by job."""
+        return [name for job in self.all for name in job.holders]
+
+    @property
+    def stats(self) -> list[AgentStats]:
+        """Statistics of all nodes that have had an agent."""
+        return [stats for job in self.all for stats in job.stats]
+
+
+@final
+class Job:
+    """A collective among members, each with an agent on its node or on the spare that replaces it.
+
+    A restart of the job begins from its inputs, the only checkpoint. All ranks restart under a new job
+    number, so that receivers recognise and ignore frames of the old job.
+    """
+
+    def __init__(self, ready: Prepared, plan: JobPlan, testbed: Testbed, seed: int) -> None:
+        self._ready = ready
+        self.plan = plan
+        self._testbed = testbed
+        self.threads = testbed.threads
+        self._number = 1
+        collective, graph = plan.collective, plan.graph
+        self.inputs: Sequence[Array] = (
+            make_inputs(len(plan.members), collective.elements, collective.dtype, seed)
+            if graph is None
+            else GraphInputs(graph, collective.dtype, seed)
+        )
+        self._addresses = [ready.fabric.node(name).address for name in plan.members]
+        self.holders = list(plan.members)
+        self._were = set(plan.members)
+        # Several connections of a pair have a path each; a variant without them sprays by path.
+        self._paths = None
+        if plan.connections is None:
+            self._paths = plan.kept.paths_of(ready.plan, lambda: path_shares(ready.plan, plan.members))
+        self.due = False
+        self.begun_ps: int | None = None
+        self._unfinished = 0  # a rank without a result, as far as is known
+        self.level = plan.level
+        self.on_iteration: Callable[[str, int], None] | None = None
+        self._busy: set[str] = set()  # nodes whose agents are at work; empty unless `begin` has a callback
+
+    @cached_property
+    def demand(self) -> dict[tuple[str, str], int]:
+        """Bytes by pair of members."""
+        return self.plan.demand
+
+    @property
+    def done(self) -> bool:
+        """True if all members have their result and all their frames are acknowledged."""
+        return (
+            self.begun_ps is not None
+            and not self._busy
+            and all(end.finished_ps is not None for end in self.ends)
+        )
+
+    def begin(self, ended: Callable[[], None] | None = None) -> None:
+        """Attach an agent to every member now, with all spares on standby; call `ended` at the end."""
+        self.begun_ps = self._testbed.now_ps
+        agents = self._agents()
+        if ended is not None:
+            self._busy = set(agents)
+            for name, agent in agents.items():
+                agent.on_done = partial(self._member_ended, name, ended)
+        for name, agent in agents.items():
+            self._testbed.attach(name, agent)
+        for spare in standbys(self._ready.fabric):
+            self._testbed.stand_by(spare)
+
+    def _member_ended(self, name: str, ended: Callable[[], None]) -> None:
+        self._busy.discard(name)
+        if not self._busy:
+            # Not from inside the callback of an agent that is processing a frame.
+            self._testbed.at(self._testbed.now_ps, ended)
+
+    def resume(self, places: Mapping[str, str]) -> None:
+        """Restart with spares in the places of nodes; without any when a switch was replaced.
+
+        Places of nodes that hold no member change nothing.
+        """
+        moved = {name: spare for name, spare in places.items() if name in self.plan.members}
+        if places and not moved:
+            return
+        self.holders = [
+            moved.get(name, old) for name, old in zip(self.plan.members, self.holders, strict=True)
+        ]
+        self._were.update(moved.values())
+        self._number += 1
+        self._paths = None  # the plan after a takeover has no standby paths and no weights
+        self._testbed.restart(self._agents())
+
+    @property
+    def ends(self) -> list[Outcome]:
+        """Outcome of each rank; a job that has not begun has no results."""
+        if self.begun_ps is None:
+            return [Ended(data, NOTHING, None, None) for data in self.inputs]
+        return [self._outcome(name) for name in self.holders]
+
+    @property
+    def ended_ps(self) -> int | None:
+        """Time at which the last rank had its result; None before."""
+        # A watched run asks at every tick: the rank that had no result last time is asked first.
+        if self.begun_ps is None or self._outcome(self.holders[self._unfinished]).finished_ps is None:
+            return None
+        last = 0
+        for rank, name in enumerate(self.holders):
+            finished_ps = self._outcome(name).finished_ps
+            if finished_ps is None:
+                self._unfinished = rank
+                return None
+            last = max(last, finished_ps)
+        return last
+
+    def _outcome(self, name: str) -> Outcome:
+        outcome = self._testbed.outcome(name)
+        assert not isinstance(outcome, MemoryAgent)
+        return outcome
+
+    def set_level(self, level: int) -> None:
+        """Set the service level of the job's data from the next iteration on."""
+        self.level = level
+        for name in self.holders:
+            self._testbed.set_level(name, level)
+
+    @property
+    def logs(self) -> list[Sequence[IterationReport]]:
+        """Iterations of each rank; empty for a job without iterations."""
+        return [end.log if isinstance(end, RepeatingParticipant | Ended) else () for end in self.ends]
+
+    @property
+    def stats(self) -> list[AgentStats]:
+        """Statistics of all nodes that have had an agent."""
+        if self.begun_ps is None:
+            return []
+        return [self._outcome(name).stats for name in sorted(self._were)]
+
+    @property
+    def progress(self) -> list[Progress]:
+        """Progress of all nodes that have had an agent; `stats` without what a recording leaves out."""
+        if self.begun_ps is None:
+            return []
+        return [_progress(self._outcome(name)) for name in sorted(self._were)]
+
+    def _agents(self) -> Mapping[str, Participant]:
+        parameters = replace(
+            self._ready.transport,
+            first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
+            level=self.level,
+            connections=self.plan.connections,
+            paths=self._paths,
+        )
+        hosts = self._ready.variant.hosts
+        agents = make_agents(
+            self._testbed.hosts,
+            self.plan.sliced,
+            self.inputs,
+            self._addresses,
+            rhythm=self.plan.rhythm,
+            job=self._number,
+            parameters=parameters,
+            reduction=None if hosts is None else hosts.model,
+            kept=self.plan.kept.ranks,
+            threads=self.threads,
+        )
+        for name, agent in zip(self.holders, agents, strict=True):
+            if self.on_iteration is not None and isinstance(agent, RepeatingParticipant):
+                agent.on_iteration = partial(self.on_iteration, name)
+        return dict(zip(self.holders, agents, strict=True))
+
+
+def _progress(outcome: Outcome) -> Progress:
+    # A recording asks every node at every tick, and making an AgentStats takes longer than counting.
+    if isinstance(outcome, NativeAgent | NativeIterated):
+        sent, retransmitted, received, _, _, _, rtt_ps, *_ = outcome.counts()
+        return sent, retransmitted, received, rtt_ps
+    stats = outcome.stats
+    return stats.sent, stats.retransmitted, stats.received, stats.rtt_ps

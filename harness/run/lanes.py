@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes of the jobs of a variant: dealt before the run, or moved between dimensions when a job starts.
+
+A job that starts at time 0 has its lanes from the beginning. Lanes of a later job move at its start: a lane
+that goes to another dimension carries nothing for `control.lanes_us`, and all others go on (UB-Mesh, §3.1,
+Fig. 5: the bandwidth of dimensions is adjustable; the time of a change is not in the paper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import final
+
+from emulation.faults import FaultRuntime, Faults
+from harness.run.collectives.grids import members_of
+from harness.run.jobs.planner import line_of, read_graph
+from harness.scenario.document import Location
+from harness.scenario.loader import Lines
+from harness.scenario.schema import JobSettings, Variant
+from topologies import Fabric
+from topologies.transform.lanes import with_lanes
+
+__all__ = ["DealtLanes", "LaneMove", "deal_lanes", "highest_rates", "schedule_moves"]
+
+# Time in us for which a lane that moves is dark, unless a variant gives another. A stand-in.
+_LANES_US = 1.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LaneMove:
+    """Rates of links in bit/s by name: `moving` from `at_ps` on, `after` from `done_ps` on."""
+
+    at_ps: int
+    done_ps: int
+    moving: Mapping[str, int]
+    after: Mapping[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DealtLanes:
+    """Fabric at the start, the fabric of each job, and the moves in the order of time."""
+
+    fabric: Fabric
+    by_job: tuple[Fabric, ...]
+    moves: tuple[LaneMove, ...]
+
+
+def deal_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> DealtLanes:
+    """Return the lanes of the links among the members of each job as the job has them.
+
+    Raises:
+        ScenarioError: A job has lanes that its members lack; the message names its line.
+    """
+    jobs = variant.every_job
+    dark_ps = round((_LANES_US if variant.control.lanes_us is None else variant.control.lanes_us) * 10**6)
+    start, by_job, moves = fabric, [fabric] * len(jobs), list[LaneMove]()
+    for index, job in sorted(enumerate(jobs), key=lambda item: item[1].at_us):
+        if job.lanes is not None:
+            line = (*at, "jobs", index, "lanes") if variant.jobs else (*at, "lanes")
+            dealt = with_line(line, _dealer(with_line, at, variant, index, job, fabric))
+            if job.at_us:
+                moves.append(_move(fabric, dealt, round(job.at_us * 10**6), dark_ps))
+            else:
+                start = dealt
+            fabric = dealt
+        by_job[index] = fabric
+    return DealtLanes(start, tuple(by_job), tuple(moves))
+
+
+def _dealer(
+    with_line: Lines, at: Location, variant: Variant, index: int, job: JobSettings, fabric: Fabric
+) -> Callable[[], Fabric]:
+    graph = None if job.graph is None else read_graph(with_line, line_of(at, variant, index), fabric, job)
+    wanted = job.collective.members if graph is None else graph.members
+    members = with_line(line_of(at, variant, index), partial(members_of, fabric, wanted))
+    assert job.lanes is not None
+    return partial(with_lanes, fabric, job.lanes, members)
+
+
+def _move(before: Fabric, after: Fabric, at_ps: int, dark_ps: int) -> LaneMove:
+    """Return the move between two fabrics: lanes that stay on a link carry data all the time."""
+    changed = [
+        (old, new) for old, new in zip(before.links, after.links, strict=True) if old.lanes != new.lanes
+    ]
+    return LaneMove(
+        at_ps,
+        at_ps + dark_ps,
+        {new.name: min(old.rate_bps, new.rate_bps) for old, new in changed},
+        {new.name: new.rate_bps for _, new in changed},
+    )
+
+
+def schedule_moves(testbed: FaultRuntime, faults: Faults, moves: Iterable[LaneMove]) -> None:
+    """Change the rates of links at the times of the moves; a later move overrides an earlier one."""
+    latest: dict[str, LaneMove] = {}
+
+    def begin(move: LaneMove) -> None:
+        latest.update(dict.fromkeys(move.after, move))
+        faults.set_rates(move.moving)
+
+    def end(move: LaneMove) -> None:
+        faults.set_rates({link: rate for link, rate in move.after.items() if latest[link] is move})
+
+    for move in moves:
+        testbed.at(move.at_ps, partial(begin, move))
+        testbed.at(move.done_ps, partial(end, move))
+
+
+def highest_rates(rates: Mapping[str, int], moves: Sequence[LaneMove]) -> dict[str, int]:
+    """Return the highest rate that each link has during a run, from those at its start."""
+    return {
+        link: max([rate, *(m.after[link] for m in moves if link in m.after)]) for link, rate in rates.items()
+    }

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of a run in virtual time, foreseen from its plan, and what this machine has.
+
+The factors are fits to measured runs: docs/testbeds/performance.md has the table. A foreseen figure includes
+the report; it is meant to tell a run that fits from a run that does not, to about a fifth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from emulation.errors import MachineError
+from emulation.traffic.graph.truth import moves_inputs_only
+from emulation.traffic.schedule.data import checked_by_sum, stays
+from harness.run.jobs.plan import JobPlan
+from harness.run.prepare import Prepared
+from harness.scenario.schema import ELEMENT_BYTES
+
+__all__ = [
+    "available_bytes",
+    "check_memory",
+    "check_processes",
+    "foreseen_bytes",
+    "in_words",
+    "whole_bytes",
+]
+
+_MB = 1 << 20
+
+# Limit and use of a control group, of either version of the kernel's interface.
+_GROUP = Path("/sys/fs/cgroup")
+_GROUP_LIMITS = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
+
+# Bytes of a process before it plans, and of a planned table entry with its share of the paths.
+_PROCESS, _PLANNED = 80 * _MB, 500
+# Bytes beside the plan: modules, figures of the report.
+_BASE = 120 * _MB
+# Bytes a node (its switch, agent and P4Runtime client), a link, a table entry.
+_NODE, _LINK, _ENTRY = 100 << 10, 4 << 10, 160
+# Copies of every array of a collective beside its input: agent, result, the arithmetic truth and its proof;
+# where one sum proves all arrays, the agent's alone, into which the input is drawn. Inputs of a graph are
+# made anew whenever they are read. The truth of a graph is not kept if it is made of inputs.
+_ARRAYS, _SUMMED_ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 4, 1, 2, 1
+# Bytes an operation of a graph: with its tasks, plans, connection and reports; and a frame under way, whose
+# payload stays in the sender's array.
+_OPERATION, _FRAME = 16 << 10, 640
+
+
+def whole_bytes(prepared: Sequence[Prepared]) -> int:
+    """Return the memory that a process holds at most that plans and runs the variants, and nothing else."""
+    plans = {id(ready.plan): ready for ready in prepared}.values()
+    return _PROCESS + _PLANNED * sum(map(_entries, plans)) + foreseen_bytes(prepared)
+
+
+def foreseen_bytes(prepared: Sequence[Prepared]) -> int:
+    """Return the memory that a run of the variants will hold at most beside what the process holds now."""
+    return max(_variant_bytes(ready) for ready in prepared)
+
+
+def _variant_bytes(ready: Prepared) -> int:
+    fabric = ready.fabric
+    return (
+        _BASE
+        + _NODE * len(fabric.nodes)
+        + _LINK * len(fabric.links)
+        + _ENTRY * _entries(ready)
+        + sum(_job_bytes(job, ready.transport.window) for job in ready.jobs)
+    )
+
+
+def _job_bytes(job: JobPlan, window: int) -> int:
+    arrays = job.elements * ELEMENT_BYTES
+    if job.graph is None:
+        summed = job.rhythm is None and checked_by_sum(job.sliced, job.collective.dtype)
+        return (_SUMMED_ARRAYS if summed else _ARRAYS + stays(arrays)) * arrays
+    operations = [operation for lowered in job.graph.jobs for operation in lowered.job.graph.operations]
+    copies = _MOVED_ARRAYS if moves_inputs_only(job.graph) else _GRAPH_ARRAYS
+    # Sends that wait for nothing may all be under way at once, each with a window of frames.
+    payload = job.collective.payload_bytes
+    frames = sum(min(-(-o.size // payload), window) for o in operations if o.kind == "send" and not o.after)
+    return copies * arrays + _OPERATION * len(operations) + _FRAME * frames
+
+
+def _entries(ready: Prepared) -> int:
+    return sum(map(len, ready.plan.entries.values()))
+
+
+def available_bytes() -> int:
+    """Return the memory that this process can still get: of the machine, or of its control group if less.
+
+    0 where the system does not say.
+    """
+    free = _field(Path("/proc/meminfo"), "MemAvailable:")
+    for limit, used in _GROUP_LIMITS:
+        try:
+            left = int((_GROUP / limit).read_text()) - int((_GROUP / used).read_text())
+        except (OSError, ValueError):  # no such control group, or no limit: `max`
+            continue
+        free = min(free, max(0, left)) if free else left
+    return free
+
+
+def check_memory(prepared: Sequence[Prepared]) -> None:
+    """Raise a MachineError if this machine lacks the memory that a run of the variants needs."""
+    more, free = foreseen_bytes(prepared), available_bytes()
+    if free and more > free:
+        raise MachineError(
+            f"the run needs about {in_words(more)} of memory, and this machine has {in_words(free)}",
+            remedy="take a smaller fabric or array, or a machine with more memory",
+        )
+
+
+def check_processes(each: int, processes: int) -> None:
+    """Raise a MachineError if this machine lacks the memory for processes that need `each` bytes."""
+    free = available_bytes()
+    if free and each * processes > free:
+        fit = free // each if each else 0
+        raise MachineError(
+            f"{processes} processes need about {in_words(each)} of memory each, and this machine has "
+            f"{in_words(free)}",
+            remedy=f"give --jobs {fit}" if fit else "take a smaller fabric or array",
+        )
+
+
+def in_words(size: int) -> str:
+    """Return a number of bytes in MB, or in GB from 10,000 MB on."""
+    return f"{size / 10**6:,.0f} MB" if size < 10**10 else f"{size / 10**9:,.1f} GB"
+
+
+def _field(path: Path, name: str) -> int:
+    try:
+        line = next(line for line in path.read_text().splitlines() if line.startswith(name))
+    except (OSError, StopIteration):
+        return 0
+    return int(line.split()[1]) << 10

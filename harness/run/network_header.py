@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of the programs for the CNA24 network header and for congestion marks, and their limits."""
+
+from collections.abc import Iterable
+
+from emulation.errors import ProgramError
+from emulation.traffic.frames.values import NetworkHeader
+from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
+from harness.errors import ScenarioError
+from topologies import Fabric
+
+__all__ = ["check_network_header", "program_name"]
+
+_CNA24_PROGRAMS = ("ub_npu", "ub_switch")
+_ECN_PROGRAMS = ("ub_npu", "ub_switch", "rail_gpu", "rail_switch")
+
+# Bytes by which CNA24 and RTPH are longer than CNA16 and TPH.
+_LONGER = 8
+
+
+def program_name(program: str, header: NetworkHeader, *, marks: bool = False) -> str:
+    """Return the name of the program that does for a network header what `program` does for CNA16.
+
+    With `marks` it also marks frames that leave a long queue.
+
+    Raises:
+        ProgramError: There is none.
+    """
+    if marks and (header != "cna16" or program not in _ECN_PROGRAMS):
+        raise ProgramError(
+            f"program {program} has no form that marks frames with the {header.upper()} network header",
+            remedy="leave out `ecn_frames:` or `network_header:`; "
+            f"{', '.join(_ECN_PROGRAMS)} mark frames with the CNA16 header",
+        )
+    if marks:
+        return f"{program}_ecn"
+    if header == "cna16":
+        return program
+    if program not in _CNA24_PROGRAMS:
+        raise ProgramError(
+            f"program {program} has no form for the CNA24 network header",
+            remedy=f"leave out `network_header: cna24`; {' and '.join(_CNA24_PROGRAMS)} have that form",
+        )
+    return f"{program}_cna24"
+
+
+def check_network_header(
+    fabric: Fabric, header: NetworkHeader, payloads: Iterable[int], *, marks: bool = False
+) -> None:
+    """Raise an error if a fabric's programs, or frames with payloads of these bytes, cannot have a header.
+
+    `marks`: the programs mark frames that leave a long queue.
+    """
+    for program in sorted({node.program for node in fabric.nodes}):
+        program_name(program, header, marks=marks)
+    largest = max(payloads, default=0)
+    most = MAX_PAYLOAD_BYTES - _LONGER
+    if header == "cna24" and largest > most:
+        raise ScenarioError(
+            f"payloads of {largest} bytes: with the CNA24 network header a frame carries {most} at most",
+            remedy=f"give `payload_bytes: {most - most % 4}` or less, or leave out `network_header:`",
+        )

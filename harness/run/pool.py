@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pool of memory in a run: its plan, its agents, and what they have to show."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import TYPE_CHECKING, final
+
+from emulation.testbed import Testbed
+from emulation.traffic.host.stats import AgentStats
+from emulation.traffic.memory.agent import MemoryAgent, Program, make_memory_agents
+from emulation.traffic.memory.borrower import Borrower
+from emulation.traffic.memory.extents import Directory, allocate
+from emulation.traffic.memory.memory import ATOMIC_BYTES
+from emulation.traffic.memory.requester import RequesterParameters
+from emulation.traffic.memory.wire import HEADER_BYTES
+from harness.errors import ScenarioError
+from harness.run.collectives.grids import members_of
+from harness.scenario.pool import PoolSettings
+from topologies import HOST_PORT, Fabric, Link
+from topologies.transform.spares import has_spares
+
+if TYPE_CHECKING:
+    from harness.run.jobs.running import Job
+
+__all__ = ["PoolPlan", "PoolReport", "PoolRun", "plan_pool"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """A pool before a run; nodes are `names` by CNA."""
+
+    settings: PoolSettings
+    borrowers: tuple[int, ...]
+    lenders: tuple[int, ...]
+    directory: Directory
+    names: Mapping[int, str]
+    bound_ps: int
+
+    @property
+    def expected_bytes(self) -> int:
+        """Bytes of all requests if each carries data of the size of a store."""
+        return len(self.borrowers) * self.settings.operations * (HEADER_BYTES + self.settings.size)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PoolReport:
+    """Outcome of a pool.
+
+    `correct` borrowers have finished, and all values and copies are as they must be; `first_wrong` is the
+    first error, and the reason if a borrower could not go on. `moved_pages` lost a copy and went on.
+    """
+
+    end_ps: int
+    borrowers: int
+    correct: int
+    first_wrong: str
+    gave_up: str
+    checksum: int
+    operations: int
+    latency_ps: float
+    slowest_ps: int
+    lent_bytes: int
+    moved_pages: int
+    lost_lenders: int
+
+
+def plan_pool(fabric: Fabric, settings: PoolSettings) -> PoolPlan:
+    """Return the plan of a pool; ScenarioError or EmulationError for what is impossible."""
+    if has_spares(fabric):
+        raise ScenarioError(
+            f"a pool on {fabric.name}, which has spares: a takeover restarts the whole run",
+            remedy="give the topology no spares",
+        )
+    able = {node.name for node in fabric.nodes if any(port.number == HOST_PORT for port in node.ports)}
+    for name in settings.lenders:
+        if fabric.node(name).name not in able:
+            raise ScenarioError(f"{name} has no memory to lend", remedy="name CPUs or NPUs")
+    if len(set(settings.lenders)) < len(settings.lenders):
+        raise ScenarioError("a lender is named twice", remedy="name each lender once")
+    borrowers = members_of(fabric, settings.borrowers)
+    home = settings.counter_lender or settings.lenders[0]
+    if home not in settings.lenders or (settings.counters and home in borrowers):
+        why = "borrows" if home in borrowers else "lends nothing"
+        raise ScenarioError(
+            f"{home} cannot lend the shared counters: it {why}",
+            remedy="name a lender that does not borrow as `counter_lender:`",
+        )
+    address = {name: fabric.node(name).address for name in (*borrowers, *settings.lenders)}
+    directory = allocate(
+        [address[name] for name in borrowers],
+        [address[name] for name in settings.lenders],
+        page_bytes=settings.page_bytes,
+        pages=settings.pages,
+        copies=settings.copies,
+        lent_bytes=settings.lent_kib << 10,
+        counters=settings.counters,
+        counter_lender=address[home],
+    )
+    # The headers of its requests have to leave a borrower.
+    slowest = min(sum(link.rate_bps for link in _links(fabric, name)) for name in borrowers)
+    bits = 8 * HEADER_BYTES * settings.operations
+    return PoolPlan(
+        settings,
+        tuple(address[name] for name in borrowers),
+        tuple(address[name] for name in settings.lenders),
+        directory,
+        {number: name for name, number in address.items()},
+        max(1, bits * 10**12 // slowest),
+    )
+
+
+@final
+class PoolRun:
+    """The agents of a pool in a run, in place of jobs (harness.run.jobs.running.Jobs)."""
+
+    def __init__(self, plan: PoolPlan, testbed: Testbed, seed: int) -> None:
+        self._plan = plan
+        self._testbed = testbed
+        settings = plan.settings
+        program = Program(
+            settings.operations,
+            settings.weights,
+            seed,
+            RequesterParameters(window=settings.window, patience_ps=round(settings.patience_us * 10**6)),
+        )
+        self._agents = make_memory_agents(
+            plan.borrowers,
+            plan.lenders,
+            plan.directory,
+            program,
+            lent_bytes=settings.lent_kib << 10,
+        )
+
+    @property
+    def all(self) -> tuple[Job, ...]:
+        """No jobs."""
+        return ()
+
+    def begin(self) -> None:
+        """Attach the agents: lenders first, so that they are there when requests come."""
+        for address in sorted(self._agents, key=lambda address: address in self._plan.borrowers):
+            self._testbed.attach(self._plan.names[address], self._agents[address])
+
+    def demands(self) -> dict[str, dict[tuple[str, str], int]]:
+        """Return no demands: pools ask for no circuits."""
+        return {}
+
+    def resume(self, places: Mapping[str, str]) -> None:
+        """Do nothing: fabrics with pools have no spares."""
+
+    @property
+    def busy(self) -> bool:
+        """True while a borrower has operations left."""
+        return self._testbed.busy
+
+    @property
+    def holders(self) -> list[str]:
+        """Names of all nodes of the pool."""
+        return list(self._plan.names.values())
+
+    @property
+    def stats(self) -> list[AgentStats]:
+        """Statistics of all agents."""
+        return [agent.stats for agent in self._ended().values()]
+
+    def _ended(self) -> dict[int, MemoryAgent]:
+        """Return the agents as the testbed has them at the end: they may have run in other processes."""
+        for address, name in self._plan.names.items():
+            agent = self._testbed.outcome(name)
+            assert isinstance(agent, MemoryAgent)
+            self._agents[address] = agent
+        return self._agents
+
+    def report(self, now_ps: int) -> PoolReport:
+        """Check all values and copies, and return the outcome."""
+        self._ended()
+        faults = {address: _first_fault(self, agent) for address, agent in self._borrowers()}
+        shared = _counter_fault(self)
+        reports = [agent.borrower.report for _, agent in self._borrowers() if agent.borrower is not None]
+        latencies = [latency for report in reports for latency in report.latency_ps]
+        ends = [agent.finished_ps for _, agent in self._borrowers()]
+        gave_up = next((self.words(agent) for _, agent in self._borrowers() if agent.failed), "")
+        correct = 0 if shared else sum(not fault for fault in faults.values())
+        return PoolReport(
+            end_ps=max(now_ps if end is None else end for end in ends),
+            borrowers=len(faults),
+            correct=correct,
+            first_wrong=gave_up or shared or next(filter(None, faults.values()), ""),
+            gave_up=gave_up,
+            checksum=zlib.crc32(b"".join(agent.memory.content for agent in self._agents.values())),
+            operations=sum(report.operations for report in reports),
+            latency_ps=mean(latencies) if latencies else 0.0,
+            slowest_ps=max(latencies, default=0),
+            lent_bytes=sum(self._plan.directory.used.values()),
+            moved_pages=sum(report.moved_pages for report in reports),
+            lost_lenders=len({lender for report in reports for lender in report.lost_lenders}),
+        )
+
+    def words(self, agent: MemoryAgent) -> str:
+        """Say why a borrower could not go on, by name."""
+        assert agent.failed is not None
+        name = self._plan.names[agent.address]
+        return f"{name} gave up at {agent.failed.at_ps / 10**6:g} us: {agent.failed.why}"
+
+    def agent(self, address: int) -> MemoryAgent:
+        """Return the agent of an address."""
+        return self._agents[address]
+
+    @property
+    def plan(self) -> PoolPlan:
+        """The plan of the pool."""
+        return self._plan
+
+    def _borrowers(self) -> list[tuple[int, MemoryAgent]]:
+        return [(address, self._agents[address]) for address in self._plan.borrowers]
+
+
+def _links(fabric: Fabric, name: str) -> Sequence[Link]:
+    return [link for link in fabric.links if name in (link.a.node, link.b.node)]
+
+
+def _first_fault(run: PoolRun, agent: MemoryAgent) -> str:
+    """Return the first error in what a borrower has seen and stored; empty if there is none."""
+    borrower = agent.borrower
+    assert borrower is not None
+    name = run.plan.names[agent.address]
+    if borrower.report.wrong:
+        return f"{name}: {borrower.report.first_wrong}"
+    if not agent.done:
+        return f"{name} has operations without a response"
+    page = _wrong_page(run, borrower)
+    if page is not None:
+        return f"{name}: a copy of page {page} differs from what was stored"
+    following = [other for other in run.plan.borrowers if run.agent(other).received.get(agent.address)]
+    for other in following:
+        if run.agent(other).received[agent.address] != borrower.report.sent:
+            return f"{name}: {run.plan.names[other]} has other messages than were sent"
+    if borrower.report.sent and not following:
+        return f"{name}: nobody has its messages"
+    return ""
+
+
+def _wrong_page(run: PoolRun, borrower: Borrower) -> int | None:
+    size = run.plan.directory.page_bytes
+    for page in range(len(borrower.image) // size):
+        image = borrower.image[page * size : (page + 1) * size]
+        for lender, first in borrower.living(page):
+            if run.agent(lender).memory.content[first : first + size] != image:
+                return page
+    return None
+
+
+def _counter_fault(run: PoolRun) -> str:
+    """Return the first error in the shared counters: each returned every value once, and has their number."""
+    directory = run.plan.directory
+    memory = run.agent(directory.counter_lender).memory.content
+    for counter in range(directory.counters):
+        values: list[int] = []
+        for address in run.plan.borrowers:
+            borrower = run.agent(address).borrower
+            assert borrower is not None
+            values += borrower.report.counted.get(counter, [])
+        word = memory[counter * ATOMIC_BYTES : (counter + 1) * ATOMIC_BYTES]
+        if sorted(values) != list(range(len(values))) or int.from_bytes(word, "little") != len(values):
+            return f"counter {counter}: {len(values)} additions, and it is {int.from_bytes(word, 'little')}"
+    return ""

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Preparation of a scenario: fabric, plans, jobs and faults, checked before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar, final
+
+from controller.circuits.transition import pod_traffic, unserved_pods
+from controller.errors import PlanError
+from controller.p4runtime.kept_updates import KeptUpdates
+from controller.plan import Plan
+from controller.planner import make_plan
+from emulation import faults
+from emulation.targets import find_target
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.schedule import SlicedTraffic
+from harness.errors import ScenarioError
+from harness.run.collectives.connections import connections_of
+from harness.run.jobs.plan import JobPlan, demand_of
+from harness.run.jobs.planner import plan_jobs
+from harness.run.lanes import LaneMove, deal_lanes
+from harness.run.network_header import check_network_header
+from harness.run.own_program import BUILT_IN, OwnPrograms, own_programs
+from harness.run.pool import PoolPlan, plan_pool
+from harness.scenario.document import Document, Location
+from harness.scenario.loader import Lines
+from harness.scenario.schema import (
+    Fault,
+    Scenario,
+    Variant,
+)
+from topologies import Fabric
+from topologies.families.lumos.core import core_of
+
+__all__ = ["Kept", "Prepared", "prepare"]
+
+T = TypeVar("T")
+
+# Buckets of a pair that stand by on other paths, by strategy (controller.planner.make_plan).
+_STANDBY = {"all-path": 4, "adaptive": 6}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One variant with all that its run needs; its jobs share no members.
+
+    A variant with a `pool` has no jobs. `faults` have their targets resolved in the fabric and are ordered by
+    time. `own` are programs of the user's own in place of built-in programs. `updates` has the serialised
+    entries of the plan. `lane_moves` change rates of links when jobs start.
+    """
+
+    variant: Variant
+    fabric: Fabric
+    plan: Plan
+    transport: TransportParameters
+    jobs: tuple[JobPlan, ...]
+    faults: tuple[faults.Fault, ...] = ()
+    own: OwnPrograms = BUILT_IN
+    updates: KeptUpdates | None = None
+    pool: PoolPlan | None = None
+    lane_moves: tuple[LaneMove, ...] = ()
+
+    @property
+    def sliced(self) -> SlicedTraffic:
+        """Schedule of the first job."""
+        return self.jobs[0].sliced
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Members of all jobs, job by job."""
+        return tuple(name for job in self.jobs for name in job.members)
+
+    @property
+    def bound_ps(self) -> int:
+        """Lower bound of the time until all jobs end, in ps."""
+        if self.pool is not None:
+            return self.pool.bound_ps
+        return max(job.begin_ps + job.bound_ps for job in self.jobs)
+
+    @property
+    def demand(self) -> dict[tuple[str, str], int]:
+        """Bytes by pair of members, of all jobs."""
+        return demand_of(self.jobs)
+
+    def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
+        """Return the variant with other faults."""
+        variant = self.variant.model_copy(update={"faults": chosen})
+        resolved = _in_order([resolved_fault(self.fabric, fault) for fault in chosen])
+        return replace(self, variant=variant, faults=resolved)
+
+
+@final
+@dataclass(slots=True)
+class Kept:
+    """Values that scenarios of one topology share, so that they are computed once.
+
+    They are the fabric, plans, serialised entries of plans, and jobs.
+    """
+
+    fabric: Fabric | None = None
+    plans: dict[object, Plan] = field(default_factory=dict)
+    updates: dict[object, KeptUpdates] = field(default_factory=dict)
+    jobs: dict[object, tuple[JobPlan, ...]] = field(default_factory=dict)
+
+
+def prepare(
+    scenario: Scenario,
+    document: Document,
+    note: Callable[[str], None] = lambda _: None,
+    kept: Kept | None = None,
+) -> tuple[Prepared, ...]:
+    """Return all variants in order; `note` receives the name of a variant before it is planned.
+
+    `kept` has values of earlier scenarios of the same topology, and gets those of this scenario.
+
+    Raises:
+        ScenarioError: A part of the scenario is impossible; the message names its line.
+    """
+    with_line = Lines(document)
+    kept = kept or Kept()
+    if kept.fabric is None:
+        kept.fabric = with_line(("topology",), scenario.topology.build)
+    whole, plans = kept.fabric, kept.plans
+    prepared = []
+    for index, variant in enumerate(scenario.variants):
+        at = ("variants", index)
+        lanes = deal_lanes(with_line, at, whole, variant)
+        fabric = lanes.fabric
+        struck = _faults(with_line, (*at, "faults"), fabric, variant)
+        if variant.control.circuits == "per-job":
+            with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
+        sent = (variant.every_job, variant.routing.strategy, variant.control.scheduler)
+        if sent not in kept.jobs:
+            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job)
+        jobs = kept.jobs[sent]
+        if variant.control.circuits == "per-job":
+            _check_circuits(with_line, at, fabric, variant, jobs)
+        transport = with_line((*at, "transport"), lambda chosen=variant: _transport(chosen))
+        routing = variant.routing
+        routed = (routing.strategy, routing.rules, routing.weights, routing.peers)
+        same = (routed, variant.every_job, variant.expect == "deadlock", variant.control.hash)
+        if same not in plans:
+            note(variant.name)
+            plans[same] = with_line(
+                (*at, "routing"),
+                partial(_plan, fabric, variant, jobs),
+            )
+        payloads = [job.collective.payload_bytes for job in jobs]
+        header, marks = variant.link.network_header, variant.link.ecn_frames is not None
+        with_line((*at, "link"), partial(check_network_header, fabric, header, payloads, marks=marks))
+        if variant.transport.connections is not None:
+            jobs = with_line(
+                (*at, "transport", "connections"),
+                lambda chosen=variant, plan=plans[same], sending=jobs: _connected(
+                    plan, chosen, sending, scenario.seed
+                ),
+            )
+        own = BUILT_IN
+        if variant.program:
+            own = with_line((*at, "program"), partial(own_programs, plans[same], variant.program))
+        pool = None
+        if variant.pool is not None:
+            pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
+        updates = kept.updates.setdefault(same, KeptUpdates())
+        prepared.append(
+            Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool, lanes.moves)
+        )
+    return tuple(prepared)
+
+
+def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
+    resolved = [
+        with_line((*at, number, fault.target[0]), lambda chosen=fault: resolved_fault(fabric, chosen))
+        for number, fault in enumerate(variant.faults)
+    ]
+    for number in faults.unmatched_clears(resolved):
+        with_line((*at, number), lambda fault=resolved[number]: _refuse(fault))
+    return _in_order(resolved)
+
+
+def resolved_fault(fabric: Fabric, chosen: Fault) -> faults.Fault:
+    """Return a fault of a scenario as testbeds apply it, its target found in the fabric."""
+    return faults.Fault(
+        at_ps=round(chosen.at_us * 10**6),
+        target=find_target(fabric, *chosen.target, chosen.source),
+        event=chosen.event,
+        **chosen.parameters,
+    )
+
+
+def _in_order(resolved: list[faults.Fault]) -> tuple[faults.Fault, ...]:
+    """Return faults by time; faults of one time keep the order of the file."""
+    return tuple(sorted(resolved, key=lambda fault: fault.at_ps))
+
+
+def _refuse(fault: faults.Fault) -> None:
+    began = "took it down" if fault.event == "up" else "impaired it"
+    raise ScenarioError(
+        f"{fault.text} at {fault.at_ps / 10**6:g} us, but no fault of that target {began} before",
+        remedy="name the target exactly as the earlier fault does, and give a later time",
+    )
+
+
+def _circuits(fabric: Fabric, variant: Variant) -> None:
+    """Raise a ScenarioError if circuits cannot be allocated per job in this variant."""
+    if core_of(fabric).wiring == "uniform":
+        raise ScenarioError(
+            "circuits per job: with uniform wiring some demands have no allocation of circuits",
+            remedy="give the topology another wiring, or leave out `circuits: per-job`",
+        )
+    if variant.routing.peers != "job":
+        raise ScenarioError(
+            "circuits per job may leave other pairs without a path, and routing plans paths for all pairs",
+            remedy="write `routing: {peers: job}`",
+        )
+
+
+def _check_circuits(
+    with_line: Lines, at: Location, fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]
+) -> None:
+    """Raise a ScenarioError with the line of a job that has no allocation of circuits when it runs alone."""
+    for number, job in enumerate(jobs):
+        line = (*at, "jobs", number, "collective") if variant.jobs else (*at, "collective")
+        with_line(line, partial(_allocate, fabric, job))
+
+
+def _allocate(fabric: Fabric, job: JobPlan) -> None:
+    try:
+        unserved_pods(fabric, pod_traffic(fabric, job.demand))
+    except PlanError as ex:
+        raise PlanError(
+            f"job {job.name} has no allocation of circuits: {ex.message}",
+            remedy="give the job members in fewer Pods or leaves, or the topology more ports",
+        ) from ex
+
+
+def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
+    wanted = demand_of(jobs)
+    known = variant.routing.weights == "traffic-aware"
+    return make_plan(
+        fabric,
+        strategy=variant.routing.strategy,
+        rules=variant.routing.rules,
+        demand=wanted if known and jobs else None,
+        peers=wanted if variant.routing.peers == "job" else None,
+        hashing=variant.control.hash,
+        payload_bytes=max((job.collective.payload_bytes for job in jobs), default=4096),
+        standby=_STANDBY.get(variant.routing.strategy, 0),
+        check=variant.expect != "deadlock",
+    )
+
+
+def _transport(variant: Variant) -> TransportParameters:
+    chosen = variant.transport
+    defaults = TransportParameters()
+    least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
+    return TransportParameters(
+        window=chosen.window,
+        ack_every=min(chosen.ack_every, chosen.window),
+        initial_rto_ps=round(chosen.initial_rto_us * 10**6),
+        min_rto_ps=least or defaults.min_rto_ps,
+        path_rto_ps=least or defaults.path_rto_ps,
+        lb_mode=1 if chosen.connections is None else 0,
+        adaptive=variant.routing.strategy == "adaptive",
+        marks=variant.link.ecn_frames is not None,
+    )
+
+
+def _connected(plan: Plan, variant: Variant, jobs: tuple[JobPlan, ...], seed: int) -> tuple[JobPlan, ...]:
+    """Return the jobs with the connections of the variant."""
+    wanted = variant.transport.connections
+    assert wanted is not None
+    return tuple(
+        replace(job, connections=connections_of(plan, job.sliced.schedule, job.members, wanted, seed))
+        for job in jobs
+    )

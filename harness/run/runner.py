@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running of a scenario: each variant on a testbed of its own, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, final
+
+from controller.garbage import earlier_objects_left_out
+from emulation.control.bonding import LacpTimes
+from emulation.control.hellos import HelloTimes
+from emulation.control.loop import ControlLoop
+from emulation.control.rewiring import RewiringPolicy
+from emulation.control.takeover import SparePolicy
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.errors import CutOffError, DeadlockedError, EmulationError, ThreadsError
+from emulation.faults import Faults
+from emulation.fidelity import Fidelity, judge
+from emulation.testbed import SwitchReport, Testbed
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES
+from harness.report.figures.heat_map import traffic_matrix
+from harness.report.metrics import VariantRun
+from harness.run.boot import Booted, booted
+from harness.run.collect import collect, dropped, link_of
+from harness.run.jobs.running import Before, Jobs
+from harness.run.jobs.scheduling import Scheduling
+from harness.run.kept import KeptVariants
+from harness.run.lanes import highest_rates, schedule_moves
+from harness.run.observation import Deadlock, Observation
+from harness.run.pool import PoolRun
+from harness.run.prepare import Prepared
+from harness.run.standstill import Standstill
+from harness.run.testbeds import Embedded, TestbedChoice, in_one_partition
+from harness.run.watch import WatchedRun, Watcher
+from harness.scenario.schema import ELEMENT_BYTES, Fault
+from topologies.transform.spares import has_spares
+
+__all__ = ["Pace", "Progress", "Run", "observe", "run"]
+
+# Bins of the timeline of a run that reaches its bound.
+BINS = 48
+
+# Real time: real seconds between two checks of progress, and the longest time without progress.
+LOOK_SECONDS = 0.2
+STALL_SECONDS = 60.0
+
+_EMBEDDED = Embedded()
+_WHOLE = in_one_partition(_EMBEDDED)
+_NONE: Mapping[str, Path] = {}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """State of a running variant: passes of frames through switches so far, and its virtual time."""
+
+    hops: int
+    now_ps: int
+
+
+class Progress(Protocol):
+    """Receives variant, stage of its run, and the completed share of the stage, 0 to 1.
+
+    `pace` comes with the stage `running` in virtual time.
+    """
+
+    def __call__(self, variant: str, stage: str, share: float, pace: Pace | None = None, /) -> None: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Observations of all variants, and wall-clock seconds by stage, on which no result depends.
+
+    `struck` has the faults by hand, of the variants that had any.
+    """
+
+    runs: Mapping[str, VariantRun]
+    seconds: Mapping[str, Mapping[str, float]]
+    struck: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
+
+
+@final
+@dataclass(slots=True)
+class _Stopwatch:
+    seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = round(now - self._since, 3)
+        self._since = now
+
+
+def silent(variant: str, stage: str, share: float, pace: Pace | None = None) -> None:
+    """Ignore progress."""
+
+
+def run(
+    prepared: Sequence[Prepared],
+    seed: int,
+    progress: Progress = silent,
+    choice: TestbedChoice = _EMBEDDED,
+    captures: Mapping[str, Path] = _NONE,
+    kept: KeptVariants | None = None,
+    watcher: Watcher | None = None,
+) -> Run:
+    """Run all variants.
+
+    Args:
+        prepared: Variants, in order.
+        seed: Seed of data and random choices.
+        progress: Receives the progress of each variant.
+        choice: Testbed of all variants.
+        captures: Folder for VARIANT-LINK.pcap, by link whose frames are captured.
+        kept: Variants that have finished before, and those that finish now.
+        watcher: Watches all variants, also those that have finished before.
+    """
+    if watcher is not None:
+        kept = None
+    if watcher is not None or captures:
+        choice = in_one_partition(choice)  # observers see the events of all switches in their order
+    choice.check(prepared, captures=bool(captures))
+    runs: dict[str, VariantRun] = {}
+    seconds: dict[str, Mapping[str, float]] = {}
+    struck: dict[str, tuple[Fault, ...]] = {}
+    for ready in prepared:
+        name = ready.variant.name
+        if kept is not None and (before := kept.get(name)) is not None:
+            runs[name], seconds[name] = before
+            progress(name, "read back", 1.0)
+            continue
+        watch = _Stopwatch()
+        with earlier_objects_left_out():
+            try:
+                observed = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
+            except ThreadsError:
+                # One partition gives the same result, or the error that the run ends with.
+                watch = _Stopwatch()
+                observed = _observe(ready, seed, progress, watch, in_one_partition(choice), captures)
+        seen, fidelity, by_hand = observed
+        if by_hand:
+            struck[name] = by_hand
+        rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}
+        rates = highest_rates(rates, ready.lane_moves)
+        schedules = [job.sliced.schedule for job in ready.jobs]
+        sent = traffic_matrix(schedules, ready.fabric, ready.members) if schedules else None
+        until_ps = round((ready.variant.work_until_us or 0) * 10**6)
+        bounds = {name: named for job in ready.jobs for name, named in job.bounds_by_job.items()}
+        runs[name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps, bounds)
+        seconds[name] = watch.seconds
+        if kept is not None and len(prepared) > 1:
+            kept.put(name, runs[name], seconds[name])
+    return Run(runs, seconds, struck)
+
+
+def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:
+    """Run one variant on the embedded testbed; `look` may add callbacks to it before its time begins."""
+    return _observe(ready, seed, silent, _Stopwatch(), _WHOLE, _NONE, look)[0]
+
+
+def _observe(
+    ready: Prepared,
+    seed: int,
+    progress: Progress,
+    watch: _Stopwatch,
+    choice: TestbedChoice,
+    captures: Mapping[str, Path],
+    look: Callable[[Testbed], None] | None = None,
+    watcher: Watcher | None = None,
+) -> tuple[Observation, Fidelity | None, tuple[Fault, ...]]:
+    """Assemble and execute a run; every run of a variant passes here."""
+    variant = ready.variant
+    bin_ps = max(1, ready.bound_ps // BINS)
+    testbed = choice.make(ready, bin_ps, seed, captures=bool(captures))
+
+    def installing(done: int, total: int) -> None:
+        progress(variant.name, "filling tables", done / total)
+
+    progress(variant.name, "starting", 0.0)
+    ecn_frames = variant.link.ecn_frames
+    with booted(testbed, ready.plan, installing, ready.own, ready.updates, ecn_frames) as up:
+        watch.lap("boot")
+        jobs = _work(ready, testbed, seed)
+        control = _control(ready, up, jobs)
+        if isinstance(jobs, Jobs):
+            _set_hooks(ready, jobs, control, testbed, seed)
+        jobs.begin()
+        faults = Faults(testbed)
+        faults.schedule(ready.faults)
+        schedule_moves(testbed, faults, ready.lane_moves)
+        for link, folder in captures.items():
+            testbed.record(link, folder / f"{variant.name}-{link}.pcap")
+        expected = _expected_bytes(ready)
+        progress(variant.name, "running", 0.0)
+        if look is not None:
+            look(testbed)
+        control.start(lambda: jobs.busy)
+        deadlock, stopped_by = None, ""
+        moves = has_spares(ready.fabric) or variant.control.circuits != "static"
+        standstill = Standstill(ready, control, jobs, moves=moves)
+        watched = None
+        if watcher is not None:
+            watched = WatchedRun(ready, testbed, jobs, control, faults, standstill)
+            watcher.begin(watched)
+        try:
+            for delivered in _slices(ready, testbed, bin_ps):
+                share = min(1.0, delivered / max(1, expected))  # a graph of computations delivers nothing
+                progress(variant.name, "running", share, _pace(testbed))
+                if testbed.virtual and (stopped_by := standstill.look(testbed.now_ps, delivered)):
+                    testbed.give_up()
+                    break
+        except DeadlockedError as stopped:
+            deadlock = Deadlock(stopped.at_ps, stopped.cycle)
+        except CutOffError as stopped:
+            stopped_by = str(stopped)
+            testbed.give_up()
+        if watched is not None:
+            ready = watched.ready
+        watch.lap("run")
+        progress(variant.name, "checking the data", 1.0)
+        # Before `collect`: judging counts the frames that went to links that were down.
+        fidelity = None if testbed.virtual else _fidelity(ready, up)
+        seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by)
+        if watcher is not None and watched is not None:
+            watcher.end(watched, seen)
+        watch.lap("check")
+    watch.lap("stop")
+    watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
+    return seen, fidelity, watched.struck if watched else ()
+
+
+def _work(ready: Prepared, testbed: Testbed, seed: int) -> Jobs | PoolRun:
+    """Return what runs: jobs, or a pool."""
+    return Jobs(ready, testbed, seed) if ready.pool is None else PoolRun(ready.pool, testbed, seed)
+
+
+def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testbed, seed: int) -> None:
+    """Make due jobs wait for what they need: bonds, circuits, a measurement."""
+    variant = ready.variant
+    if control.bonding is not None and testbed.virtual:
+        jobs.before = control.bonding.when_up
+    if variant.control.circuits == "per-job":
+        jobs.before = control.rewiring.begin
+        jobs.after = lambda job: control.rewiring.reallocate(f"{job} ends")
+    if variant.control.scheduler != "none":
+        scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
+        jobs.before = _after(jobs.before, scheduling.enqueue)
+
+
+def _control(ready: Prepared, up: Booted, jobs: Jobs | PoolRun) -> ControlLoop:
+    link, control = ready.variant.link, ready.variant.control
+    hellos = None
+    if control.hello_us is not None:
+        hellos = HelloTimes(round(control.hello_us * 10**6), control.hello_multiplier)
+    return ControlLoop(
+        up.testbed,
+        up.client,
+        ready.plan,
+        mode=ready.variant.routing.notification,
+        detect_ps=round(link.detect_us * 10**6),
+        processing_ps=round(control.processing_us * 10**6),
+        repeat_ps=None if control.repeat_us is None else round(control.repeat_us * 10**6),
+        hellos=hellos,
+        spares=_spares(ready, jobs),
+        rewiring=_rewiring(ready, jobs),
+        lacp=None
+        if control.lacp_us is None
+        else LacpTimes(round(control.lacp_us * 10**6), control.lacp_multiplier, control.tor_identities),
+    )
+
+
+def _after(first: Before | None, then: Before) -> Before:
+    """Return a hook that makes a due job wait for `first` and `then` in this order."""
+    if first is None:
+        return then
+    return lambda name, begin: first(name, lambda: then(name, begin))
+
+
+def _rewiring(ready: Prepared, jobs: Jobs | PoolRun) -> RewiringPolicy | None:
+    """Return the policy for circuits per job; None where circuits are static."""
+    if ready.variant.control.circuits == "static":
+        return None
+    known = ready.variant.routing.weights == "traffic-aware"
+    drain_ps = round(ready.variant.control.drain_us * 10**6)
+    return RewiringPolicy(drain_ps, jobs.demands, known)
+
+
+def _spares(ready: Prepared, jobs: Jobs | PoolRun) -> SparePolicy | None:
+    """Return the policy for spares; None without spares, where peers wait for a lost NPU to return."""
+    if not has_spares(ready.fabric):
+        return None
+    known = ready.variant.routing.weights == "traffic-aware"
+    return SparePolicy(
+        migrate_ps=round(ready.variant.control.migrate_us * 10**6),
+        active=lambda: jobs.busy,
+        resume=jobs.resume,
+        demand=ready.demand if known else None,
+        members=ready.members,
+    )
+
+
+def _pace(testbed: Testbed) -> Pace | None:
+    """Return the state of a run in virtual time; in real time nobody counts passes before the end."""
+    return Pace(testbed.network.hops, testbed.now_ps) if isinstance(testbed, EmbeddedTestbed) else None
+
+
+def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
+    """Run the testbed until no event is left; yield the bytes of arrived data frames after each slice.
+
+    Slices of virtual time grow with the time: a run may wait a thousand bins for a retransmission.
+    """
+    until = bin_ps
+    stall = _Stall(ready, testbed)
+    while not testbed.run(until):
+        delivered = testbed.delivered_bytes
+        yield delivered
+        if testbed.virtual:
+            until += max(bin_ps, until // 20)
+        else:
+            stall.look(delivered)
+            until = testbed.now_ps + round(LOOK_SECONDS * 10**12 / testbed.dilation)
+
+
+@final
+class _Stall:
+    """Ends a run in real time that makes no progress."""
+
+    def __init__(self, ready: Prepared, testbed: Testbed) -> None:
+        # A lost frame may wait for several timeouts, each twice as long as the previous timeout.
+        patience = 64 * ready.transport.initial_rto_ps * testbed.dilation / 10**12
+        self._seconds = STALL_SECONDS + patience
+        self._delivered = -1
+        self._since = 0.0
+
+    def look(self, delivered: int) -> None:
+        now = time.monotonic()
+        if delivered != self._delivered:
+            self._delivered, self._since = delivered, now
+        elif now - self._since > self._seconds:
+            raise EmulationError(
+                f"no data has reached any NPU for {self._seconds:.0f} s",
+                remedy="take a smaller fabric or array, or find with `tcpdump` where frames are lost",
+            )
+
+
+def _expected_bytes(ready: Prepared) -> int:
+    """Return the bytes of all data frames if each is full and sent once."""
+    total = 0 if ready.pool is None else ready.pool.expected_bytes
+    for job in ready.jobs:
+        payload = sum(transfer.length for transfer in job.sliced.schedule.transfers) * ELEMENT_BYTES
+        each = payload + payload * DATA_HEADER_BYTES // (job.sliced.slice_elements * ELEMENT_BYTES)
+        total += each * (job.rhythm.iterations if job.rhythm else 1)
+    return total
+
+
+def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
+    """Return the judgement on the times of a run in real time."""
+    seen = {
+        node.name: SwitchReport.of(
+            up.client.read_counter(node.name, "tx_by_port_vl"),
+            dropped(up.client, node.name),
+            up.client.packets_out[node.name],
+        )
+        for node in ready.fabric.nodes
+    }
+    steps = max((job.sliced.schedule.steps for job in ready.jobs), default=1)
+    return judge(up.testbed.measured(seen, steps=steps))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saturation of a lossless fabric over all paths that turn rules admit, until delivery or deadlock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from controller.deadlock.turn_rules import RuleSet, rule_set, turn_entries
+from controller.errors import PlanError
+from controller.p4runtime.client import P4RuntimeClient
+from controller.routing.paths import PathFinder, hops_of
+from emulation import _engine
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.errors import DeadlockedError
+from emulation.traffic.host.make import Hosts
+from emulation.traffic.host.saturate import Budget, NativeSaturator, Saturator, steered_frame
+from harness.run.boot import programs_of, running
+from topologies import HOST_PORT, Fabric
+
+__all__ = ["SaturationResult", "saturate"]
+
+# Frames in flight at the start: more than the first buffers hold, so that frames always wait at sources.
+_AT_FIRST = 64
+
+# Virtual time between two reports of progress, in ps.
+_LOOK_PS = 20_000_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SaturationResult:
+    """Frames sent and received, end in virtual ps, and passes through switches.
+
+    `cycle` holds (link, "from->to", VL) of the deadlock that ended the run; empty if all frames arrived.
+    """
+
+    paths: int
+    sent: int
+    received: int
+    at_ps: int
+    hops: int
+    cycle: tuple[tuple[str, str, int], ...] = ()
+
+
+def saturate(
+    fabric: Fabric,
+    rules: str | RuleSet,
+    frames: int,
+    *,
+    seed: int = 1,
+    max_hops: int = 3,
+    frame_bytes: int = 128,
+    credit_frames: int = 1,
+    hosts: Hosts = "native",
+    progress: Callable[[float], None] = lambda share: None,
+) -> SaturationResult:
+    """Send frames over random paths among all that the rules admit, on the embedded testbed.
+
+    Source routes steer the frames through the compiled P4 program.
+
+    Args:
+        fabric: Fabric to saturate.
+        rules: Turn rules, or their name.
+        frames: Number of frames.
+        seed: Seed of the choice of paths.
+        max_hops: Longest path; up to five, since a route's sixth instruction delivers to the host.
+        frame_bytes: Size of a frame.
+        credit_frames: Room of a port's receive buffer on each VL, in frames.
+        hosts: Whether NPUs are C++ or Python; both send the same frames.
+        progress: Receives the share of frames that have arrived.
+
+    Raises:
+        PlanError: `max_hops` is above five, or an NPU has no path that the rules admit.
+    """
+    turns = rule_set(rules, fabric) if isinstance(rules, str) else rules
+    choices = _choices(fabric, turns, max_hops, frame_bytes)
+    for name, own in choices.items():
+        if not own:
+            raise PlanError(f"rules {turns.name} admit no path from {name}", remedy="allow more turns")
+    budget = _engine.Budget(frames) if hosts == "native" else Budget(frames)
+    cycle: tuple[tuple[str, str, int], ...] = ()
+    testbed = EmbeddedTestbed(fabric, credit_bytes=credit_frames * frame_bytes, seed=seed)
+    with running(testbed), P4RuntimeClient(testbed.address) as client:
+        client.connect(testbed.device_ids)
+        client.push_pipeline(programs_of(fabric))
+        client.install({node.name: turn_entries(turns, fabric, node.name) for node in fabric.nodes})
+        for number, (name, own) in enumerate(choices.items()):
+            if isinstance(budget, Budget):
+                station = Saturator(own, _AT_FIRST, seed * len(choices) + number, budget)
+            else:
+                station = NativeSaturator(own, _AT_FIRST, seed * len(choices) + number, budget)
+            testbed.attach(name, station)
+        try:
+            until = _LOOK_PS
+            while not testbed.run(until):
+                progress(budget.received / frames)
+                until += _LOOK_PS
+        except DeadlockedError as stopped:
+            cycle = stopped.cycle
+        paths = sum(map(len, choices.values()))
+        sent = frames - budget.left
+        return SaturationResult(paths, sent, budget.received, testbed.now_ps, testbed.network.hops, cycle)
+
+
+def _choices(fabric: Fabric, rules: RuleSet, max_hops: int, frame_bytes: int) -> dict[str, list[bytes]]:
+    """Return, by source, a frame for every path that the rules admit."""
+    finder = PathFinder(fabric)
+    endpoints = [node for node in fabric.nodes if not node.tier]
+    choices: dict[str, list[bytes]] = {}
+    for source in endpoints:
+        own = choices[source.name] = []
+        for target in endpoints:
+            for path in finder.paths_up_to(source.name, target.name, max_hops):
+                if rules.vls_of(fabric, path) is not None:
+                    # The last switch delivers the frame to its host.
+                    ports = [*(fabric.port_to(*hop) for hop in hops_of(path)), HOST_PORT]
+                    own.append(steered_frame(source.address, target.address, ports, frame_bytes))
+    return choices

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Standstill: failures have separated nodes for good, and only hellos and LACPDUs still cross links.
+
+Agents give a connection up after timeouts that double, which takes thousands of LACP periods: virtual time
+would pass for the timers of the control plane alone.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from controller.routing.unreachable import describe_unreachable
+from emulation.control.loop import ControlLoop
+from emulation.faults import Fault
+from harness.run.jobs.running import Jobs
+from harness.run.pool import PoolRun
+from harness.run.prepare import Prepared
+
+__all__ = ["Standstill", "cut_off"]
+
+# A run stands still after so many periods of hellos or LACPDUs, and so many first timeouts, without data.
+_PERIODS = 10
+_TIMEOUTS = 8
+
+
+def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun) -> str:
+    """Say which members of unfinished jobs the controllers know to be unreachable; empty if none are."""
+    if isinstance(jobs, PoolRun):
+        return ""  # its borrowers give lenders up by themselves
+    pairs = [
+        (holders[source], holders[target])
+        for job in jobs.all
+        if not job.done
+        for holders in [dict(zip(job.plan.members, job.holders, strict=True))]
+        for source, target in job.plan.demand
+    ]
+    return describe_unreachable(control.plan, control.down, pairs)
+
+
+@final
+class Standstill:
+    """Sees the standstill of a run; `moves` says whether spares or circuits may restore what failed."""
+
+    def __init__(self, ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun, *, moves: bool) -> None:
+        self._ready = ready
+        self._control = control
+        self._jobs = jobs
+        period_ps = control.period_ps
+        self._looks = period_ps is not None and not moves
+        computes_ps = max((job.rhythm.compute_ps for job in ready.jobs if job.rhythm), default=0)
+        self._patience_ps = max(
+            _PERIODS * (period_ps or 0), _TIMEOUTS * ready.transport.initial_rto_ps, 2 * computes_ps
+        )
+        starts_ps = [job.begin_ps for job in ready.jobs]
+        self._last_change_ps = max([0, *starts_ps, *(fault.end_ps for fault in ready.faults)])
+        self._delivered = -1
+        self._since_ps = 0
+        self._asked: frozenset[str] = frozenset()
+
+    def expect(self, fault: Fault) -> None:
+        """Note a fault by hand: from now on the run is that of a scenario which has the fault."""
+        self._last_change_ps = max(self._last_change_ps, fault.end_ps)
+        self._asked = frozenset()
+
+    def look(self, now_ps: int, delivered: int) -> str:
+        """Return why the run stands still; empty while it may go on. `delivered`: bytes of data up to now."""
+        if delivered != self._delivered:
+            self._delivered, self._since_ps = delivered, now_ps
+            return ""
+        waits_from_ps = max(self._since_ps, self._last_change_ps)
+        if not self._looks or now_ps - waits_from_ps < self._patience_ps:
+            return ""
+        down = self._control.down
+        if down == self._asked:
+            return ""
+        self._asked = down
+        who = cut_off(self._ready, self._control, self._jobs)
+        if not who:
+            return ""
+        since_us = self._since_ps / 10**6
+        return f"{who}; since {since_us:.0f} us no data has arrived, only hellos and LACPDUs"

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults by hand, added to a scenario and to its file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from harness.scenario.schema import Fault, Scenario
+
+__all__ = ["with_faults", "yaml_with_faults"]
+
+Struck = Mapping[str, tuple[Fault, ...]]
+"""Faults by name of the variant."""
+
+
+def with_faults(scenario: Scenario, struck: Struck) -> Scenario:
+    """Return the scenario whose variants have these faults as well."""
+    if not struck:
+        return scenario
+    variants = tuple(
+        variant.model_copy(update={"faults": (*variant.faults, *struck.get(variant.name, ()))})
+        for variant in scenario.variants
+    )
+    return scenario.model_copy(update={"variants": variants})
+
+
+def yaml_with_faults(file: Path, scenario: Scenario, seed: int, struck: Struck) -> str:
+    """Return the text of a scenario's file with faults by hand added; comments and order stay.
+
+    A variant that had the faults of the top level gets a list of its own. `seed` becomes the file's seed, so
+    that a run of the text repeats the run by hand exactly.
+    """
+    yaml = YAML(typ="rt", pure=True)
+    yaml.preserve_quotes = True
+    yaml.width = 110
+    root: CommentedMap = yaml.load(file.read_text(encoding="utf-8"))
+    if seed != root.get("seed", 1):
+        root["seed"] = seed
+    for name, faults in struck.items():
+        of_file = root.get("variants") or ()
+        variant = next((item for item in of_file if item.get("name") == name), root)
+        listed = variant.get("faults")
+        if listed is None or variant is root:
+            known = listed or root.get("faults") or ()
+            listed = CommentedSeq([*known])
+            variant["faults"] = listed
+        listed.extend(_keys(fault) for fault in faults)
+    out = io.StringIO()
+    yaml.dump(root, out)
+    return out.getvalue()
+
+
+def _keys(fault: Fault) -> Mapping[str, Any]:
+    """Return the keys of a fault as a file has them, on a line of their own."""
+    keys = CommentedMap(fault.model_dump(by_alias=True, exclude_none=True))
+    keys.fa.set_flow_style()
+    return keys

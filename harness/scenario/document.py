@@ -1,0 +1,159 @@
+"""A scenario's document: YAML that remembers the line of each key and value, or values without lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self, final
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent, ScalarEvent
+
+from harness.errors import ScenarioError
+
+__all__ = ["Document", "Location", "dotted", "title_of"]
+
+# Keys and indices from the root down.
+Location = tuple[str | int, ...]
+
+
+@final
+class Document:
+    """A scenario as plain dicts, tuples and scalars in `values`, and the place of each of them.
+
+    The place of a value from a file is FILE:LINE; without a file it is the key, as `topology.dims`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path: Path | None = path
+        self._root: Any = _parse(path)
+        self.values: dict[str, Any] = _plain(self._root)
+
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any]) -> Self:
+        """Return a document of values that come from no file; lists become tuples."""
+        document = cls.__new__(cls)
+        document._path = None
+        document._root = document.values = _plain(values)
+        return document
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return a document of other values, whose places are those of this document."""
+        document = type(self).__new__(type(self))
+        document._path, document._root, document.values = self._path, self._root, dict(values)
+        return document
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the file; the working directory for values that come from no file."""
+        return Path() if self._path is None else self._path.parent
+
+    def line(self, location: Location) -> int:
+        """Return the line of what stands at `location`, or of its nearest ancestor; 1 without a file."""
+        return self._walk(location)[1]
+
+    def depth(self, location: Location) -> int:
+        """Return how many steps of `location` the document has."""
+        return self._walk(location)[0]
+
+    def at(self, location: Location, message: str) -> str:
+        """Return `message` with the place that it is about in front."""
+        if self._path is not None:
+            return f"{self._path}:{self.line(location)}: {message}"
+        place = dotted(location[: self.depth(location)])
+        return message if place in message else f"{place}: {message}"
+
+    def _walk(self, location: Location) -> tuple[int, int]:
+        node: Any = self._root
+        line = 1
+        for depth, step in enumerate(location):
+            if not _has(node, step):
+                return depth, line
+            if isinstance(node, CommentedMap):
+                line = node.lc.key(step)[0] + 1
+            elif isinstance(node, CommentedSeq):
+                line = node.lc.item(step)[0] + 1
+            node = node[step]
+        return len(location), line
+
+
+def title_of(path: Path) -> str:
+    """Return the title of a document, or its name, without checking or even reading the rest of it.
+
+    Raises:
+        ScenarioError: the file cannot be read, or its beginning is not YAML.
+    """
+    heading: dict[str, str] = {}
+    key, depth = "", 0
+    with _yaml_errors(path):
+        for event in YAML(typ="safe", pure=True).parse(path.read_text(encoding="utf-8")):
+            if isinstance(event, CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, CollectionStartEvent):
+                depth, key = depth + 1, ""
+            elif isinstance(event, ScalarEvent) and depth == 1:
+                if key:
+                    heading[key] = event.value
+                key = "" if key else event.value
+            if "title" in heading:
+                break
+    return heading.get("title") or heading.get("name", "")
+
+
+def dotted(location: Location) -> str:
+    """Return a location as it is written in messages, as `variants[0].faults`; empty for the root."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def _has(node: Any, step: str | int) -> bool:
+    """Return whether a mapping has a key, or a sequence an index."""
+    if isinstance(node, dict):
+        return step in node
+    return isinstance(node, list | tuple) and isinstance(step, int) and step < len(node)
+
+
+def _parse(path: Path) -> CommentedMap:
+    with _yaml_errors(path):
+        root = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
+    if not isinstance(root, CommentedMap):
+        raise ScenarioError(
+            f"{path}:1: not a scenario",
+            remedy="start with `name:` and `topology:`, see docs/use/scenarios.md",
+        )
+    return root
+
+
+@contextmanager
+def _yaml_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file system and of YAML into a ScenarioError with FILE:LINE."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ScenarioError(
+            f"{path}: no such file", remedy="`railyard list` names the scenarios it knows"
+        ) from None
+    except (OSError, UnicodeDecodeError) as ex:
+        reason = getattr(ex, "strerror", None) or "not UTF-8 text"
+        raise ScenarioError(f"{path}: {reason}", remedy="give a scenario file (YAML)") from None
+    except MarkedYAMLError as ex:
+        line = ex.problem_mark.line + 1 if ex.problem_mark else 1
+        raise ScenarioError(f"{path}:{line}: not YAML: {ex.problem or ex.context}") from None
+    except YAMLError as ex:
+        raise ScenarioError(f"{path}:1: not YAML: {str(ex).splitlines()[0]}") from None
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, Mapping):
+        return {key: _plain(value) for key, value in node.items()}
+    if isinstance(node, list | tuple):
+        return tuple(_plain(value) for value in node)
+    for kind in (bool, int, float, str):  # drop the parser's own scalar types, which remember their spelling
+        if isinstance(node, kind):
+            return kind(node)
+    return node

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic graph of a job as a scenario gives it: its operations, or a JSON file that has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self, final
+
+from pydantic import model_validator
+
+from emulation.errors import GraphError
+from emulation.traffic.graph.document import line_of, read_graph
+from emulation.traffic.graph.operations import Graph
+from harness.errors import ScenarioError
+from harness.scenario.document import Document, Location
+from harness.scenario.topology import Model
+
+__all__ = ["GraphSettings", "refused"]
+
+
+@final
+class GraphSettings(Model):
+    """A traffic graph: `operations` as docs/use/graphs.md describes them, or a `file` that has them.
+
+    With `signals`, an operation may wait for an operation elsewhere, of whose end a message tells.
+    """
+
+    file: str | None = None
+    operations: tuple[Mapping[str, Any], ...] = ()
+    signals: bool = False
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.file is None) == (not self.operations):
+            raise ValueError("a graph has `operations:` or a `file:`; give one of them")
+        return self
+
+    def __hash__(self) -> int:
+        """Return a hash; operations are mappings, and count by their names."""
+        return hash((self.file, self.signals, tuple(str(row.get("id")) for row in self.operations)))
+
+    def read(self, name: str) -> Graph:
+        """Return the graph; GraphError has the operation and the key that are wrong."""
+        if self.file is not None:
+            return _of_file(self.file, Path(self.file).stat().st_mtime_ns, self.signals)
+        return read_graph({"operations": self.operations, "signals": self.signals}, name)
+
+
+@lru_cache(maxsize=4)
+def _of_file(path: str, changed: int, signals: bool) -> Graph:
+    document = _json(path)
+    if signals and isinstance(document, dict):
+        document = {**document, "signals": True}
+    return read_graph(document, Path(path).stem)
+
+
+def _json(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as ex:
+        raise ScenarioError(f"{path}: {ex.strerror}", remedy="give the path of a file") from None
+    except json.JSONDecodeError as ex:
+        raise ScenarioError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the file") from None
+    except (UnicodeDecodeError, RecursionError):
+        raise ScenarioError(f"{path}: not JSON text in UTF-8", remedy="give a traffic graph") from None
+
+
+def refused(settings: GraphSettings, document: Document, location: Location, ex: GraphError) -> ScenarioError:
+    """Return an error of a graph with the file, the line and the key that are wrong.
+
+    `location` is the graph's place in the scenario's document.
+    """
+    place = f"operations[{ex.operation}]" if ex.operation >= 0 else ""
+    where = ".".join(filter(None, [place, ex.key]))
+    message = f"{where}: {ex.message}" if where else ex.message
+    if settings.file is None:
+        steps = (*location, "operations", ex.operation, ex.key) if place else (*location, ex.key)
+        return ScenarioError(document.at(steps, message), remedy=ex.remedy)
+    line = 1
+    if place:
+        line = line_of(Path(settings.file).read_text(encoding="utf-8"), ex.operation, ex.key)
+    return ScenarioError(f"{settings.file}:{line}: {message}", remedy=ex.remedy)

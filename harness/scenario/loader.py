@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and checking of a scenario file; all faults are reported together, with FILE:LINE and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+from pydantic import ValidationError
+
+from harness.errors import ScenarioError
+from harness.report.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
+from harness.scenario.document import Document, Location
+from harness.scenario.explain import explain, in_file
+from harness.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
+from harness.scenario.traffic import GRAPH_KEYS
+from harness.scenario.workload import jobs_of
+from topologies.errors import RailyardError, suggestion
+
+__all__ = ["Lines", "load", "read", "relocated"]
+
+T = TypeVar("T")
+
+# Keys whose value begins with the path of a file.
+_FILES = ("file", "p4info", "entries", "python")
+# Keys whose value is a name, or `{python: FILE.py:NAME}`.
+_NAMES = ("strategy", "kind", "scheduler")
+
+
+def load(path: Path) -> tuple[Scenario, Document]:
+    """Read and check a file; a ScenarioError has a line for each fault found, with FILE:LINE and a remedy."""
+    return read(Document(path))
+
+
+def read(document: Document) -> tuple[Scenario, Document]:
+    """Check a document; a ScenarioError has a line for each fault found, with its place and a remedy."""
+    try:
+        values = _with_defaults(document.values, document.folder)
+        scenario = Scenario.model_validate(_with_workloads(document, values))
+    except ValidationError as ex:
+        raise ScenarioError.joined(explain(document, ex)) from None
+    faults = [*_duplicates(document, scenario), *_unknown_metrics(document, scenario)]
+    if faults:
+        raise ScenarioError.joined(faults)
+    return scenario, document
+
+
+def relocated(document: Document, location: Location, ex: RailyardError) -> ScenarioError:
+    """Return an error of a lower floor with the line of the scenario that caused it."""
+    return ScenarioError(document.at(in_file(document, location), ex.message), remedy=ex.remedy)
+
+
+@final
+class Lines:
+    """Adds to an error of a lower floor the line of the scenario that caused it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    def __call__(self, location: Location, make: Callable[[], T]) -> T:
+        """Return what `make` returns; its RailyardError becomes a ScenarioError with the line."""
+        try:
+            return make()
+        except RailyardError as ex:
+            raise relocated(self.document, location, ex) from ex
+
+
+def _with_defaults(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the values with each variant completed from the top level; wrong shapes stay as they are.
+
+    Files that a topology or a program names are relative to the `folder` of the scenario.
+    """
+    base = {key: values[key] for key in SETTINGS if key in values}
+    rest = {key: value for key, value in values.items() if key not in SETTINGS}
+    variants = rest.get("variants", ({"name": "run"},))
+    if isinstance(variants, tuple):
+        rest["variants"] = tuple(_merged(base, variant) for variant in variants)
+    return {key: _located(value, folder) for key, value in rest.items()}
+
+
+def _with_workloads(document: Document, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with the jobs of each variant's workload; wrong shapes stay as they are."""
+    variants = values.get("variants")
+    if not isinstance(variants, tuple):
+        return values
+    return {
+        **values,
+        "variants": tuple(
+            _with_workload(document, ("variants", index), values.get("topology"), variant)
+            for index, variant in enumerate(variants)
+        ),
+    }
+
+
+def _with_workload(document: Document, at: Location, topology: Any, variant: Any) -> Any:
+    given = variant.get("workload") if isinstance(variant, dict) else None
+    if not isinstance(given, dict):
+        return variant
+    chosen = {("name" if key == "python" else key): value for key, value in given.items()}
+    name, parameters = chosen.get("name"), chosen.get("params", {})
+    if not isinstance(name, str) or not isinstance(parameters, dict) or variant.get("jobs") is not None:
+        if variant.get("jobs") is not None:
+            fault = ScenarioError("a workload makes the jobs", remedy="leave out `jobs:` or `workload:`")
+            raise relocated(document, (*at, "workload"), fault)
+        return {**variant, "workload": chosen}
+    try:
+        fabric = Topology.model_validate(topology).build()
+    except (ValidationError, RailyardError):
+        return variant | {"workload": chosen}  # the scenario's own check reports the topology
+    try:
+        jobs = jobs_of(name, parameters, fabric)
+    except RailyardError as ex:
+        raise relocated(document, (*at, "workload"), ex) from None
+    common = variant.get("collective", {})
+    for number, job in enumerate(jobs):
+        try:
+            JobSettings.model_validate(_with_common({"collective": {}, **job}, common))
+        except ValidationError as ex:
+            first = ex.errors(include_url=False)[0]
+            what = f"workload {name}: job {number}: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+            fault = ScenarioError(what, remedy="return jobs with the keys of `jobs:`")
+            raise relocated(document, (*at, "workload"), fault) from None
+    whole = tuple(_with_common({"collective": {}, **job}, common) for job in jobs)
+    return {**variant, "workload": chosen, "jobs": whole}
+
+
+def _located(value: Any, folder: Path) -> Any:
+    """Return a value whose files are found from the working directory.
+
+    `{python: FILE.py:NAME}` in place of a name becomes FILE.py:NAME.
+    """
+    if isinstance(value, tuple):
+        return tuple(_located(item, folder) for item in value)
+    if not isinstance(value, dict):
+        return value
+    located = {
+        key: str(folder / item) if key in _FILES and isinstance(item, str) else _located(item, folder)
+        for key, item in value.items()
+    }
+    for key, item in located.items():
+        if key in _NAMES and isinstance(item, dict) and [*item] == ["python"]:
+            located[key] = item["python"]
+    return located
+
+
+def _merged(base: Mapping[str, Any], variant: Any) -> Any:
+    if not isinstance(variant, dict):
+        return variant
+    merged = {**base, **variant}
+    for key in SETTINGS:
+        default, own = base.get(key), variant.get(key)
+        if isinstance(default, dict) and isinstance(own, dict):
+            merged[key] = {**default, **own}
+    jobs, common = merged.get("jobs"), merged.get("collective", {})
+    if isinstance(jobs, tuple) and isinstance(common, dict):
+        merged["jobs"] = tuple(_with_common(job, common) for job in jobs)
+    return merged
+
+
+def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
+    """Return a job completed with the keys of its variant's collective."""
+    own = job.get("collective", {}) if isinstance(job, dict) else None
+    if isinstance(job, dict) and job.get("graph") is not None:
+        common = {key: common[key] for key in GRAPH_KEYS if key in common}
+    return {**job, "collective": {**common, **own}} if isinstance(own, dict) else job
+
+
+def _duplicates(document: Document, scenario: Scenario) -> list[str]:
+    names = [variant.name for variant in scenario.variants]
+    return [
+        document.at(("variants", index, "name"), f"two variants are called {name!r}; give each its own name")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ] + [
+        document.at(
+            in_file(document, ("variants", index, "jobs")),
+            f"two jobs of variant {variant.name!r} have one name; give each its own name",
+        )
+        for index, variant in enumerate(scenario.variants)
+        if len({job.name for job in variant.jobs or ()}) < len(variant.jobs or ())
+    ]
+
+
+def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
+    known = [f"{variant.name}.{metric}" for variant in scenario.variants for metric in ALL_METRICS]
+    known += [
+        f"{variant.name}.{job.name}.{metric}"
+        for variant in scenario.variants
+        for job in variant.jobs or ()
+        for metric in (*JOB_METRICS, *(ITERATION_METRICS if job.rhythm else ()))
+    ]
+    faults = []
+    for index, assertion in enumerate(scenario.assertions):
+        named: dict[Location, str] = {("metric",): assertion.metric}
+        if isinstance(assertion.limit, Relative):
+            named[assertion.relation, "metric"] = assertion.limit.metric
+        for key, metric in named.items():
+            if metric not in known:
+                remedy = suggestion(metric, known, "see `railyard list --metrics`")
+                faults.append(document.at(("assertions", index, *key), f"no metric {metric!r}; {remedy}"))
+    return faults

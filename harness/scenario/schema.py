@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario as frozen values; `loader` reads them, docs/use/scenarios.md explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, final
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+
+from controller.routing.all_path import STRATEGIES
+from controller.routing.general import path_sets
+from emulation.traffic.frames.values import NetworkHeader
+from emulation.traffic.host.paths.choice import Choose
+from emulation.traffic.host.reduction import Reduction
+from harness.scenario.control import Control
+from harness.scenario.faults import Fault
+from harness.scenario.graph import GraphSettings
+from harness.scenario.pool import PoolSettings
+from harness.scenario.study import Study
+from harness.scenario.topology import Model, Name, NotNegative, Positive, Topology
+from harness.scenario.traffic import (
+    BRANCHES,
+    ELEMENT_BYTES,
+    NUMBER,
+    RELATIVE,
+    Collective,
+    JobSettings,
+    Part,
+    alone,
+)
+from topologies.errors import suggestion
+from topologies.sources.python_file import is_reference
+
+__all__ = [
+    "BRANCHES",
+    "Assertion",
+    "Collective",
+    "ConnectionSettings",
+    "Control",
+    "ELEMENT_BYTES",
+    "Fault",
+    "HostSettings",
+    "JobSettings",
+    "LinkSettings",
+    "OwnProgram",
+    "Part",
+    "Relative",
+    "Routing",
+    "SETTINGS",
+    "Scenario",
+    "Topology",
+    "Transport",
+    "Variant",
+]
+
+# Keys of a variant that may stand at the top level, for all variants.
+SETTINGS = (
+    "collective",
+    "graph",
+    "lanes",
+    "jobs",
+    "workload",
+    "routing",
+    "link",
+    "control",
+    "transport",
+    "hosts",
+    "pool",
+    "faults",
+    "work_until_us",
+    "program",
+)
+
+
+def _known_strategy(name: str) -> str:
+    """Return the name of a strategy; ValueError names close matches, or all strategies."""
+    known = dict.fromkeys([*STRATEGIES, *path_sets.names()])
+    if name in known or is_reference(name):
+        return name
+    raise ValueError(f"{name!r} is not known; {suggestion(name, known)}")
+
+
+@final
+class Routing(Model):
+    """Routing of a variant.
+
+    Attributes:
+        strategy: How sources choose among paths.
+        rules: Turn rules that keep routes free of deadlock.
+        notification: How news of a failed link spreads.
+        weights: Shares of paths: computed for the traffic of the jobs, or from rates and lengths alone.
+        peers: Pairs that have paths of their own: all, or those that the jobs' collectives join.
+    """
+
+    strategy: Annotated[str, AfterValidator(_known_strategy)] = "all-path"
+    rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl"] = "T2-G"
+    notification: Literal["direct", "flooding"] = "direct"
+    weights: Literal["traffic-aware", "oblivious"] = "traffic-aware"
+    peers: Literal["all", "job"] = "all"
+
+
+@final
+class LinkSettings(Model):
+    """Buffers, scheduling, failure detection, congestion marks and headers of links.
+
+    Attributes:
+        credit_bytes: Receive buffer of a port and lane.
+        ecn_frames: Frames that wait behind a frame when it leaves its queue, from which it is marked; None
+            for no marks.
+    """
+
+    credit_bytes: Annotated[int, Field(ge=1)] = 65536
+    scheduler: Literal["strict", "round-robin"] = "strict"
+    detect_us: NotNegative = 10.0
+    network_header: Annotated[NetworkHeader, Field(exclude_if=lambda value: value == "cna16")] = "cna16"
+    ecn_frames: Annotated[
+        Annotated[int, Field(ge=1, lt=2**19)] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
+
+
+# Connections of a pair without `count:`.
+CONNECTIONS = 4
+
+
+@final
+class ConnectionSettings(Model):
+    """Several connections of each pair, a path each, and the choice among them.
+
+    `count` 0 means all disjoint paths; None means CONNECTIONS, or one connection a port with five-tuple.
+    """
+
+    paths: Literal["search", "random", "five-tuple"] = "search"
+    count: Annotated[int, Field(ge=0, le=256)] | None = None
+    choose: Choose = "least-unfinished"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.paths == "five-tuple" and self.count is not None:
+            raise ValueError("with `paths: five-tuple` a pair has one connection a port: leave `count:` out")
+        if self.paths == "random" and self.count == 0:
+            raise ValueError(
+                "`count: 0` takes all disjoint paths, and `paths: random` knows none: give a number"
+            )
+        return self
+
+    @property
+    def most(self) -> int:
+        """Largest number of connections of a pair; 0 means all disjoint paths."""
+        return CONNECTIONS if self.count is None else self.count
+
+
+@final
+class Transport(Model):
+    """Transport between NPUs; each pair has one connection unless `connections` is given."""
+
+    window: Annotated[int, Field(ge=1, le=64)] = 64
+    ack_every: Annotated[int, Field(ge=1, le=64)] = 16
+    initial_rto_us: Positive = 100.0
+    min_rto_us: Positive | None = None
+    connections: ConnectionSettings | None = None
+
+
+@final
+class HostSettings(Model):
+    """Reduction on an NPU: by its cores, or by the collective co-processor (CCU) in its UB IO controller.
+
+    Attributes:
+        reduction: The cores or the CCU.
+        rate_gbps: Received data that it takes in; None for no limit.
+        sram_kib: SRAM of the CCU for frames and sums; None for no limit.
+        core_percent: Share of the NPU's cores that reduce while they do.
+    """
+
+    reduction: Literal["core", "ccu"]
+    rate_gbps: Annotated[float, Field(gt=0, le=10**6, allow_inf_nan=False)] | None = None
+    sram_kib: Annotated[int, Field(ge=1, le=2**30)] | None = None
+    core_percent: Annotated[int, Field(ge=1, le=100)] = 100
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        other = {"core": "sram_kib", "ccu": "core_percent"}[self.reduction]
+        if other in self.model_fields_set:
+            raise ValueError(f"`{other}:` does not apply to `reduction: {self.reduction}`: leave it out")
+        return self
+
+    @property
+    def model(self) -> Reduction:
+        """Model of what reduces."""
+        rate = None if self.rate_gbps is None else round(self.rate_gbps * 10**9)
+        sram = None if self.sram_kib is None else self.sram_kib << 10
+        return Reduction(self.reduction, rate, sram, self.core_percent)
+
+
+@final
+class OwnProgram(Model):
+    """A P4 program of the user's own in place of a built-in program, whose tables and counters it keeps.
+
+    Attributes:
+        file: FILE.p4, which p4c compiles, or FILE.json.
+        p4info: The p4info of FILE.json, FILE.p4info.txtpb by default.
+        entries: File of further table entries of the nodes that run the program; the plan fills the others.
+    """
+
+    file: str
+    p4info: str | None = None
+    entries: str | None = None
+
+
+@final
+class WorkloadSettings(Model):
+    """A workload by name, or FILE.py:NAME, and the parameters of its function (harness.scenario.workload)."""
+
+    name: str
+    params: Mapping[str, Any] = Field(default_factory=dict)
+
+
+@final
+class Variant(Model):
+    """One run of a scenario; without `jobs` all members form one job with the variant's collective or graph.
+
+    A `workload` makes the jobs. Without `hosts`, arriving data is reduced in no time, and memory traffic is
+    not counted. A variant with a `pool` has no jobs.
+
+    `expect` says how the run must end: with a result, in a deadlock, or without a result because nodes are
+    unreachable (`halt`). `program` replaces built-in programs, by their names.
+    """
+
+    name: Name
+    title: str = ""
+    expect: Literal["finish", "deadlock", "halt"] = "finish"
+    collective: Collective = Collective()
+    graph: Annotated[GraphSettings | None, Field(exclude_if=lambda value: value is None)] = None
+    lanes: Annotated[
+        tuple[Annotated[int, Field(ge=1)], ...] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
+    jobs: Annotated[tuple[JobSettings, ...], Field(min_length=1)] | None = None
+    workload: WorkloadSettings | None = None
+    routing: Routing = Routing()
+    link: LinkSettings = LinkSettings()
+    control: Control = Control()
+    transport: Transport = Transport()
+    # Left out of the input's hash unless given, so that the hash of older scenarios stays.
+    hosts: Annotated[HostSettings | None, Field(exclude_if=lambda value: value is None)] = None
+    pool: Annotated[PoolSettings | None, Field(exclude_if=lambda value: value is None)] = None
+    faults: tuple[Fault, ...] = ()
+    work_until_us: Positive | None = None
+    program: Mapping[str, OwnProgram] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _graph_alone(self) -> Self:
+        if self.graph is not None and self.jobs is None:
+            alone(self.collective)
+        if self.lanes is not None and self.jobs is not None:
+            raise ValueError("`lanes:` beside `jobs:`; give each job its own")
+        if self.hosts is not None and any(job.graph is not None for job in self.every_job):
+            raise ValueError("`hosts:` models the reduction of collectives; leave it or the graph out")
+        return self
+
+    @model_validator(mode="after")
+    def _pool_alone(self) -> Self:
+        others = sorted(
+            {"collective", "jobs", "workload", "hosts", "graph", "lanes", "transport", "work_until_us"}
+            & self.model_fields_set
+        )
+        if self.pool is not None and others:
+            raise ValueError(f"a variant with `pool:` has no `{others[0]}:`; leave one of them out")
+        if self.pool is not None and (self.control.circuits, self.control.scheduler) != ("static", "none"):
+            raise ValueError(
+                "a variant with `pool:` has no jobs, so `circuits:` and `scheduler:` do not apply"
+            )
+        return self
+
+    @property
+    def label(self) -> str:
+        """Title, or the name of a variant without a title."""
+        return self.title or self.name
+
+    @property
+    def every_job(self) -> tuple[JobSettings, ...]:
+        """Jobs of the variant; without `jobs`, a single job called `job`; none with a pool."""
+        if self.pool is not None:
+            return ()
+        return self.jobs or (
+            JobSettings(name="job", collective=self.collective, graph=self.graph, lanes=self.lanes),
+        )
+
+
+@final
+class Relative(Model):
+    """A limit relative to another metric of the same result."""
+
+    metric: str
+    times: Positive = 1.0
+
+
+Limit = Annotated[
+    Annotated[float, Field(allow_inf_nan=False), Tag(NUMBER)] | Annotated[Relative, Tag(RELATIVE)],
+    Discriminator(lambda value: RELATIVE if isinstance(value, dict | Relative) else NUMBER),
+]
+
+
+@final
+class Assertion(Model):
+    """A bound on one metric, named VARIANT.METRIC, by one of `max`, `min` and `equals`."""
+
+    metric: str
+    name: str = ""
+    max: Limit | None = None
+    min: Limit | None = None
+    equals: Limit | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if sum(limit is not None for limit in (self.max, self.min, self.equals)) != 1:
+            raise ValueError("an assertion has exactly one of max, min and equals")
+        return self
+
+    @property
+    def relation(self) -> Literal["max", "min", "equals"]:
+        """Kind of the limit."""
+        return "max" if self.max is not None else "min" if self.min is not None else "equals"
+
+    @property
+    def limit(self) -> float | Relative:
+        """Limit of the metric."""
+        limit = getattr(self, self.relation)
+        assert limit is not None
+        return limit
+
+
+@final
+class Scenario(Model):
+    """A topology, variants that run on it, assertions about their metrics, and axes for `railyard sweep`."""
+
+    name: Name
+    title: str = ""
+    description: str = ""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    topology: Topology
+    variants: Annotated[tuple[Variant, ...], Field(min_length=1)]
+    assertions: tuple[Assertion, ...] = ()
+    study: Study | None = None
+
+    def variant(self, name: str) -> Variant:
+        """Return the variant of that name."""
+        return next(variant for variant in self.variants if variant.name == name)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives and jobs of a scenario as frozen values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self, final
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+
+from emulation.traffic.collectives.declaration import Algorithm
+from emulation.traffic.collectives.registry import find, kinds, names
+from emulation.traffic.frames.values import SERVICE_LEVELS
+from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
+from emulation.traffic.host.iterations import Rhythm
+from harness.scenario.graph import GraphSettings
+from harness.scenario.topology import Model, Name, NotNegative, Positive
+from topologies.errors import RailyardError
+from topologies.sources.python_file import is_reference
+
+__all__ = [
+    "BRANCHES",
+    "ELEMENT_BYTES",
+    "GRAPH_KEYS",
+    "LAST_PRIORITY",
+    "NUMBER",
+    "RELATIVE",
+    "Collective",
+    "JobSettings",
+    "Part",
+    "alone",
+]
+
+# Names that pydantic's reports have for the two forms of a value.
+NUMBER, RELATIVE, NAMES = BRANCHES = "(number)", "(relative)", "(names)"
+
+# Last priority of a job; 0 is served first.
+LAST_PRIORITY = len(SERVICE_LEVELS) - 1
+
+# Size of an element of either type.
+ELEMENT_BYTES = 4
+
+Dimension = Annotated[int, Field(ge=0)]
+
+
+def _known(name: str) -> str:
+    try:
+        return find(name).name
+    except RailyardError as error:
+        raise ValueError(f"{error.message}; {error.remedy}") from None
+
+
+CollectiveName = Annotated[str, AfterValidator(_known)]
+
+
+def _with_algorithm(values: Any) -> Any:
+    """Add the default algorithm of the kind where none is given; a wrong shape stays as it is."""
+    if isinstance(values, dict) and "algorithm" not in values:
+        kind = values.get("kind", "allreduce")
+        if isinstance(kind, str) and (kind in names() or is_reference(kind)):
+            return {**values, "algorithm": find(_known(kind)).algorithms[0].name}
+    return values
+
+
+def _algorithm(kind: str, name: str) -> Algorithm:
+    try:
+        return find(kind).algorithm(name)
+    except RailyardError as error:
+        raise ValueError(f"{error.message}; {error.remedy}") from None
+
+
+def _takers(key: str) -> list[str]:
+    """Return the kinds and algorithms that take a key which not all collectives take."""
+    takers = {kind.name: None for kind in kinds() if key in kind.keys}
+    for kind in kinds():
+        takers |= {algorithm.name: None for algorithm in kind.algorithms if key in algorithm.keys}
+    return list(takers)
+
+
+@final
+class Part(Model):
+    """One collective of a mixture, among each group of NPUs that differ in the dimensions `over` alone."""
+
+    kind: CollectiveName
+    algorithm: str = "bidirectional-dimension-order"
+    share: Positive
+    over: tuple[Dimension, ...] | None = None
+    order: tuple[Dimension, ...] | None = None
+    experts: Annotated[int, Field(ge=1)] = 4
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default(cls, values: Any) -> Any:
+        # The default of allreduce needs two dimensions, and most groups have one.
+        if isinstance(values, dict) and values.get("kind") == "allreduce" and "algorithm" not in values:
+            return {**values, "algorithm": "dimension-wise"}
+        return _with_algorithm(values)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.kind == "mixture":
+            raise ValueError("a mixture in a mixture; give its parts themselves")
+        if not _algorithm(self.kind, self.algorithm).in_mixture:
+            usable = [known.name for known in find(self.kind).algorithms if known.in_mixture]
+            raise ValueError(f"algorithm {self.algorithm} in a mixture; take {' or '.join(sorted(usable))}")
+        return self
+
+
+Members = Annotated[
+    Annotated[int, Field(ge=2), Tag(NUMBER)] | Annotated[tuple[str, ...], Field(min_length=1), Tag(NAMES)],
+    Discriminator(lambda value: NAMES if isinstance(value, list | tuple) else NUMBER),
+]
+
+
+@final
+class Collective(Model):
+    """A collective, its algorithm, its data and its members.
+
+    Attributes:
+        kind: Operation, or a mixture of operations.
+        algorithm: One of the algorithms of the kind, its first by default.
+        elements: Length of the array of one NPU, elements of 4 bytes.
+        dtype: Type of the elements.
+        payload_bytes: Data in one frame.
+        root: Rank of the source of a broadcast or of the target of a reduce.
+        experts: Number of NPUs that receive each NPU's tokens.
+        rings: Number of rings of each line; None takes all disjoint rings.
+        shares: Several orders of the dimensions, which keep all links busy, or a single order.
+        exchange: Number of last dimensions whose pieces are exchanged whole.
+        members: All (None), the first so many, or nodes and ranges of nodes by name.
+        grid: Smaller dimensions that the dimensions of the members are cut into.
+        order: Single order of the dimensions.
+        overlap: Whether a member may send a piece before it has received all of earlier steps.
+        parts: Collectives of a mixture.
+        rounds: Repetitions of a mixture.
+    """
+
+    kind: CollectiveName = "allreduce"
+    algorithm: str = "bidirectional-dimension-order"
+    elements: Annotated[int, Field(ge=1, le=2**28)] = 1 << 20
+    dtype: Literal["int32", "float32"] = "int32"
+    payload_bytes: Annotated[
+        int, Field(ge=ELEMENT_BYTES, le=MAX_PAYLOAD_BYTES, multiple_of=ELEMENT_BYTES)
+    ] = 4096
+    root: Annotated[int, Field(ge=0)] = 0
+    experts: Annotated[int, Field(ge=1)] = 4
+    rings: Annotated[int, Field(ge=1)] | None = None
+    shares: Literal["balanced", "single-order"] = "balanced"
+    exchange: Annotated[int, Field(ge=0)] = 0
+    members: Members | None = None
+    grid: tuple[Annotated[int, Field(ge=2)], ...] | None = None
+    order: tuple[Dimension, ...] | None = None
+    overlap: bool = True
+    parts: tuple[Part, ...] = ()
+    rounds: Annotated[int, Field(ge=1, le=1000)] = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default(cls, values: Any) -> Any:
+        return _with_algorithm(values)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        algorithm = _algorithm(self.kind, self.algorithm)
+        for key in sorted(self.model_fields_set - {*find(self.kind).keys, *algorithm.keys}):
+            if takers := _takers(key):
+                raise ValueError(f"`{key}:` is for {' and '.join(takers)}; leave it out")
+        if self.kind == "mixture" and not self.parts:
+            raise ValueError("a mixture has `parts:`; give each a kind and a share")
+        return self
+
+    @property
+    def data_bytes(self) -> int:
+        """Size of the array of one NPU, in bytes."""
+        return self.elements * ELEMENT_BYTES
+
+
+# Keys of a collective that a graph takes.
+GRAPH_KEYS = ("payload_bytes", "dtype")
+
+
+def alone(collective: Collective) -> None:
+    """Raise a ValueError if a collective beside a graph has other keys than the graph's."""
+    given = collective.model_fields_set - {*GRAPH_KEYS, "algorithm"}
+    if given:
+        raise ValueError(f"a graph takes no `{min(given)}:` of a collective; leave it or the graph out")
+
+
+@final
+class JobSettings(Model):
+    """A job that begins at `at_us`: a collective, or a `graph` of sends and computations.
+
+    `lanes` deals the lanes of the links among its members, by dimension, from its start on. A graph takes
+    `payload_bytes` and `dtype` of its collective, and no other key. An iteration is `compute_us` of
+    computation followed by the collective, which runs beside the share `overlap` of the computation. Links
+    serve data of `priority` 0 first and of LAST_PRIORITY last.
+    """
+
+    name: Name
+    at_us: NotNegative = 0.0
+    collective: Collective = Collective()
+    graph: Annotated[GraphSettings | None, Field(exclude_if=lambda value: value is None)] = None
+    lanes: Annotated[
+        tuple[Annotated[int, Field(ge=1)], ...] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
+    iterations: Annotated[int, Field(ge=1, le=10_000)] = 1
+    compute_us: Annotated[float, Field(ge=0, le=10**9)] = 0.0
+    overlap: Annotated[float, Field(ge=0, le=1)] = 0.0
+    priority: Annotated[int, Field(ge=0, le=LAST_PRIORITY)] = LAST_PRIORITY
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.graph is None:
+            return self
+        if self.iterations > 1 or self.compute_us:
+            raise ValueError("a graph has computations of its own; leave out `iterations:` and `compute_us:`")
+        alone(self.collective)
+        return self
+
+    @property
+    def rhythm(self) -> Rhythm | None:
+        """Iterations and their computation; None for a job that only communicates, once."""
+        compute_ps = round(self.compute_us * 10**6)
+        if self.iterations == 1 and not compute_ps:
+            return None
+        return Rhythm(self.iterations, compute_ps, round(self.overlap * compute_ps))
+
+    @property
+    def level(self) -> int:
+        """Service level of the job's data."""
+        return SERVICE_LEVELS[LAST_PRIORITY - self.priority]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that are sent from hosts of a running Mininet testbed, and every place where they are seen.
+
+A raw socket in the namespace of the patch panel sees each frame twice on a link: when the device at one end
+has sent it, and when it is handed to the device at the other end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, final
+
+from emulation.errors import TestbedError
+from emulation.linux import netns
+from emulation.mininet.cabling import HOST_INTERFACE
+from emulation.mininet.testbed import MininetTestbed
+from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, ETHERTYPE
+
+__all__ = ["HOST", "Probe", "Sighting", "Trace"]
+
+HOST = None
+"""Port of a sighting at a host rather than at a switch."""
+
+_EVERY_PROTOCOL = 0x0003  # ETH_P_ALL
+_OUTGOING = 4  # PACKET_OUTGOING
+_SO_ATTACH_FILTER, _SO_RCVBUFFORCE = 26, 33
+_BUFFER_BYTES = 64 << 20
+_MAX_FRAME = 1 << 15
+# Classic BPF: the Ethernet type is that of UB frames, or the frame is not taken.
+_ONLY_UB = ((0x28, 0, 0, 12), (0x15, 0, 1, ETHERTYPE), (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0))
+_HEADS = {False: 14 + 4 + 8, True: 14 + 4 + 8 + 8}  # Ethernet, LPH, the source route, NTH
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A frame at one end of a link: `node` has sent or received it by `port`; HOST for the node's host."""
+
+    node: str
+    port: int | None
+    received: bool
+    frame: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All sightings of a frame, in their order, and the host that it has reached."""
+
+    sightings: tuple[Sighting, ...]
+    host: str | None
+
+
+@final
+class Probe:
+    """Sender of frames from hosts, and receiver of their sightings. Use it as a context."""
+
+    def __init__(self, testbed: MininetTestbed) -> None:
+        self._testbed = testbed
+        self._places: Mapping[str, tuple[str, int | None]] = {
+            jack.interface: _place(jack.name) for jack in testbed.cabling.jacks
+        }
+        self._senders: dict[str, socket.socket] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._panel = self._stack.enter_context(
+            netns.inside(self._testbed.shared_namespaces["patch"], _listening)
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def send(self, node: str, frame: bytes) -> None:
+        """Send a frame from a node's host; TestbedError if the node has none or its link is down."""
+        if node not in self._testbed.namespaces:
+            raise TestbedError(f"{node} has no host", remedy="name one of the fabric's NPUs")
+        if node not in self._senders:
+            self._senders[node] = self._stack.enter_context(
+                netns.inside(self._testbed.namespaces[node], _sending)
+            )
+        try:
+            self._senders[node].send(frame)
+        except OSError as ex:
+            raise TestbedError(
+                f"the host of {node} cannot send {len(frame)} bytes: {ex.strerror}",
+                remedy="restore its link, or send a shorter frame",
+            ) from None
+
+    def sightings(self, quiet_seconds: float) -> Iterator[Sighting]:
+        """Yield sightings until there was none for `quiet_seconds`."""
+        deadline = time.monotonic() + quiet_seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._panel.settimeout(left)
+            try:
+                frame, address = self._panel.recvfrom(_MAX_FRAME)
+            except TimeoutError:
+                return
+            if address[0] in self._places:
+                node, port = self._places[address[0]]
+                yield Sighting(node, port, address[2] == _OUTGOING, frame)
+                deadline = time.monotonic() + quiet_seconds
+
+    def trace(self, node: str, frame: bytes, quiet_seconds: float) -> Trace:
+        """Send a frame from a node's host, and follow it until a host has it or it is not seen any more.
+
+        Frames count as the same if the addresses of their hosts and all bytes behind the NTH are equal.
+        """
+        self.send(node, frame)
+        ours: list[Sighting] = []
+        for sighting in self.sightings(quiet_seconds):
+            if _identity(sighting.frame) != _identity(frame):
+                continue
+            ours.append(sighting)
+            if sighting.received and sighting.port is HOST:
+                return Trace(tuple(ours), sighting.node)
+        return Trace(tuple(ours), None)
+
+
+def _place(jack: str) -> tuple[str, int | None]:
+    node, _, port = jack.rpartition(":")
+    return node, int(port) if port.isdecimal() else HOST
+
+
+def _identity(frame: bytes) -> bytes:
+    """Return the bytes of a frame that no switch changes."""
+    head = _HEADS[frame[15] & 0xF == CFG_SOURCE_ROUTE]
+    return frame[head - 8 : head - 4] + frame[head:]
+
+
+def _listening() -> socket.socket:
+    panel = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_EVERY_PROTOCOL))
+    panel.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in _ONLY_UB))
+    program = struct.pack("@HP", len(_ONLY_UB), ctypes.addressof(code))
+    panel.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+    return panel
+
+
+def _sending() -> socket.socket:
+    sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    sender.bind((HOST_INTERFACE, 0))
+    return sender

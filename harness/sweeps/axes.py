@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points of a study: values of keys of a scenario file, in all combinations, as lists or as a sample."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from harness.errors import ScenarioError
+from harness.scenario.document import Document, Location
+from harness.scenario.schema import SETTINGS
+from harness.scenario.study import Study
+from topologies.errors import RailyardError
+from topologies.families.registry import find
+
+__all__ = ["points_of", "with_values"]
+
+Point = Mapping[str, Any]
+
+
+def points_of(study: Study, seed: int) -> list[Point]:
+    """Return the points of the axes in order, each with a value of every axis; the seed draws a sample.
+
+    Raises:
+        ScenarioError: Axes that are combined as lists have different lengths.
+    """
+    axes = study.set
+    if study.combine == "list" and len({len(values) for values in axes.values()}) > 1:
+        lengths = ", ".join(f"{len(values)} of {key}" for key, values in axes.items())
+        raise ScenarioError(
+            f"study: combine: list takes as many values of each axis, not {lengths}",
+            remedy="give each axis the same number of values, or take `combine: grid`",
+        )
+    tuples = zip(*axes.values(), strict=True) if study.combine == "list" else product(*axes.values())
+    points: list[Point] = [dict(zip(axes, values, strict=True)) for values in tuples] or [{}]
+    if study.sample is not None and study.sample < len(points):
+        drawn = random.Random(seed).sample(range(len(points)), study.sample)
+        points = [points[number] for number in sorted(drawn)]
+    return points
+
+
+def with_values(document: Document, point: Point, variants: Sequence[str]) -> Document:
+    """Return the document with the values of a point; parts of the document that change are copies.
+
+    A step of a key may be the name or the number of an element of a list: `variants.cut.link.detect_us`.
+
+    Raises:
+        ScenarioError: A key leads nowhere, or one of `variants` has its own value for it.
+    """
+    values = document.values
+    for key, value in point.items():
+        steps = key.split(".")
+        _check_own(document, steps, variants)
+        values = _assigned(document, values, steps, _typed(document, steps, value), key)
+    return document.with_values(values)
+
+
+def _assigned(document: Document, node: Any, steps: Sequence[str], value: Any, key: str) -> Any:
+    """Return a copy of a node in which `steps` lead to `value`."""
+    if not steps:
+        return value
+    step, *rest = steps
+    if isinstance(node, tuple):
+        number = _index(node, step)
+        if number is None:
+            raise ScenarioError(
+                f"{key}: a list has no element {step!r}", remedy="give the number or the name of an element"
+            )
+        return (*node[:number], _assigned(document, node[number], rest, value, key), *node[number + 1 :])
+    if node is None:
+        node = {}
+    if not isinstance(node, dict):
+        raise ScenarioError(f"{key}: {step!r} leads into {node!r}", remedy="give a key of the scenario file")
+    return {**node, step: _assigned(document, node.get(step), rest, value, key)}
+
+
+def _index(items: tuple[Any, ...], step: str) -> int | None:
+    if step.isdigit():
+        return int(step) if int(step) < len(items) else None
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    return names.index(step) if step in names else None
+
+
+def _typed(document: Document, steps: Sequence[str], value: Any) -> Any:
+    """Return a value of a topology's parameter, which may be written as text, such as 4x4."""
+    topology = document.values.get("topology")
+    if len(steps) != 2 or steps[0] != "topology" or not isinstance(value, str):
+        return value
+    if not isinstance(topology, dict) or not isinstance(topology.get("name"), str) or steps[1] == "name":
+        return value
+    try:
+        return find(topology["name"]).parameter(steps[1]).parse(value)
+    except (RailyardError, ValueError):
+        return value  # the check of the scenario says what is wrong
+
+
+def _check_own(document: Document, steps: Sequence[str], variants: Sequence[str]) -> None:
+    """Raise a ScenarioError if a chosen variant has its own value for a key of all variants."""
+    own = document.values.get("variants", ())
+    if steps[0] not in SETTINGS or not isinstance(own, tuple):
+        return
+    for number, variant in enumerate(own):
+        if not isinstance(variant, dict) or variant.get("name") not in variants:
+            continue
+        node: Any = variant
+        for step in steps:
+            node = node.get(step) if isinstance(node, dict) else None
+        if node is not None:
+            where: Location = ("variants", number, *steps)
+            key = ".".join(steps)
+            message = f"variant {variant['name']!r} has its own {key}; the axis changes nothing"
+            raise ScenarioError(
+                document.at(where, message),
+                remedy=f"take variants.{variant['name']}.{key}, or choose other variants with --variant",
+            )

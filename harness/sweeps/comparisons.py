@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assertions that compare variants, judged at each point and seed of a study.
+
+Each run of a study has a single variant, and so the assertions about this variant alone; an assertion about
+several variants is judged here, once their runs have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from harness.report.results import Outcome, compare_metrics
+from harness.sweeps.plan import StudyPlan, variants_of
+from harness.sweeps.store import RunResult
+
+__all__ = ["Comparison", "compare_variants"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Outcome of an assertion about several variants, at one point and seed."""
+
+    point: Mapping[str, Any]
+    seed: int
+    outcome: Outcome
+
+    def document(self) -> dict[str, Any]:
+        """Return what sweep.json says."""
+        outcome = self.outcome
+        return {
+            "point": dict(self.point),
+            "seed": self.seed,
+            "name": outcome.name,
+            "metric": outcome.metric,
+            "op": outcome.op,
+            "limit": outcome.limit,
+            "value": outcome.value,
+            "passed": outcome.passed,
+        }
+
+
+def compare_variants(plan: StudyPlan, results: Sequence[RunResult]) -> list[Comparison]:
+    """Return the outcomes of the assertions about several variants of a study, in the order of its runs.
+
+    An assertion is not judged where a run of its variants has no result. A study that fails something in turn
+    judges none: the assertions are about other faults.
+    """
+    if plan.study.cut_each:
+        return []
+    metrics: dict[tuple[str, int], dict[str, float]] = {}
+    variants: dict[tuple[str, int], set[str]] = {}
+    points: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for run in results:
+        if run["result"] is not None:
+            place = repr(run["point"]), run["seed"]
+            points.setdefault(place, run["point"])
+            metrics.setdefault(place, {}).update(run["result"]["metrics"])
+            variants.setdefault(place, set()).add(run["variant"])
+    return [
+        Comparison(point, place[1], outcome)
+        for place, point in points.items()
+        for outcome in _outcomes(plan, metrics[place], variants[place])
+    ]
+
+
+def _outcomes(plan: StudyPlan, metrics: Mapping[str, float], variants: set[str]) -> Iterator[Outcome]:
+    for assertion in plan.scenario.assertions:
+        about = variants_of(assertion)
+        if len(about) > 1 and about <= variants:
+            yield compare_metrics(assertion, metrics)

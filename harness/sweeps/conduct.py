@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carrying out of a study: the runs that have no result yet, healthy runs first."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, final
+
+from harness.run.memory import whole_bytes
+from harness.run.prepare import prepare
+from harness.scenario.document import Document
+from harness.sweeps.plan import Run, StudyPlan
+from harness.sweeps.pool import Done, Executor, InProcess, LocalPool, Stop
+from harness.sweeps.store import RunResult
+from topologies.errors import RailyardError
+
+__all__ = ["Conducted", "Results", "conduct", "local_executor", "memory_of", "results_of", "shard_of"]
+
+
+class Results(Protocol):
+    """Results of runs by key, such as a folder."""
+
+    def get(self, key: str) -> RunResult | None:
+        """Return the result of a run; None if there is none yet."""
+        ...
+
+    def put(self, key: str, text: str) -> RunResult:
+        """Keep the text of the result file of a run, and return its content."""
+        ...
+
+
+@final
+@dataclass(slots=True)
+class Conducted:
+    """Runs of a study without a result: `lost`, although they were tried, and `late`, which were left out.
+
+    The failures of a `late` run would all come after the end of its healthy run, so it is not carried out.
+    """
+
+    lost: list[Done] = field(default_factory=list)
+    late: list[Run] = field(default_factory=list)
+
+
+def conduct(
+    runs: Sequence[Run],
+    results: Results,
+    executor: Executor,
+    *,
+    stop: Stop = lambda: False,
+    note: Callable[[Done], None] = lambda _: None,
+) -> Conducted:
+    """Carry out the runs that have no result yet; `note` receives each run as it ends."""
+    conducted = Conducted()
+    healthy = [run for run in runs if run.case is not None and not run.case.targets]
+    _carry_out(healthy, results, executor, conducted, stop, note)
+    ends = {_place(run): result for run in healthy if (result := results.get(run.key)) is not None}
+    rest = []
+    for run in runs:
+        healthy_result = ends.get(_place(run))
+        if run.case is not None and run.case.targets and healthy_result and _too_late(run, healthy_result):
+            conducted.late.append(run)
+        else:
+            rest.append(run)
+    _carry_out(rest, results, executor, conducted, stop, note)
+    return conducted
+
+
+def _carry_out(
+    runs: Sequence[Run],
+    results: Results,
+    executor: Executor,
+    conducted: Conducted,
+    stop: Stop,
+    note: Callable[[Done], None],
+) -> None:
+    lost = {done.run.key for done in conducted.lost}
+    missing = {run.key: run for run in runs if run.key not in lost and results.get(run.key) is None}
+    for done in executor.results([*missing.values()], stop):
+        if done.lost:
+            conducted.lost.append(done)
+        else:
+            results.put(done.run.key, done.text)
+        note(done)
+
+
+def _place(run: Run) -> tuple[object, ...]:
+    """Return what a run has in common with its healthy run."""
+    return run.variant.name, run.scenario.seed, repr(run.point)
+
+
+def _too_late(run: Run, healthy: RunResult) -> bool:
+    """Return whether all faults of a run come after the end of the healthy run."""
+    if healthy["result"] is None:
+        return False
+    end_us = healthy["result"]["metrics"][f"{run.variant.name}.completion_us"]
+    return all(fault.at_us >= end_us for fault in run.variant.faults)
+
+
+def shard_of(runs: Sequence[Run], number: int, count: int) -> list[Run]:
+    """Return every `count`-th run, from the run `number` (1 or more) on."""
+    return [*runs[number - 1 :: count]]
+
+
+def memory_of(runs: Sequence[Run], path: Path) -> int:
+    """Return the memory, in bytes, that the largest of the runs needs in a process of its own.
+
+    The largest has the most nodes times elements; an impossible run needs none.
+    """
+    largest: dict[str, Run] = {}
+    for run in runs:
+        place = run.scenario.topology.model_dump_json()
+        if place not in largest or _elements(run) > _elements(largest[place]):
+            largest[place] = run
+    try:
+        nodes = {place: len(run.scenario.topology.build().nodes) for place, run in largest.items()}
+        chosen = max(largest, key=lambda place: nodes[place] * _elements(largest[place]), default=None)
+        if chosen is None:
+            return 0
+        prepared = prepare(largest[chosen].scenario, Document(path))
+    except RailyardError:
+        return 0
+    return whole_bytes(prepared)
+
+
+def _elements(run: Run) -> int:
+    return sum(job.collective.elements for job in run.variant.every_job)
+
+
+def local_executor(plan: StudyPlan, jobs: int, runs: int) -> Executor:
+    """Return an executor of this machine for so many runs: this process, or up to `jobs` processes."""
+    return InProcess(plan.path) if min(jobs, runs) <= 1 else LocalPool(plan.path, min(jobs, runs))
+
+
+def results_of(
+    plan: StudyPlan, jobs: int | None = None, note: Callable[[Done], None] = lambda _: None
+) -> list[RunResult]:
+    """Return the results of all runs of a study in order, kept in no folder; `late` runs are left out.
+
+    Raises:
+        EmulationError: A run was lost with its process.
+    """
+    from emulation.errors import MachineError
+
+    kept = _Memory()
+    with closing(local_executor(plan, jobs or os.cpu_count() or 1, len(plan.runs))) as executor:
+        conducted = conduct(plan.runs, kept, executor, note=note)
+    if conducted.lost:
+        done = conducted.lost[0]
+        raise MachineError(f"{done.run.name}: {done.lost}", remedy="use fewer processes if memory ran out")
+    late = {run.key for run in conducted.late}
+    return [kept.results[run.key] for run in plan.runs if run.key not in late]
+
+
+@final
+class _Memory:
+    """Results in memory."""
+
+    def __init__(self) -> None:
+        self.results: dict[str, RunResult] = {}
+
+    def get(self, key: str) -> RunResult | None:
+        return self.results.get(key)
+
+    def put(self, key: str, text: str) -> RunResult:
+        return self.results.setdefault(key, json.loads(text))

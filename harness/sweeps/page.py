@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report of a study on one page: bands, heat maps, distributions, differences, what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from math import nan
+from typing import Any
+
+from harness.report.figures.comparison_charts import Samples, distributions_svg
+from harness.report.figures.study_charts import Band, bands_svg, grid_svg
+from harness.report.markup import shown, table
+from harness.report.page import STYLE
+from harness.sweeps.comparisons import Comparison
+from harness.sweeps.statistics import CONFIDENCE, SHOWN, Group, Spread, differences, grouped
+from harness.sweeps.table import Record
+
+__all__ = ["distributions", "study_html"]
+
+_FIGURES = {
+    "completion_us": "until the last NPU has its result, µs",
+    "convergence_us": "from the fault to the last table write, µs",
+}
+_WRONG = 30
+_PLACES = 5
+
+
+def study_html(
+    title: str,
+    about: str,
+    records: Sequence[Record],
+    axes: Sequence[str],
+    command: str,
+    compared: Sequence[Comparison] = (),
+) -> str:
+    """Return the whole page; `about` says what varies, `command` repeats the study."""
+    groups = grouped(records, axes)
+    counts = dict.fromkeys(("right", "fails", "wrong", "stopped", "over", "error"), 0)
+    for record in records:
+        counts[record["status"]] += 1
+    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="soft">{escape(about)}</p>',
+        f'<p class="verdict">{len(records)} runs: {words}</p>',
+        *_bands(groups, axes),
+        *_grids(groups, axes),
+        "<h2>Distributions</h2>",
+        f"<figure>{distributions(records)}</figure>",
+        *_statistics(groups, axes),
+        *_differences(records, axes),
+        *_comparisons(compared),
+        *_troubles(records),
+        f"<p>Command that repeats this study: <code>{escape(command)}</code></p>",
+    ]
+    head = [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title>",
+        f"<style>{STYLE}</style></head>",
+    ]
+    return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
+
+
+def distributions(records: Sequence[Record]) -> str:
+    """Return cumulative distributions of the times over the runs of each variant, healthy runs left out."""
+    failing = [record for record in records if record["failed"]] or list(records)
+    variants = list(dict.fromkeys(record["variant"] for record in failing))
+    panels = {
+        title: [
+            Samples(
+                number,
+                variant,
+                [r[metric] for r in failing if r["variant"] == variant and r["status"] == "right"],
+                failed=sum(r["variant"] == variant and r["status"] != "right" for r in failing),
+            )
+            for number, variant in enumerate(variants)
+        ]
+        for metric, title in reversed(_FIGURES.items())
+    }
+    return distributions_svg(panels)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numeric(groups: Sequence[Group], axes: Sequence[str]) -> list[str]:
+    """Return the axes with several values, all of them numbers."""
+    return [
+        axis
+        for axis in axes
+        if all(_number(group.point[axis]) for group in groups)
+        and len({group.point[axis] for group in groups}) > 1
+    ]
+
+
+def _label(group: Group, axes: Sequence[str], without: Sequence[str] = ()) -> str:
+    words = [f"{axis.rpartition('.')[2]} {group.point[axis]}" for axis in axes if axis not in without]
+    failed = ["healthy" if not group.failed else f"{group.failed} failed"] if group.failed else []
+    return ", ".join([group.variant, *words, *failed])
+
+
+def _bands(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
+    """Yield a figure of each metric over the first axis of numbers."""
+    numeric = _numeric(groups, axes)
+    if not numeric:
+        return
+    axis = numeric[0]
+    yield f"<h2>Over {escape(axis)}</h2>"
+    interval = f"{100 * CONFIDENCE:g} % interval of the median over the seeds"
+    yield f'<p class="soft">Marks: medians; bands: {interval} (percentile bootstrap).</p>'
+    for metric, title in _FIGURES.items():
+        curves: dict[str, list[tuple[float, Spread]]] = {}
+        for group in groups:
+            spread = group.spread(metric)
+            if spread is not None:
+                curves.setdefault(_label(group, axes, [axis]), []).append((group.point[axis], spread))
+        bands = [
+            Band(
+                label,
+                [at for at, _ in points],
+                [spread.median for _, spread in points],
+                [spread.low for _, spread in points],
+                [spread.high for _, spread in points],
+            )
+            for label, points in ((label, sorted(own, key=lambda p: p[0])) for label, own in curves.items())
+        ]
+        if any(any(band.median) for band in bands):
+            yield f"<figure>{bands_svg(bands, axis, title)}</figure>"
+
+
+def _grids(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
+    """Yield a heat map over the first two axes for each variant; medians over everything else."""
+    several = [axis for axis in axes if len({repr(group.point[axis]) for group in groups}) > 1]
+    if len(several) < 2:
+        return
+    first, second = several[:2]
+    columns = list(dict.fromkeys(repr(group.point[first]) for group in groups))
+    rows = list(dict.fromkeys(repr(group.point[second]) for group in groups))
+    yield f"<h2>Over {escape(first)} and {escape(second)}</h2>"
+    for variant in dict.fromkeys(group.variant for group in groups):
+        cells = {
+            (repr(group.point[first]), repr(group.point[second])): spread.median
+            for group in groups
+            if group.variant == variant and (spread := group.spread("completion_us")) is not None
+        }
+        values = [[cells.get((column, row), nan) for column in columns] for row in rows]
+        plain = [[text.strip("'") for text in names] for names in (columns, rows)]
+        figure = grid_svg(plain[0], plain[1], values, (first, second, "median completion, µs"))
+        yield f"<figure><figcaption>{escape(variant)}</figcaption>{figure}</figure>"
+
+
+def _statistics(groups: Sequence[Group], axes: Sequence[str]) -> list[str]:
+    rows = []
+    for group in groups:
+        spreads = [group.spread(metric) for metric in SHOWN]
+        names = (escape(group.variant), *(escape(str(group.point[axis])) for axis in axes))
+        rows.append(
+            (*names, str(group.failed), f"{len(group.records)} of {group.total}", *map(_cell, spreads))
+        )
+    heads = ("variant", *map(escape, axes), "failed", "runs", *SHOWN.values())
+    return [
+        "<h2>Statistics</h2>",
+        f'<p class="soft">Median, its {100 * CONFIDENCE:g} % interval, and the maximum.</p>',
+        table(heads, rows, numbers=len(SHOWN) + 2),
+    ]
+
+
+def _cell(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
+    text = shown(round(spread.median, 3))
+    if spread.low < spread.high:
+        text += f" [{shown(round(spread.low, 3))}, {shown(round(spread.high, 3))}]"
+    return text + (f" max {shown(round(spread.maximum, 3))}" if spread.maximum > spread.median else "")
+
+
+def _differences(records: Sequence[Record], axes: Sequence[str]) -> list[str]:
+    rows = [
+        (
+            escape(f"{item.label} - {item.base}"),
+            SHOWN[item.metric],
+            str(item.spread.count),
+            f"{item.spread.median:+,.3f}",
+            f"{item.spread.low:+,.3f} to {item.spread.high:+,.3f}",
+        )
+        for item in differences(records, axes, SHOWN)
+    ]
+    if not rows:
+        return []
+    return [
+        "<h2>Paired differences</h2>",
+        '<p class="soft">Each pair has the same axes, seed and failed targets.</p>',
+        table(("difference", "metric", "pairs", "median", "interval"), rows, numbers=3),
+    ]
+
+
+def _comparisons(compared: Sequence[Comparison]) -> list[str]:
+    """Return a table of the assertions about several variants, and where they fail."""
+    if not compared:
+        return []
+    by_name: dict[str, list[Comparison]] = {}
+    for item in compared:
+        by_name.setdefault(item.outcome.name, []).append(item)
+    rows = []
+    for name, items in by_name.items():
+        failing = [item for item in items if not item.outcome.passed]
+        places = "; ".join(_place(item) for item in failing[:_PLACES])
+        more = f" and {len(failing) - _PLACES} more" if len(failing) > _PLACES else ""
+        rows.append((escape(name), f"{len(items) - len(failing)} of {len(items)}", escape(places + more)))
+    heads = ("assertion", "holds", "where it fails")
+    return ["<h2>Assertions that compare variants</h2>", table(heads, rows, numbers=0)]
+
+
+def _place(item: Comparison) -> str:
+    outcome = item.outcome
+    words = [f"{axis.rpartition('.')[2]} {value}" for axis, value in item.point.items()]
+    return f"{', '.join([*words, f'seed {item.seed}'])}: {outcome.value:g}, limit {outcome.limit:g}"
+
+
+def _troubles(records: Sequence[Record]) -> list[str]:
+    troubled = [record for record in records if record["status"] != "right"]
+    if not troubled:
+        return []
+    rows = [
+        (record["status"], escape(record["variant"]), str(record["seed"]), escape(record["cut"]),
+         escape(record["trouble"]))
+        for record in troubled[:_WRONG]
+    ]  # fmt: skip
+    more = [f"<p>and {len(troubled) - _WRONG} more</p>"] if len(troubled) > _WRONG else []
+    heads = ("status", "variant", "seed", "failed", "what happened")
+    return ["<h2>Runs that are not right</h2>", table(heads, rows, numbers=0), *more]

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan of a study: its runs, each with the key under which its result is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from harness.errors import ScenarioError
+from harness.program import program_digest
+from harness.scenario.digest import canonical, digest, sha256
+from harness.scenario.document import Document
+from harness.scenario.loader import read
+from harness.scenario.schema import Assertion, Relative, Scenario, Variant
+from harness.scenario.study import Study
+from harness.sweeps.axes import points_of, with_values
+from harness.sweeps.cases import Case, cases_of
+from harness.version import railyard_version
+from topologies import Fabric
+
+__all__ = ["Run", "StudyPlan", "plan_study", "variants_of"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a study.
+
+    Attributes:
+        key: Hash of the scenario, its seed, the files that it names, and the program.
+        scenario: The scenario with a single variant, the seed, and the assertions about that variant alone.
+        point: Value of each axis.
+        case: What fails in place of the variant's faults; None if the variant keeps its faults.
+    """
+
+    key: str
+    scenario: Scenario
+    point: Mapping[str, Any]
+    case: Case | None = None
+
+    @property
+    def variant(self) -> Variant:
+        """The variant that runs."""
+        return self.scenario.variants[0]
+
+    @property
+    def name(self) -> str:
+        """Words for a person: variant, values, seed and failed targets."""
+        words = [self.variant.name, *(f"{key} {value}" for key, value in self.point.items())]
+        words.append(f"seed {self.scenario.seed}")
+        return ", ".join([*words, *([self.case.name] if self.case and self.case.targets else [])])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """Plan of a study; `base` is the hash of the scenario without its axes, and of the program."""
+
+    path: Path
+    scenario: Scenario
+    study: Study
+    variants: tuple[str, ...]
+    base: str
+    runs: tuple[Run, ...] = field(repr=False)
+
+    def document(self) -> dict[str, Any]:
+        """Return what study.json says."""
+        return {
+            "format": "railyard-study",
+            "schema": 1,
+            "railyard": railyard_version(),
+            "scenario": self.scenario.name,
+            "base": self.base,
+            "variants": list(self.variants),
+            "axes": {key: list(values) for key, values in self.study.set.items()},
+            "seeds": list(self.study.seeds or (self.scenario.seed,)),
+            "cut_each": list(self.study.cut_each),
+            "runs": [run.key for run in self.runs],
+        }
+
+
+def plan_study(
+    path: Path, options: Study | None = None, variants: Sequence[str] = (), seed: int | None = None
+) -> StudyPlan:
+    """Plan a study of a scenario file, and check each point before the first run.
+
+    Args:
+        path: Scenario file.
+        options: Axes besides those of the file; for an axis that both have, the values given here hold.
+        variants: Names of variants; none means all, or all with a fault if something fails in turn.
+        seed: Seed in place of the scenario's own.
+
+    Raises:
+        ScenarioError: A point is no scenario, or there is nothing to vary.
+    """
+    document = Document(path)
+    scenario, _ = read(document)
+    study = _joined(scenario.study or Study(), options or Study())
+    seed = scenario.seed if seed is None else seed
+    if not (study.set or study.seeds or study.cut_each):
+        raise ScenarioError(
+            document.at((), "nothing to vary"),
+            remedy="give --set KEY=A,B, --seeds 1..20 or --cut-each link, or a key `study:`",
+        )
+    names = _chosen(scenario, document, variants, need_faults=bool(study.cut_each))
+    fabrics: dict[str, Fabric] = {}
+    runs: list[Run] = []
+    for point in points_of(study, seed):
+        checked, _ = read(with_values(document, point, names))
+        for name in names:
+            alone = _alone(checked, name)
+            for case in _cases(alone, study, seed, document, fabrics):
+                failing = alone if case is None else _with_case(alone, case)
+                runs += [_run(failing, own, point, case) for own in study.seeds or (seed,)]
+    base = {"scenario": _base(scenario), "program": program_digest()}
+    return StudyPlan(path, scenario, study, names, sha256(canonical(base)), tuple(runs))
+
+
+def _joined(own: Study, options: Study) -> Study:
+    """Return the axes of the file with those of the options, which win."""
+    given = {key: getattr(options, key) for key in options.model_fields_set}
+    return own.model_copy(update={**given, "set": {**own.set, **options.set}})
+
+
+def _base(scenario: Scenario) -> str:
+    return digest(scenario.model_copy(update={"study": None}), scenario.seed)
+
+
+def _chosen(
+    scenario: Scenario, document: Document, names: Sequence[str], *, need_faults: bool
+) -> tuple[str, ...]:
+    known = [variant.name for variant in scenario.variants if variant.faults or not need_faults]
+    what = "variant with a fault" if need_faults else "variant"
+    unknown = [name for name in names if name not in known]
+    if unknown or not known:
+        message = f"no {what} is called {unknown[0]!r}" if unknown else f"no {what}"
+        raise ScenarioError(
+            document.at((), message), remedy=f"there are {', '.join(known) or 'none'}, see `faults:`"
+        )
+    return tuple(dict.fromkeys(names)) or tuple(known)
+
+
+def _alone(scenario: Scenario, name: str) -> Scenario:
+    """Return the scenario with one variant, and the assertions about that variant alone."""
+    about = tuple(item for item in scenario.assertions if variants_of(item) == {name})
+    return scenario.model_copy(
+        update={"variants": (scenario.variant(name),), "assertions": about, "study": None}
+    )
+
+
+def variants_of(assertion: Assertion) -> set[str]:
+    """Return the names of the variants whose metrics an assertion compares."""
+    metrics = [assertion.metric]
+    if isinstance(assertion.limit, Relative):
+        metrics.append(assertion.limit.metric)
+    return {metric.partition(".")[0] for metric in metrics}
+
+
+def _cases(
+    scenario: Scenario, study: Study, seed: int, document: Document, fabrics: dict[str, Fabric]
+) -> list[Case | None]:
+    """Return the cases of a variant, the healthy one first; a single None if nothing fails in turn."""
+    if not study.cut_each:
+        return [None]
+    topology = scenario.topology.model_dump_json()
+    if topology not in fabrics:
+        fabrics[topology] = scenario.topology.build()
+    cases: list[Case | None] = [Case()]
+    try:
+        for kind in study.cut_each:
+            cases += cases_of(kind, fabrics[topology], scenario.variants[0], seed)
+    except ScenarioError as ex:
+        raise ScenarioError(document.at(("topology",), ex.message), remedy=ex.remedy) from None
+    return cases
+
+
+def _with_case(scenario: Scenario, case: Case) -> Scenario:
+    """Return the scenario with the faults of a case, and without assertions, which are about other faults."""
+    variant = scenario.variants[0]
+    failing = variant.model_copy(update={"faults": case.faults(variant)})
+    return scenario.model_copy(update={"variants": (failing,), "assertions": ()})
+
+
+def _run(scenario: Scenario, seed: int, point: Mapping[str, Any], case: Case | None) -> Run:
+    seeded = scenario.model_copy(update={"seed": seed})
+    key = sha256(canonical([digest(seeded, seed), program_digest()]))[:20]
+    return Run(key, seeded, point, case)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of a study in processes of this machine. A process serves many runs; its death costs its run only.
+
+The process pools of the standard library give up all runs when a process is killed; here each process has a
+pipe of its own, so that nothing of the other processes is lost.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Protocol, Self, final
+
+from harness.sweeps.plan import Run
+from topologies.errors import RailyardError
+
+__all__ = ["Done", "Executor", "InProcess", "LocalPool", "Stop"]
+
+TRIES = 2
+"""Number of times that a run is tried if its process dies."""
+
+_SECONDS = 0.5
+
+Stop = Callable[[], bool]
+"""Returns True when no further run shall begin."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A run that has ended: the text of its result file, or what kept it from having a result."""
+
+    run: Run
+    text: str = ""
+    lost: str = ""
+
+
+class Executor(Protocol):
+    """Carries out runs: in this process, in processes of this machine, or on a Ray cluster."""
+
+    def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
+        """Yield the runs as they end; after `stop` is True, only those that have begun."""
+        ...
+
+    def close(self) -> None:
+        """End all processes at once."""
+        ...
+
+
+@final
+class InProcess:
+    """Carries out runs one after the other in this process."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
+        """Yield each run as it ends."""
+        from harness.sweeps.worker import execute
+
+        for run in runs:
+            if stop():
+                return
+            yield Done(run, execute(run, self._path))
+
+    def close(self) -> None:
+        """Do nothing: no process was started."""
+
+
+@final
+class _Worker:
+    """A process with a pipe; `run` is what it works on."""
+
+    def __init__(self, path: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.run: Run | None = None
+        self.process: BaseProcess = context.Process(target=_serve, args=(other, path), daemon=True)
+        self.process.start()
+        other.close()
+
+    def begin(self, run: Run) -> bool:
+        """Give the process a run; False if the process has died."""
+        try:
+            self.pipe.send(run)
+        except OSError:
+            return False
+        self.run = run
+        return True
+
+    def end(self) -> str:
+        """Kill the process and return how it ended."""
+        if self.process.is_alive():
+            self.process.join(_SECONDS)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        code = self.process.exitcode or 0
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+@final
+class LocalPool:
+    """Carries out runs in at most `jobs` processes of this machine, which live until the pool is closed."""
+
+    def __init__(self, path: Path, jobs: int) -> None:
+        self._path = path
+        self._jobs = jobs
+        self._workers: list[_Worker] = []
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the workers."""
+        return tuple(worker.process.pid or 0 for worker in self._workers)
+
+    def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
+        """Yield the runs as they end; a run whose process dies is tried once more, on another process."""
+        waiting = deque(runs)
+        tries: dict[str, int] = {}
+        while True:
+            if stop():
+                waiting.clear()
+            self._begin(waiting)
+            busy = {worker.pipe: worker for worker in self._workers if worker.run is not None}
+            if not busy:
+                return
+            for pipe in wait([*busy], timeout=_SECONDS):
+                worker = busy[pipe]  # type: ignore[index]
+                run = worker.run
+                assert run is not None
+                worker.run = None
+                try:
+                    answer = worker.pipe.recv()
+                except (EOFError, OSError):
+                    self._workers.remove(worker)
+                    how = worker.end()
+                    tries[run.key] = tries.get(run.key, 0) + 1
+                    if tries[run.key] < TRIES and not stop():
+                        waiting.appendleft(run)
+                    else:
+                        yield Done(run, lost=f"its process was lost {tries[run.key]} times: {how}")
+                else:
+                    yield Done(run, *answer)
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.end()
+        self._workers.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _begin(self, waiting: deque[Run]) -> None:
+        """Give waiting runs to idle processes; start processes as long as there are too few."""
+        while waiting:
+            idle = next((worker for worker in self._workers if worker.run is None), None)
+            if idle is None:
+                if len(self._workers) >= self._jobs:
+                    return
+                idle = _Worker(self._path)
+                self._workers.append(idle)
+            if idle.begin(waiting[0]):
+                waiting.popleft()
+            else:
+                self._workers.remove(idle)
+                idle.end()
+
+
+def _serve(pipe: Connection, path: Path) -> None:
+    """Carry out the runs that come through the pipe, until it closes or the parent dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    from harness.sweeps.worker import execute
+
+    while True:
+        try:
+            run = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = execute(run, path), ""
+        except RailyardError as ex:
+            answer = "", str(ex)
+        except MemoryError:
+            answer = "", "this machine has no memory left; use fewer --jobs"
+        except Exception:
+            answer = "", traceback.format_exc()
+        try:
+            pipe.send(answer)
+        except OSError:
+            return
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics over the runs of a study: median with interval, distribution, paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from harness.sweeps.table import Record
+
+__all__ = ["CONFIDENCE", "SHOWN", "Difference", "Group", "Spread", "differences", "grouped", "spread_of"]
+
+CONFIDENCE = 0.95
+"""Confidence of the intervals."""
+
+_RESAMPLES = 2000
+
+SHOWN: Mapping[str, str] = {
+    "completion_us": "took, µs",
+    "convergence_us": "converged after, µs",
+    "nodes_notified": "told",
+    "notices": "messages",
+    "entries_rewritten": "rewritten",
+    "lost_frames": "lost",
+    "retransmitted_frames": "sent again",
+}
+"""Metrics of tables for people, and their headings."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Distribution of a metric over `count` runs; `low` to `high` is the interval of the median."""
+
+    count: int
+    median: float
+    low: float
+    high: float
+    minimum: float
+    quartiles: tuple[float, float]
+    maximum: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that differ in seed and failed targets alone; `records` are those with right data."""
+
+    variant: str
+    point: Mapping[str, Any]
+    failed: int
+    total: int
+    records: tuple[Record, ...]
+
+    def spread(self, metric: str) -> Spread | None:
+        """Return the distribution of a metric; None without a run."""
+        values = [record[metric] for record in self.records if metric in record]
+        return spread_of(values) if values else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Differences of a metric, `label` less `base`, of runs with equal axes, seed and failed targets."""
+
+    base: str
+    label: str
+    metric: str
+    spread: Spread
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """Return the distribution of values, of which there is at least one.
+
+    The interval is the percentile bootstrap of the median (2,000 resamples, fixed seed); equal values, or a
+    single value, have an interval without width.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    median, lower, upper = (float(value) for value in np.percentile(array, [50, 25, 75]))
+    low = high = median
+    if len(array) > 1 and array.min() < array.max():
+        from scipy.stats import bootstrap
+
+        interval = bootstrap(
+            (array,),
+            np.median,
+            confidence_level=CONFIDENCE,
+            n_resamples=_RESAMPLES,
+            method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+        low, high = float(interval.low), float(interval.high)
+    return Spread(len(array), median, low, high, float(array.min()), (lower, upper), float(array.max()))
+
+
+def grouped(records: Iterable[Record], axes: Sequence[str]) -> list[Group]:
+    """Return the groups of runs in the order of their first run."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(_group_key(record, axes), []).append(record)
+    return [
+        Group(
+            variant=own[0]["variant"],
+            point={axis: own[0].get(axis) for axis in axes},
+            failed=own[0]["failed"],
+            total=len(own),
+            records=tuple(record for record in own if record["status"] in ("right", "fails")),
+        )
+        for own in groups.values()
+    ]
+
+
+def differences(records: Sequence[Record], axes: Sequence[str], metrics: Iterable[str]) -> list[Difference]:
+    """Return paired differences of variants from the first variant.
+
+    With a single variant, values of the first axis that has no numbers are compared in the same way.
+    """
+    variants: list[Any] = list(dict.fromkeys(record["variant"] for record in records))
+    column = "variant"
+    if len(variants) < 2:
+        words = [axis for axis in axes if any(isinstance(record.get(axis), str) for record in records)]
+        if not words:
+            return []
+        column = words[0]
+        variants = list(dict.fromkeys(record.get(column) for record in records))
+    others = [name for name in ("variant", *axes, "seed", "cut") if name != column]
+    table: dict[Any, dict[str, Record]] = {}
+    for record in records:
+        if record["status"] in ("right", "fails"):
+            place = repr([record.get(name) for name in others])
+            table.setdefault(record.get(column), {})[place] = record
+    base = table.get(variants[0], {})
+    result = []
+    for label in variants[1:]:
+        own = table.get(label, {})
+        for metric in metrics:
+            values = [own[place][metric] - base[place][metric] for place in own if place in base]
+            if values:
+                result.append(Difference(str(variants[0]), str(label), metric, spread_of(values)))
+    return result
+
+
+def _group_key(record: Record, axes: Sequence[str]) -> tuple[Any, ...]:
+    return record["variant"], record["failed"], repr([record.get(axis) for axis in axes])

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table of a study: a record for each run, with its axes, its status and its metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.sweeps.comparisons import compare_variants
+from harness.sweeps.plan import StudyPlan
+from harness.sweeps.store import RunResult
+
+__all__ = ["Record", "axes_of", "passed", "record_of", "summary_json"]
+
+Record = dict[str, Any]
+"""Columns of a run: run, variant, the axes, seed, cut, status, trouble, spare, cut_off, and the metrics."""
+
+HEAD = ("run", "variant", "seed", "cut", "failed", "status", "trouble", "spare", "cut_off")
+"""Columns that are neither an axis nor a metric."""
+
+
+def record_of(run: RunResult) -> Record:
+    """Return the record of a run; `failed` is the number of targets that failed in turn."""
+    result, variant = run["result"] or {}, run["variant"]
+    takeovers = result.get("takeovers", {}).get(variant, ())
+    metrics = {name.removeprefix(f"{variant}."): value for name, value in result.get("metrics", {}).items()}
+    return {
+        "run": run["key"],
+        "variant": variant,
+        **run["point"],
+        "seed": run["seed"],
+        "cut": " and ".join(run["cut"] or ()),
+        "failed": len(run["cut"] or ()),
+        "status": run["status"],
+        "trouble": run["trouble"],
+        "spare": takeovers[0]["spare"] if takeovers else "",
+        "cut_off": result.get("cut_off", {}).get(variant, ""),
+        **metrics,
+    }
+
+
+def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:
+    """Return the axes of runs in the order of their appearance."""
+    return tuple(dict.fromkeys(key for run in runs for key in run["point"]))
+
+
+def passed(runs: Sequence[RunResult], cut_each: Sequence[str]) -> bool:
+    """Return whether all runs are right, or ended before their fault.
+
+    Where switches fail in turn, a run may also have stopped because nodes were unreachable.
+    """
+    accepted = {"right", "over", *(("stopped",) if "switch" in cut_each else ())}
+    return all(run["status"] in accepted for run in runs)
+
+
+def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
+    """Return the text of sweep.json: counts, assertions about several variants, the record of each run."""
+    records = [record_of(run) for run in runs]
+    compared = compare_variants(plan, runs)
+    # Where something fails in turn, healthy runs are for comparison only.
+    counted = [record for record in records if record["failed"]] if plan.study.cut_each else records
+    document: Mapping[str, Any] = {
+        "format": "railyard-sweep",
+        "schema": 1,
+        **{key: value for key, value in plan.document().items() if key not in ("format", "schema", "runs")},
+        "testbed": "embedded",
+        "passed": passed(runs, plan.study.cut_each) and all(item.outcome.passed for item in compared),
+        "assertions": [item.document() for item in compared],
+        "metrics": {
+            "runs": len(counted),
+            "correct_runs": _count(counted, "right"),
+            "over_runs": _count(counted, "over"),
+            "stopped_runs": _count(counted, "stopped"),
+            "runs_with_spare": sum(bool(record["spare"]) for record in counted),
+        },
+        "runs": records,
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def _count(records: Sequence[Record], status: str) -> int:
+    return sum(record["status"] == status for record in records)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a study, in any process: a run in, the text of its result file out."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from harness.report.document import to_document
+from harness.report.results import Result, conclude
+from harness.run.prepare import Kept, prepare
+from harness.run.runner import run as run_variants
+from harness.scenario.document import Document
+from harness.sweeps.plan import Run
+from topologies.errors import RailyardError
+
+__all__ = ["STATUSES", "execute"]
+
+STATUSES = {
+    "right": "the data is right and all assertions hold",
+    "over": "the run ended before a fault",
+    "stopped": "the run ended without a result because nodes were unreachable",
+    "fails": "an assertion fails",
+    "wrong": "the data of an NPU is wrong",
+    "error": "the run is impossible",
+}
+"""Status of a run, and what it means."""
+
+# Values that runs of a topology share, for the topologies used last.
+_KEPT: OrderedDict[str, Kept] = OrderedDict()
+_TOPOLOGIES = 2
+_PLANS = 8
+
+
+def execute(run: Run, path: Path) -> str:
+    """Return the text of the result file of a run; equal runs give equal texts.
+
+    An error of the input is a result, with the status `error`; an error of the machine is raised.
+
+    Args:
+        run: The run.
+        path: The scenario file, whose lines errors name.
+
+    Raises:
+        RailyardError: The machine is at fault.
+    """
+    document: dict[str, Any] = {
+        "format": "railyard-run",
+        "schema": 1,
+        "key": run.key,
+        "variant": run.variant.name,
+        "seed": run.scenario.seed,
+        "point": dict(run.point),
+        "cut": None if run.case is None else list(run.case.targets),
+        "status": "error",
+        "trouble": "",
+        "result": None,
+    }
+    try:
+        ready = prepare(run.scenario, _document(path), kept=_kept(run))
+        seen = run_variants(ready, run.scenario.seed).runs
+    except RailyardError as ex:
+        if ex.of_machine:
+            raise
+        document["trouble"] = str(ex)
+    else:
+        result = conclude(run.scenario, run.scenario.seed, "embedded", seen)
+        wrong = next(iter(seen.values())).observation.first_wrong
+        document["result"] = to_document(result)
+        document["status"], document["trouble"] = _judged(result, wrong)
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _judged(result: Result, wrong: str) -> tuple[str, str]:
+    """Return the status of a run, and what went wrong."""
+    failed = [item for item in result.assertions if item.verdict == "fails"]
+    late = [item for item in failed if ".faults[" in item.metric]
+    data = [item for item in failed if item.metric.endswith((".correct_npus", ".deadlock_buffers"))]
+    if data:
+        return "stopped" if result.cut_off else "wrong", wrong or data[0].name
+    if late:
+        return "over", f"ended at {late[0].limit:g} us, before the fault at {late[0].value:g} us"
+    return ("fails", f"not: {failed[0].name}") if failed else ("right", "")
+
+
+@lru_cache(maxsize=1)
+def _document(path: Path) -> Document:
+    return Document(path)
+
+
+def _kept(run: Run) -> Kept:
+    topology = run.scenario.topology.model_dump_json()
+    kept = _KEPT.pop(topology, None)
+    if kept is None or len(kept.plans) > _PLANS:
+        kept = Kept()
+    _KEPT[topology] = kept
+    while len(_KEPT) > _TOPOLOGIES:
+        _KEPT.popitem(last=False)
+    return kept

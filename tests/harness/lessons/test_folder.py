@@ -1,0 +1,133 @@
+"""A student's folder: what start, hint, restore and a report keep in it, and what a check takes from it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.errors import LabError, MissingProgramError
+from harness.lessons.attempt import passed
+from harness.lessons.catalogue import Lab, find_lab, labs
+from harness.lessons.checker import check_folder
+from harness.lessons.folder import (
+    changed_files,
+    copy_for_check,
+    lab_of,
+    next_hint,
+    note_check,
+    read_record,
+    restore,
+    same_as_solution,
+    start,
+)
+from harness.lessons.report import disagreement, make_report, read_report, write_report
+
+DEADLOCK = find_lab("3")
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
+def test_start_copies_the_text_and_the_starter_and_never_the_solution(lab: Lab, tmp_path: Path):
+    folder = tmp_path / "mine"
+    files = start(lab, folder)
+    assert [path.relative_to(folder).as_posix() for path in files] == list(lab.files)
+    assert (folder / "README.md").read_text().startswith(f"# Lab {lab.number}: ")
+    assert lab_of(folder) == lab
+    assert not same_as_solution(folder, lab)
+    assert not changed_files(folder, lab)
+    present = {path.name for path in folder.rglob("*")}
+    assert present.isdisjoint({"check.py", "lab.yaml", "teacher.md", "solutions"})
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
+def test_a_lab_is_whole(lab: Lab):
+    text = (lab.folder / "README.md").read_text()
+    for heading in ("Story", "Task", "Questions", "What industry does"):
+        assert f"## {heading}" in text
+    assert "```text" in text  # its picture
+    assert (lab.solution / "teacher.md").is_file()
+    for stage in lab.stages:
+        assert f"def {stage.check}(" in (lab.folder / "check.py").read_text()
+        for name in lab.files:
+            assert (lab.solution / stage.id / name).is_file()
+
+
+def test_a_folder_with_files_is_not_started_over(tmp_path: Path):
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(LabError, match="is not empty"):
+        start(DEADLOCK, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["0", "deadlok", ""])
+def test_an_unknown_lab_is_answered_with_the_labs(name: str):
+    with pytest.raises(LabError, match="3 deadlock"):
+        find_lab(name)
+
+
+def test_hints_come_in_order_and_the_last_again(tmp_path: Path):
+    start(DEADLOCK, tmp_path)
+    stage = DEADLOCK.stage("kept")
+    assert [next_hint(tmp_path, DEADLOCK, stage)[0] for _ in range(5)] == [1, 2, 3, 3, 3]
+    assert read_record(tmp_path).hints == {"kept": 3}
+
+
+def test_restore_keeps_the_old_file_and_is_noted(tmp_path: Path):
+    start(DEADLOCK, tmp_path)
+    (tmp_path / "rules.py").write_text("mine")
+    restore(tmp_path, DEADLOCK, DEADLOCK.stage("1"))
+    assert (tmp_path / "rules.py.before").read_text() == "mine"
+    assert same_as_solution(tmp_path, DEADLOCK) == ["acyclic", "delivered"]
+    assert read_record(tmp_path).restored == ["acyclic"]
+
+
+def test_a_folder_without_record_is_known_by_its_files(tmp_path: Path):
+    start(DEADLOCK, tmp_path)
+    (tmp_path / ".railyard-lab.json").write_text("[]")
+    with pytest.raises(LabError, match="cannot be read"):
+        lab_of(tmp_path)
+    (tmp_path / ".railyard-lab.json").unlink()
+    assert lab_of(tmp_path) == DEADLOCK
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder", "large"])
+def test_only_regular_files_are_taken(kind: str, tmp_path: Path):
+    start(DEADLOCK, tmp_path / "mine")
+    file = tmp_path / "mine" / "rules.py"
+    file.unlink()
+    match kind:
+        case "link":
+            file.symlink_to("/dev/zero")
+        case "fifo":
+            os.mkfifo(file)
+        case "folder":
+            file.mkdir()
+        case _:
+            file.write_bytes(bytes(2 << 20))
+    assert copy_for_check(tmp_path / "mine", DEADLOCK, tmp_path / "copy") == ["rules.py"]
+    assert not (tmp_path / "copy" / "rules.py").exists()
+
+
+def test_a_report_fits_its_files_only(tmp_path: Path):
+    start(DEADLOCK, tmp_path)
+    verdicts = {stage.id: passed("all", "all") for stage in DEADLOCK.stages}
+    note_check(tmp_path, DEADLOCK, tuple(verdicts))
+    write_report(make_report(tmp_path, DEADLOCK, 5, verdicts), tmp_path)
+    report = read_report(tmp_path)
+    assert report is not None
+    assert disagreement(report, tmp_path, DEADLOCK, repeat=False) == ""
+    # The starter does not pass, whatever its report claims.
+    assert "kept passes" in disagreement(report, tmp_path, DEADLOCK, repeat=True)
+    assert "was changed" in disagreement({**report, "seed": 6}, tmp_path, DEADLOCK, repeat=False)
+    (tmp_path / "rules.py").write_text("def next_lane(a, b, c): return 1")
+    assert "rules.py has changed" in disagreement(report, tmp_path, DEADLOCK, repeat=False)
+    (tmp_path / "report.json").write_text(json.dumps([1]))
+    assert read_report(tmp_path) is None
+
+
+def test_a_program_that_is_missing_is_the_machines_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    lab = find_lab("1")
+    start(lab, tmp_path)
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    with pytest.raises(MissingProgramError, match="lab 1 needs p4c-bm2-ss") as caught:
+        check_folder(tmp_path, lab, 1)
+    assert caught.value.of_machine

@@ -1,0 +1,89 @@
+"""A class's folders: each gets a line with the right verdict, whatever is in it."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.lessons.catalogue import find_lab, labs
+from harness.lessons.folder import restore, start
+from harness.lessons.grading import as_csv, as_html, grade
+
+LAB = "03_deadlock"
+
+# What a student's rules.py may be, and the stages that pass.
+ANSWERS = {
+    "constant": ("def next_lane(a, b, c): return 1", ["kept"]),
+    "text": ("def next_lane(a, b, c): return '<b>0</b>'", []),
+    "loop": ("def next_lane(a, b, c):\n    while True: pass", []),
+    "forks": ("import os\nwhile True: os.fork()", []),
+    "memory": ("x = bytearray(10 << 30)", []),
+    "escapes": ("def next_lane(a, b, c): raise ValueError('\\x1b[2J')", []),
+}
+
+
+def folder_of(path: Path, name: str, code: str | None = None) -> Path:
+    folder = path / name
+    start(find_lab(LAB), folder)
+    if code is not None:
+        (folder / "rules.py").write_text(code)
+    return folder
+
+
+def test_a_class_is_graded(tmp_path: Path):
+    solved = folder_of(tmp_path, "=solved")
+    restore(solved, find_lab(LAB), find_lab(LAB).stage("kept"))
+    own = folder_of(tmp_path, "own", (solved / "rules.py").read_text() + "\n# my own\n")
+    shutil.copytree(own, tmp_path / "twin")
+    starter = folder_of(tmp_path, "starter")
+    missing = folder_of(tmp_path, "missing")
+    (missing / "rules.py").unlink()
+    (tmp_path / "empty").mkdir()
+    folders = [solved, own, tmp_path / "twin", starter, missing, tmp_path / "empty", tmp_path / "nowhere"]
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    grades = grade(folders)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert [item.passed for item in grades] == [3, 3, 3, 1, 0, 0, 0]
+    assert [list(item.restored) for item in grades[:4]] == [["kept"], [], [], []]
+    assert grades[2].note == f"the same files as {own}"
+    assert grades[3].note == "the starter, unchanged"
+    assert "rules.py is missing" in grades[4].failures[0]
+    assert "is no folder of a lab" in grades[5].note
+    assert "no such folder" in grades[6].note
+    lines = list(csv.DictReader(as_csv(grades).splitlines()))
+    assert [line["passed"] for line in lines] == ["3/3", "3/3", "3/3", "1/3", "0/3", "", ""]
+    page = as_html(grades)
+    assert "7 folders, 3 with all stages" in page
+    assert "<script" not in page
+
+
+def test_text_of_a_student_is_no_html_and_moves_no_cursor(tmp_path: Path):
+    grades = grade([folder_of(tmp_path, name, ANSWERS[name][0]) for name in ("text", "escapes")])
+    assert "&lt;b&gt;" in as_html(grades)
+    assert "<b>" not in as_html(grades)
+    assert "\x1b" not in as_csv(grades)
+
+
+@pytest.mark.long
+def test_thirty_folders_of_all_labs_get_the_right_verdicts(tmp_path: Path):
+    here = [lab for lab in labs() if not any(shutil.which(name) is None for name in lab.programs)]
+    least: dict[Path, int] = {}
+    most: dict[Path, int] = {}
+    for lab in here:
+        for name, stage in (("starter", None), ("first", lab.stages[0]), ("solution", lab.stages[-1])):
+            folder = tmp_path / f"{lab.name}-{name}"
+            start(lab, folder)
+            if stage is not None:
+                restore(folder, lab, stage)
+            least[folder] = {"starter": 0, "first": 1, "solution": len(lab.stages)}[name]
+            most[folder] = len(lab.stages) - (name != "solution")
+    for name in ("constant", "loop", "forks", "memory", "escapes"):
+        folder = folder_of(tmp_path, name, ANSWERS[name][0])
+        least[folder] = most[folder] = len(ANSWERS[name][1])
+    (tmp_path / "empty").mkdir()
+    least[tmp_path / "empty"] = most[tmp_path / "empty"] = 0
+    grades = grade(list(least))
+    assert [
+        item.folder for item in grades if not least[item.folder] <= item.passed <= most[item.folder]
+    ] == []

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes of a study become runs, each with a key that follows from everything its result depends on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ScenarioError
+from harness.scenario.study import Study
+from harness.sweeps import plan as planning
+from harness.sweeps.plan import StudyPlan, plan_study
+
+Write = Callable[[str], Path]
+Railyard = Callable[..., tuple[int, str, str]]
+
+TEXT = """\
+name: small
+topology: {name: full-mesh, dims: [2, 2]}
+collective: {elements: 1024}
+variants:
+  - {name: healthy}
+  - {name: cut, faults: [{at_us: 0.05, link: npu0-npu1}]}
+  - {name: late, link: {detect_us: 50}}
+assertions:
+  - {metric: healthy.npus, equals: 4}
+  - {metric: cut.npus, equals: {metric: healthy.npus}}
+"""
+
+
+def planned(write: Write, study: str, **options: object) -> StudyPlan:
+    return plan_study(write(f"{TEXT}study: {study}\n"), **options)  # type: ignore[arg-type]
+
+
+def test_a_grid_has_every_combination_variant_and_seed(write: Write):
+    plan = planned(
+        write, "{set: {collective.elements: [1024, 2048], topology.dims: [2x2, [2, 3]]}, seeds: '1..2,7'}"
+    )
+    assert len(plan.runs) == 4 * 3 * 3
+    assert len({run.key for run in plan.runs}) == len(plan.runs)
+    last = plan.runs[-1]
+    assert last.scenario.topology.parameters["dims"] == (2, 3)
+    assert (last.variant.collective.elements, last.variant.name, last.scenario.seed) == (2048, "late", 7)
+    # Assertions about the variant alone are its own; those that compare variants belong to `run`.
+    assert [len(run.scenario.assertions) for run in plan.runs[:9:3]] == [1, 0, 0]
+
+
+def test_lists_pair_the_values_and_a_sample_draws_some(write: Write):
+    axes = "{collective.elements: [1024, 2048, 4096], transport.window: [1, 2, 4]}"
+    listed = planned(write, f"{{set: {axes}, combine: list}}", variants=("cut",))
+    assert [tuple(run.point.values()) for run in listed.runs] == [(1024, 1), (2048, 2), (4096, 4)]
+    drawn = planned(write, f"{{set: {axes}, sample: 4}}", variants=("cut",))
+    assert len(drawn.runs) == 4
+    assert [run.key for run in drawn.runs] == [
+        run.key for run in planned(write, f"{{set: {axes}, sample: 4}}", variants=("cut",)).runs
+    ]
+    with pytest.raises(ScenarioError, match=r"not 3 of collective.elements, 2 of transport.window"):
+        planned(write, f"{{set: {axes.replace(', 4]', ']')}, combine: list}}")
+
+
+def test_something_fails_in_turn_after_a_healthy_run(write: Write):
+    plan = planned(write, "{cut_each: [link, 'pair:2']}")
+    assert [run.case.name for run in plan.runs if run.case][:3] == ["", "npu0-npu1", "npu0-npu2"]
+    assert [len(run.variant.faults) for run in plan.runs] == [0, 1, 1, 1, 1, 2, 2]
+    assert {run.variant.name for run in plan.runs} == {"cut"}
+    assert {fault.at_us for run in plan.runs for fault in run.variant.faults} == {0.05}
+
+
+def test_keys_follow_what_a_result_depends_on_and_no_more(write: Write, monkeypatch: pytest.MonkeyPatch):
+    few = planned(write, "{set: {link.detect_us: [1, 2]}, seeds: 1..2}", variants=("cut",))
+    more = planned(write, "{set: {link.detect_us: [1, 2, 3]}, seeds: 1..4}", variants=("cut",))
+    assert {run.key for run in few.runs} < {run.key for run in more.runs}
+    assert few.base == more.base
+    monkeypatch.setattr(planning, "program_digest", lambda: "another version")
+    other = planned(write, "{set: {link.detect_us: [1, 2]}, seeds: 1..2}", variants=("cut",))
+    assert {run.key for run in few.runs}.isdisjoint(run.key for run in other.runs)
+    assert few.base != other.base
+
+
+@pytest.mark.parametrize(
+    ("study", "told"),
+    [
+        ("{set: {link.detect_us: [1, -1]}}", r"scenario.yaml:7: variant 'late' has its own link.detect_us"),
+        ("{set: {collective.elements: [1024, -4]}}", r"scenario.yaml:3: .*elements: -4 must be at least"),
+        ("{set: {link.detct_us: [1]}}", r"unknown key 'detct_us'.*did you mean 'detect_us'"),
+        ("{set: {variants.gone.link: [1]}}", r"a list has no element 'gone'"),
+        ("{set: {seed.x: [1]}, seeds: 1}", r"unknown key 'seed'|leads into|is not a whole number"),
+        ("{cut_each: switch}", r"has no switch that could fail"),
+        ("{cut_each: rail}", r"cut_each"),
+        ("{sets: {}}", r"unknown key 'sets' in study; did you mean 'set'"),
+        ("{}", r"nothing to vary; give --set KEY=A,B"),
+    ],
+)
+def test_mistakes_are_named_before_anything_runs(write: Write, study: str, told: str):
+    with pytest.raises(ScenarioError, match=told):
+        planned(write, study)
+
+
+def test_options_win_over_the_file(write: Write):
+    path = write(f"{TEXT}study: {{set: {{transport.window: [1, 2]}}, seeds: 1..9}}\n")
+    plan = plan_study(path, Study(set={"transport.window": (8,)}, seeds=(3,)), ("cut",))
+    assert [(run.point, run.scenario.seed) for run in plan.runs] == [({"transport.window": 8}, 3)]
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (("--seeds", "one"), "--seeds"),
+        (("--set", "link.detect_us"), "is not like link.detect_us=1,10"),
+        (("--set", "a=[1"), "not a list of values"),
+        (("--cut-each", "rail"), "link, switch, npu or pair:20"),
+        (("--shard", "3/2"), "is not like 2/8"),
+    ],
+)
+def test_an_option_that_is_none_is_named(
+    railyard: Railyard, write: Write, option: tuple[str, str], told: str
+):
+    code, _, err = railyard("sweep", write(TEXT), *option)
+    assert code == 2
+    assert told in " ".join(err.split())
