@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every feature of a scenario on both testbeds: frames, data and order of events are the same.
 
-As root, `RAILYARD_WRITE_FEATURES=1 pytest --long --bmv2 tests/harness/run/mininet/test_features.py` writes the
-results and the table of docs/testbeds/mininet.md.
+As root, with `RAILYARD_WRITE_FEATURES=1` and `--long --bmv2`, this file writes the results and the table of
+docs/testbeds/mininet.md.
 """
 
 from __future__ import annotations
