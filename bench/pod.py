@@ -16,7 +16,8 @@ from typing import final
 from scapy.packet import Raw
 
 from bench.memory import proportional_mib
-from controller.plan import BUCKETS, Plan
+from controller.plan.entry import BUCKETS
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.layers import LPH, NTH, Ether

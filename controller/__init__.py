@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floor 2: from a Fabric, what is to be sent and what has failed, to a Plan.
 
-Knows topologies; emulation and lab know it. Only `p4runtime` opens a socket.
+Knows topologies; emulation and harness know it. Only `p4runtime` opens a socket.
 
 Values: an `Entry` is one row of one table of one switch, an `Update` a change of one row, a `Plan` all rows
 of a fabric with the routes from which they were made. A `Path` lists the names of the nodes that it visits.
 
     planner     make_plan: routes, entries of every node, and the nodes to notify when a link fails
     reuse       parts of a previous plan that a new plan keeps
-    plan        the values: Entry, Plan, Path, kinds of matches
-    diff        updates between two sets of entries
     garbage     pauses of the garbage collector, for plans of millions of objects
     errors      PlanError, DeadlockError, InstallError
+    plan/       the values: entries, paths, a plan, updates between two sets of entries
     routing/    paths of a pair, their shares, detours after a failure (routing.detours), source routes
     tables/     entries of each P4 program (tables.node_entries), structured addresses, ECMP groups
     deadlock/   turn rules, virtual lanes, channel dependency graph
@@ -22,9 +21,9 @@ of a fabric with the routes from which they were made. A `Path` lists the names 
     p4runtime/  client that writes entries into switches
 """
 
-from controller.diff import Update, diff
 from controller.errors import DeadlockError, InstallError, PlanError
-from controller.plan import (
+from controller.plan.diff import Update, diff
+from controller.plan.entry import (
     BUCKETS,
     CPU_PORT,
     Entry,
@@ -33,11 +32,11 @@ from controller.plan import (
     Match,
     Optional,
     Path,
-    Plan,
     Range,
     Strategy,
     Ternary,
 )
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.recovery.messages import Mode, Notice, Outgoing, Reaction, Subscription
 from controller.recovery.node_controller import NodeController

@@ -8,7 +8,8 @@ from controller.deadlock import dependency_graph as deadlock
 from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
 from controller.garbage import garbage_collection_paused
-from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
+from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path, Strategy
+from controller.plan.plan import Plan
 from controller.recovery.subscribers import Subscribers
 from controller.reuse import Kept, kept_parts
 from controller.routing.all_path import Router
@@ -16,7 +17,7 @@ from controller.routing.columns import relieve
 from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.routing.standby import add_standby_paths
-from controller.routing.weights import Demand, Pair, apportion, check_demand, divide, rate_weights
+from controller.routing.weights import Demand, apportion, check_demand, divide, rate_weights
 from controller.tables.next_hop import table_path
 from controller.tables.node_entries import node_entries
 from controller.tables.segment import has_table

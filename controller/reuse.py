@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from operator import is_
 from typing import final
 
-from controller.plan import BUCKETS, Entry, Path, Plan
+from controller.plan.entry import BUCKETS, Entry, Pair, Path
+from controller.plan.plan import Plan
 from controller.routing.general.order import is_graph
 from controller.routing.paths import ocs_dimensions
-from controller.routing.weights import Pair
 from topologies import Fabric
 from topologies.transform.circuits import circuit_of
 

@@ -23,7 +23,7 @@ A name is imported from its module when it is first used, so that `import railya
 import typing
 
 if typing.TYPE_CHECKING:
-    from controller.plan import Plan
+    from controller.plan.plan import Plan
     from harness.scenario.schema import Scenario
     from railyard.api.drawings import Drawing, draw
     from railyard.api.fabrics import fabric, fabrics, links, load_fabric, nodes, save_fabric

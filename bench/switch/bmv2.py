@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self, final
 
 from bench.switch.subject import TRANSIT, Transit
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from harness.run.boot import programs_of
 from tests.differential.bmv2 import NODE, Bmv2
 

@@ -7,7 +7,7 @@ from typing import final
 
 from scapy.packet import Raw
 
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.layers import LPH, NTH, Ether

@@ -13,10 +13,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.diff import Update, diff
-from controller.plan import Entry, Plan
+from controller.plan.diff import Update, diff
+from controller.plan.entry import Entry, Pair
+from controller.plan.plan import Plan
 from controller.planner import make_plan
-from controller.routing.weights import Demand, Pair
+from controller.routing.weights import Demand
 from topologies import Fabric
 from topologies.families.lumos.core import core_of, crossconnects, crossconnects_of, maps_of
 from topologies.transform.circuits import circuit_of

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.deadlock.turn_rules import CLASS_VLS, ENTRY_VLS, HOST, Direction, RuleSet, direction
-from controller.plan import Path
+from controller.plan.entry import Path
 from topologies import Fabric
 
 __all__ = ["VLS", "Channel", "Hops", "Numbers"]

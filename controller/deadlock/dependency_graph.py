@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from controller.deadlock.channels import VLS, Channel, Hops, Numbers
 from controller.deadlock.turn_rules import ENTRY_VLS, RuleSet
 from controller.errors import DeadlockError, PlanError
-from controller.plan import Path
+from controller.plan.entry import Path
 from topologies import Fabric
 
 if TYPE_CHECKING:

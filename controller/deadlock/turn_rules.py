@@ -27,7 +27,7 @@ from functools import lru_cache
 from typing import NamedTuple, final
 
 from controller.errors import PlanError
-from controller.plan import CPU_PORT, Entry, Exact, Path
+from controller.plan.entry import CPU_PORT, Entry, Exact, Path
 from controller.routing.general.order import is_graph, ranks
 from controller.routing.paths import hops_of
 from topologies import HOST_PORT, Fabric, Node

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from controller.plan import Entry, Exact
+from controller.plan.entry import Entry, Exact
 from topologies import HOST_PORT, Fabric, Node
 
 __all__ = ["guid_of", "scan_entries"]

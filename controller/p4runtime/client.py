@@ -14,14 +14,14 @@ from typing import Any, Self, final
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from controller.diff import Update
 from controller.errors import InstallError
 from controller.p4runtime.device import Device, PacketIn
 from controller.p4runtime.event_loop import run, submit
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.p4runtime.local import LocalStub, is_local
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry
+from controller.plan.diff import Update
+from controller.plan.entry import Entry
 
 __all__ = ["P4RuntimeClient", "PacketIn", "ProgramFiles"]
 

@@ -15,13 +15,13 @@ from typing import Any, final
 import grpc
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
-from controller.diff import Update
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import describe
 from controller.p4runtime.kept_updates import KeptUpdates, batches_of, installing
 from controller.p4runtime.local import DirectPackets, LocalStream
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry
+from controller.plan.diff import Update
+from controller.plan.entry import Entry
 
 __all__ = ["Device", "PacketIn"]
 

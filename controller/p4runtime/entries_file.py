@@ -26,7 +26,7 @@ from google.protobuf import text_format
 
 from controller.errors import InstallError
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 
 __all__ = ["node_entries", "read_entries"]
 

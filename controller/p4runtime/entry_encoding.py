@@ -16,7 +16,7 @@ from finsy.proto import p4r
 
 from controller.errors import InstallError
 from controller.p4runtime.field_encoding import ENCODERS, REMEDY, Field, sized, tag, varint
-from controller.plan import Entry, Exact, Lpm, Match, Params, Range, Ternary
+from controller.plan.entry import Entry, Exact, Lpm, Match, Params, Range, Ternary
 
 __all__ = [
     "MOST_KNOWN",

@@ -11,7 +11,7 @@ from typing import final
 from finsy.proto import p4r
 
 from controller.errors import InstallError
-from controller.plan import Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan.entry import Exact, Lpm, Match, Optional, Range, Ternary
 
 __all__ = ["ENCODERS", "REMEDY", "Field", "bytestring", "match_field", "parameter", "sized", "tag", "varint"]
 

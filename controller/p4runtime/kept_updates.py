@@ -4,9 +4,9 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeVar, final
 
-from controller.diff import Update
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry
+from controller.plan.diff import Update
+from controller.plan.entry import Entry
 
 __all__ = ["KeptUpdates", "batches_of", "installing"]
 

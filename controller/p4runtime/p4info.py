@@ -22,7 +22,7 @@ from controller.p4runtime.entry_encoding import (
     unknown,
 )
 from controller.p4runtime.field_encoding import Field, bytestring, match_field, parameter
-from controller.plan import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
+from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
 
 __all__ = ["P4Info"]
 

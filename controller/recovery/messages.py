@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, final
 
-from controller.diff import Update
+from controller.plan.diff import Update
 from topologies import Fabric, Link
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import final, get_args
 
-from controller.diff import diff
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Entry, Path, Plan
+from controller.plan.diff import diff
+from controller.plan.entry import BUCKETS, Entry, Path
+from controller.plan.plan import Plan
 from controller.recovery.messages import (
     SEQUENCES,
     Mode,

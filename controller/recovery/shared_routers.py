@@ -6,7 +6,8 @@ from functools import cached_property, partial
 from typing import final
 
 from controller.deadlock.turn_rules import rule_set
-from controller.plan import Path, Plan
+from controller.plan.entry import Path
+from controller.plan.plan import Plan
 from controller.routing.all_path import Router
 from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, hops_of

@@ -14,13 +14,14 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from typing import final
 
 from controller.deadlock.turn_rules import rule_set
-from controller.diff import Update, diff
 from controller.garbage import garbage_collection_paused
-from controller.plan import Entry, Plan
+from controller.plan.diff import Update, diff
+from controller.plan.entry import Entry, Pair
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.routing.general.router import router_for
 from controller.routing.paths import PathFinder
-from controller.routing.weights import Demand, Pair
+from controller.routing.weights import Demand
 from topologies import Fabric, Node
 from topologies.transform.remedies import advice, remedies, serves, why_none
 from topologies.transform.spares import Replacement, Side, cut_from, replaced

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import final
 
 from controller.garbage import garbage_collection_paused
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.paths import hops_of
 from topologies import Fabric
 from topologies.errors import TopologyError

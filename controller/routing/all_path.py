@@ -11,7 +11,7 @@ from typing import final
 
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Path, Strategy
+from controller.plan.entry import BUCKETS, Path, Strategy
 from controller.routing.paths import (
     PathFinder,
     differing_coordinates,

@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.plan import BUCKETS
+from controller.plan.entry import BUCKETS
 from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.routing.weights import apportion
 from controller.tables.prefixes import Prefix, address_classes, field_ends

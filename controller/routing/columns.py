@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from controller.deadlock.channels import VLS
 from controller.deadlock.dependency_graph import permitted_graph
 from controller.deadlock.turn_rules import ENTRY_VLS, RuleSet
-from controller.plan import BUCKETS, Path
+from controller.plan.entry import BUCKETS, Pair, Path
 from controller.routing.paths import PathFinder
 from controller.routing.source_route import MAX_INSTRUCTIONS
-from controller.routing.weights import Pair, SharedLoad, share_load, utilisation_bound
+from controller.routing.weights import SharedLoad, share_load, utilisation_bound
 
 __all__ = ["relieve"]
 

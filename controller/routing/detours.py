@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, final
 
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.paths import PathFinder
 from controller.routing.relief import PlannedLoad, relieved
 from controller.tables.prefixes import Prefix, descendants

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Path, Plan
+from controller.plan.entry import BUCKETS, Path
+from controller.plan.plan import Plan
 from controller.routing.paths import PathFinder, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_HOPS
 from controller.tables.multipath import group_size

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import TypeVar, cast, final
 
-from controller.plan import Hashing, Path
+from controller.plan.entry import Hashing, Path
 from topologies import Fabric
 
 __all__ = [

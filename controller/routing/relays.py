@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import final
 
 from controller.deadlock.turn_rules import RuleSet
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.paths import PathFinder
 from controller.routing.switch_paths import SwitchPaths
 from topologies import Fabric

@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, final
 
-from controller.plan import Path, Plan
+from controller.plan.entry import Pair, Path
+from controller.plan.plan import Plan
 from controller.routing.paths import hops_of
-from controller.routing.weights import Pair, rate_between
+from controller.routing.weights import rate_between
 
 if TYPE_CHECKING:
     from controller.routing.all_path import Router

@@ -4,7 +4,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.all_path import Router
 from controller.routing.general.router import GraphRouter
 from controller.routing.paths import hops_of

@@ -3,9 +3,9 @@
 
 from collections.abc import Iterable
 
+from controller.plan.entry import Pair
 from controller.routing.all_path import Router
 from controller.routing.source_route import MAX_INSTRUCTIONS
-from controller.routing.weights import Pair
 
 __all__ = ["pairs_with_one_path"]
 

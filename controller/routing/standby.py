@@ -4,11 +4,10 @@
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 
-from controller.plan import BUCKETS, Path
+from controller.plan.entry import BUCKETS, Pair, Path
 from controller.routing.all_path import Router
 from controller.routing.general.router import GraphRouter
 from controller.routing.paths import hops_of
-from controller.routing.weights import Pair
 
 __all__ = ["add_standby_paths"]
 

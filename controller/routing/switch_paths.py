@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import final
 
 from controller.deadlock.turn_rules import RuleSet
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.paths import PathFinder
 from topologies.model.components import components
 

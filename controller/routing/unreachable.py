@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Set
 
 from controller.deadlock.turn_rules import rule_set
-from controller.plan import Plan
+from controller.plan.entry import Pair
+from controller.plan.plan import Plan
 from controller.routing.general.router import router_for
 from controller.routing.paths import PathFinder
-from controller.routing.weights import Pair
 from topologies.transform.spares import SIDES, cut_from
 
 __all__ = ["describe_unreachable", "unreachable_pairs"]

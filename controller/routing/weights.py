@@ -10,13 +10,12 @@ from typing import TypeVar, final
 import numpy as np
 
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Path
+from controller.plan.entry import BUCKETS, Pair, Path
 from controller.routing.paths import PathFinder, distance, hops_of, ocs_dimensions
 from topologies import Fabric
 
 __all__ = [
     "Demand",
-    "Pair",
     "SharedLoad",
     "apportion",
     "check_demand",
@@ -29,8 +28,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-Pair = tuple[str, str]
 
 # Bytes to be sent from one node to another.
 Demand = Mapping[Pair, float]

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from controller.plan import Entry, Exact
+from controller.plan.entry import Entry, Exact
 from topologies import Fabric
 
 __all__ = ["congestion_entries"]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Entry, Exact, Path
+from controller.plan.entry import BUCKETS, Entry, Exact, Path
 from controller.routing.general.next_hops import next_hops
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.source_route import MAX_HOPS, MAX_INSTRUCTIONS, pack

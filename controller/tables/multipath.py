@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from controller.plan import Entry, Exact, Hashing
+from controller.plan.entry import Entry, Exact, Hashing
 from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.tables.segment import EgressPort, NextHop, has_table
 from topologies import Fabric

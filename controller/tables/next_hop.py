@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from controller.plan import Entry, Path
+from controller.plan.entry import Entry, Path
 from controller.routing.paths import PathFinder
 from controller.routing.source_route import MAX_HOPS
 from controller.tables.ecmp import EcmpGroup, chooses_by_hash, ecmp_group

@@ -20,7 +20,7 @@ from operator import is_
 
 from controller.deadlock.turn_rules import RuleSet, turn_entries
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Entry, Exact, Lpm, Match, Params, Path, Strategy, Ternary
+from controller.plan.entry import BUCKETS, Entry, Exact, Lpm, Match, Params, Path, Strategy, Ternary
 from controller.reuse import Kept
 from controller.routing.general.order import is_graph
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions, until_first_switch

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from controller.diff import Update
 from controller.errors import PlanError
-from controller.plan import BUCKETS, CPU_PORT, Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan.diff import Update
+from controller.plan.entry import BUCKETS, CPU_PORT, Entry, Exact, Lpm, Match, Optional, Range, Ternary
 from controller.routing.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute
 
 __all__ = [

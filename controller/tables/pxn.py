@@ -8,7 +8,7 @@ relayed: the detour is on the sender's side.
 
 from collections.abc import Sequence
 
-from controller.plan import Entry, Exact, Lpm
+from controller.plan.entry import Entry, Exact, Lpm
 from controller.routing.paths import PathFinder
 from controller.tables.prefixes import Prefix, subprefixes
 from controller.tables.rails import rail_of

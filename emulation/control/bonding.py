@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from controller.diff import Update, diff
-from controller.plan import Entry, Plan
+from controller.plan.diff import Update, diff
+from controller.plan.entry import Entry
+from controller.plan.plan import Plan
 from controller.recovery.lacp import (
     TOR_IDENTITIES,
     Bond,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 from controller.circuits.transition import Crossconnects
-from controller.diff import Update
-from controller.plan import Plan
+from controller.plan.diff import Update
+from controller.plan.plan import Plan
 from controller.routing.weights import Demand
 from topologies import Fabric
 

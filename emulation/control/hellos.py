@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
 from emulation.control.frames import hello_frame
 from emulation.testbed import ControlledTestbed

@@ -11,8 +11,8 @@ from functools import partial
 from typing import final
 
 from controller import Entry, Mode, NodeController, Notice, Plan, Reaction, Subscription, Update
-from controller.diff import apply_updates
 from controller.p4runtime.client import P4RuntimeClient
+from controller.plan.diff import apply_updates
 from controller.recovery.hello import Hello
 from controller.recovery.messages import Acknowledgement, latest_sequences
 from controller.recovery.shared_routers import SharedRouters

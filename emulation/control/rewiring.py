@@ -28,9 +28,10 @@ from controller.circuits.transition import (
     table_updates,
     unserved_pods,
 )
-from controller.diff import Update
 from controller.errors import PlanError
-from controller.plan import Entry, Plan
+from controller.plan.diff import Update
+from controller.plan.entry import Entry
+from controller.plan.plan import Plan
 from controller.routing.unreachable import unreachable_pairs
 from controller.routing.weights import Demand
 from emulation.control.circuit_change import Change, Port, ends_beyond, without_turns

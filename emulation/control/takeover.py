@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, final
 
-from controller.diff import Update
 from controller.errors import PlanError
-from controller.plan import Entry, Plan
+from controller.plan.diff import Update
+from controller.plan.entry import Entry
+from controller.plan.plan import Plan
 from controller.recovery.spare import SparePool, takeover
 from controller.routing.weights import Demand
 from emulation.errors import CutOffError

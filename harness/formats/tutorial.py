@@ -18,7 +18,7 @@ from controller.errors import InstallError
 from controller.p4runtime.client import ProgramFiles
 from controller.p4runtime.entries_file import node_entries
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry
+from controller.plan.entry import Entry
 from harness.errors import FormatError
 from harness.formats.documents import Item, read_json
 from harness.formats.files import within

@@ -10,7 +10,8 @@ from typing import Generic, Protocol, TypeVar, final
 
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.p4runtime.kept_updates import KeptUpdates
-from controller.plan import Entry, Plan
+from controller.plan.entry import Entry
+from controller.plan.plan import Plan
 from controller.tables.congestion import congestion_entries
 from emulation.errors import ProgramError
 from emulation.testbed import ControlledTestbed

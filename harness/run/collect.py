@@ -11,7 +11,7 @@ from operator import add
 from typing import final
 
 from controller.p4runtime.client import P4RuntimeClient
-from controller.plan import CPU_PORT
+from controller.plan.entry import CPU_PORT
 from emulation.control.loop import ControlLoop
 from emulation.testbed import LinkUsage, SwitchReport
 from emulation.traffic.frames.values import SERVICE_LEVELS

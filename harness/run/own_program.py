@@ -15,7 +15,8 @@ from controller.errors import InstallError
 from controller.p4runtime.client import ProgramFiles
 from controller.p4runtime.entries_file import read_entries
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry, Plan
+from controller.plan.entry import Entry
+from controller.plan.plan import Plan
 from emulation.errors import ProgramError
 from harness.scenario.schema import OwnProgram
 from topologies import Fabric

@@ -11,7 +11,7 @@ from typing import TypeVar, final
 from controller.circuits.transition import pod_traffic, unserved_pods
 from controller.errors import PlanError
 from controller.p4runtime.kept_updates import KeptUpdates
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
 from emulation.targets import find_target

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import final
 
 from controller.p4runtime.client import P4RuntimeClient
-from controller.plan import CPU_PORT
+from controller.plan.entry import CPU_PORT
 from emulation.errors import TestbedError
 from emulation.mininet.net import Verb
 from emulation.mininet.testbed import MininetTestbed

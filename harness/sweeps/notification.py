@@ -14,7 +14,7 @@ from typing import final
 
 from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction, Subscription
 from controller.deadlock.turn_rules import rule_set
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.recovery.shared_routers import SharedRouters
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.source_route import MAX_HOPS

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from controller.p4runtime.client import ProgramFiles
-from controller.plan import Entry, Exact
+from controller.plan.entry import Entry, Exact
 from controller.routing.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import ROUTE_AT, steered_frame

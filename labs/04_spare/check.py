@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from controller.deadlock.turn_rules import rule_set, turn_entries
-from controller.plan import Entry, Exact, Lpm
+from controller.plan.entry import Entry, Exact, Lpm
 from controller.routing.paths import PathFinder
 from controller.tables.next_hop import next_hop
 from emulation.embedded.testbed import EmbeddedTestbed

@@ -16,7 +16,8 @@ from scapy.utils import RawPcapReader
 from controller.errors import InstallError
 from controller.p4runtime.entries_file import read_entries
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry, Plan
+from controller.plan.entry import Entry
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.dissector import dissector

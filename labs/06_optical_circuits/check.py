@@ -10,8 +10,8 @@ from random import Random
 from typing import Any, final
 
 from controller.circuits.transition import keep_common_circuits
-from controller.diff import diff
-from controller.plan import Plan
+from controller.plan.diff import diff
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed

@@ -15,7 +15,8 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 
-from controller.plan import Path, Plan
+from controller.plan.entry import Path
+from controller.plan.plan import Plan
 from emulation.traffic.schedule.schedule import Schedule
 from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Routes, max_min, routes

@@ -15,7 +15,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from controller.plan import Hashing
+from controller.plan.entry import Hashing
 from controller.routing.path_probing import LB_VALUES, selected_members
 from controller.tables.pipeline import flow_hash
 from emulation.traffic.host.paths.choice import Choose

@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from controller.plan import BUCKETS, Hashing
+from controller.plan.entry import BUCKETS, Hashing
 from controller.routing.all_path import port_of_bucket
 from controller.routing.path_probing import LB_VALUES, selected_members
 from controller.tables.multipath import group_size

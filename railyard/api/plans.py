@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from controller.errors import PlanError
-from controller.plan import BUCKETS, CPU_PORT, Plan, Strategy
+from controller.plan.entry import BUCKETS, CPU_PORT, Strategy
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from railyard.api.records import Record, entry_record
 from topologies import HOST_PORT, End, Fabric

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.p4runtime.entry_encoding import calls_of
-from controller.plan import Entry, Exact, Lpm, Match, Optional, Range
+from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range
 from emulation.testbed import LinkUsage
 from topologies import Link
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import final
 
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Plan
+from controller.plan.entry import BUCKETS
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.control.loop import ControlLoop
 from emulation.embedded.testbed import EmbeddedTestbed

@@ -13,7 +13,7 @@ from railyard.cli.display.screen import out
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from controller.plan import Plan
+    from controller.plan.plan import Plan
     from harness.run.prepare import Prepared
 
 __all__ = ["EXAMPLES", "check"]

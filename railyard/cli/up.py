@@ -15,7 +15,8 @@ from railyard.cli.options import TOPOLOGY, Bed, Dims, MachinesFile, Parameters, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from controller.plan import Entry, Plan
+    from controller.plan.entry import Entry
+    from controller.plan.plan import Plan
     from emulation.embedded.testbed import EmbeddedTestbed
     from harness.run.boot import Booted
     from topologies import Fabric

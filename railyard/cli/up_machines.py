@@ -13,7 +13,7 @@ from railyard.cli.display.screen import out
 from railyard.cli.up_mininet import serving
 
 if TYPE_CHECKING:
-    from controller.plan import Plan
+    from controller.plan.plan import Plan
     from emulation.mininet.cluster.testbed import MachinesTestbed
 
 __all__ = ["keep_machines"]

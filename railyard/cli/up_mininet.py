@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 from railyard.cli.display.screen import out
 
 if TYPE_CHECKING:
-    from controller.plan import Plan
+    from controller.plan.plan import Plan
     from emulation.mininet.cluster.testbed import MachinesTestbed
     from emulation.mininet.testbed import MininetTestbed
     from harness.run.boot import Booted

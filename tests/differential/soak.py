@@ -24,8 +24,8 @@ from typing import final
 
 from bench.memory import anonymous_mib
 from controller import Entry, Exact, InstallError
-from controller.diff import diff
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
+from controller.plan.diff import diff
 from tests.differential.bmv2 import NODE, Bmv2
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from scapy.layers.l2 import Ether
 
 import railyard
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry, Lpm
+from controller.plan.entry import Entry, Lpm
 from topologies import from_graph
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "build" / "ipv4.json"

@@ -6,7 +6,7 @@ from math import inf
 from typing import final
 
 from controller.deadlock.turn_rules import RuleSet, VlIncrement
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.general.order import ranks, relays, steps_to
 from controller.routing.paths import PathFinder, hops_of
 

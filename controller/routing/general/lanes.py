@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 
 from controller.deadlock.turn_rules import RuleSet
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.general.order import relays
 from controller.routing.paths import hops_of
 from topologies import Fabric

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from functools import partial
 
-from controller.plan import Path
+from controller.plan.entry import Path
 from controller.routing.general.order import ranks, relays
 from controller.routing.paths import PathFinder
 

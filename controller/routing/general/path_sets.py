@@ -13,7 +13,7 @@ from itertools import islice
 from typing import cast
 
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Path
+from controller.plan.entry import BUCKETS, Path
 from controller.routing.general.admitted import AdmittedPaths
 from controller.routing.paths import hops_of
 from topologies.sources.python_file import guarded

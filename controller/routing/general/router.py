@@ -8,7 +8,7 @@ from typing import final
 
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
-from controller.plan import Path, Strategy
+from controller.plan.entry import Path, Strategy
 from controller.routing.all_path import Router
 from controller.routing.general.admitted import AdmittedPaths
 from controller.routing.general.next_hops import next_hops, path_by_tables

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from itertools import chain, pairwise, zip_longest
 from random import Random
 
-from controller.plan import Path, Plan
+from controller.plan.entry import Path
+from controller.plan.plan import Plan
 from controller.planner import steers_every_hop
 from controller.routing.path_probing import LB_VALUES, PathProbe
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES

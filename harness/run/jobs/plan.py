@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from emulation.traffic.graph.lowering import SlicedGraph
 from emulation.traffic.host.iterations import Rhythm
 from emulation.traffic.host.kept_ranks import KeptRanks

@@ -19,7 +19,7 @@ import numpy as np
 
 from controller.jobs import Job as MeasuredJob
 from controller.jobs.schedulers import find
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from emulation.testbed import Testbed
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from harness.run.jobs.plan import JobPlan

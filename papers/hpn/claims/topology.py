@@ -12,7 +12,8 @@ from papers.claims import Check, Claim, Measured, Mutation, Progress, Values
 from papers.claims.declare import at_least, between, changed, derived, scaled, shifted, stated
 
 if TYPE_CHECKING:
-    from controller.plan import Entry, Plan
+    from controller.plan.entry import Entry
+    from controller.plan.plan import Plan
     from topologies import Fabric
 
 __all__ = ["CHECKS", "choice_points", "left_their_plane"]

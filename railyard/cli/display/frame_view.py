@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.text import Text
 from scapy.packet import Packet
 
-from controller.plan import CPU_PORT
+from controller.plan.entry import CPU_PORT
 from emulation.traffic.frames.layers import LPH, SRH, Ether
 from harness.frames.anatomy import PAYLOAD, bits, parts
 from harness.frames.walk import Hop, Journey

@@ -11,7 +11,7 @@ from finsy.proto import p4i, p4r
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import Kind
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 
 _WIDTHS = (1, 7, 8, 9, 31, 32, 48, 63, 64, 65, 128, 1100)
 _KINDS: dict[type[Match], Any] = {

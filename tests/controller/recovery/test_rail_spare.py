@@ -6,9 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from controller.diff import apply_updates
 from controller.errors import PlanError
-from controller.plan import Plan
+from controller.plan.diff import apply_updates
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.recovery.hello import HelloSessions
 from controller.recovery.node_controller import NodeController

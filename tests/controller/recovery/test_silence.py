@@ -9,7 +9,7 @@ import pytest
 
 from controller import NodeController, Plan, make_plan
 from controller.deadlock.turn_rules import rule_set
-from controller.plan import BUCKETS, Path
+from controller.plan.entry import BUCKETS, Path
 from controller.routing.paths import hops_of
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import full_mesh

@@ -7,8 +7,9 @@ from itertools import permutations
 import pytest
 
 from controller.deadlock.turn_rules import rule_set
-from controller.diff import apply_updates
-from controller.plan import Path, Plan
+from controller.plan.diff import apply_updates
+from controller.plan.entry import Path
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.recovery.messages import Notice, latest_sequences
 from controller.recovery.node_controller import NodeController

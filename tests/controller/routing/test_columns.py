@@ -10,7 +10,7 @@ import pytest
 
 from controller import make_plan
 from controller.deadlock.turn_rules import rule_names, rule_set
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from controller.routing.columns import _add_columns, _LayeredSearch
 from controller.routing.paths import PathFinder
 from controller.routing.weights import divide, share_load

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from controller import PlanError, make_plan
-from controller.plan import BUCKETS, Hashing, Plan
+from controller.plan.entry import BUCKETS, Hashing
+from controller.plan.plan import Plan
 from controller.recovery.node_controller import NodeController
 from controller.routing.all_path import port_of_bucket
 from controller.routing.path_probing import (

@@ -7,7 +7,8 @@ from itertools import pairwise, permutations
 import pytest
 
 from controller.deadlock.turn_rules import rule_set
-from controller.plan import Path, Plan
+from controller.plan.entry import Path
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.recovery.shared_routers import SharedRouters
 from controller.routing.all_path import Router

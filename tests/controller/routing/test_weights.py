@@ -7,9 +7,10 @@ import pytest
 
 from controller import PlanError
 from controller.deadlock.turn_rules import rule_set
+from controller.plan.entry import Pair
 from controller.routing.all_path import Router
 from controller.routing.paths import PathFinder, distance
-from controller.routing.weights import Pair, check_demand, minimise_utilisation, rate_weights
+from controller.routing.weights import check_demand, minimise_utilisation, rate_weights
 from topologies import Fabric, TopologyError, full_mesh
 
 

@@ -10,7 +10,7 @@ from scapy.packet import Raw
 
 from controller.errors import DeadlockError
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError

@@ -17,7 +17,7 @@ from scapy.utils import rdpcap, wrpcap
 import railyard as api
 from controller.p4runtime.client import ProgramFiles
 from controller.p4runtime.p4info import P4Info
-from controller.plan import Entry, Lpm
+from controller.plan.entry import Entry, Lpm
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError, TestbedError

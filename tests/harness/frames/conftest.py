@@ -3,7 +3,7 @@
 
 import pytest
 
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from topologies import Fabric, full_mesh
 

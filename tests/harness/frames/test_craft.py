@@ -15,7 +15,7 @@ import pytest
 from scapy.utils import RawPcapReader
 
 import harness.frames.send
-from controller.plan import Plan
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.errors import FrameError, TestbedError
 from emulation.namespace import enter_new_namespace

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from controller.p4runtime.client import P4RuntimeClient
-from controller.plan import Entry, Exact, Plan
+from controller.plan.entry import Entry, Exact
+from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation._engine import Network, Program
 from emulation.embedded.testbed import EmbeddedTestbed

@@ -10,7 +10,8 @@ import pytest
 from controller import DeadlockError, NodeController, PlanError, make_plan
 from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import rule_set
-from controller.plan import BUCKETS, Plan
+from controller.plan.entry import BUCKETS
+from controller.plan.plan import Plan
 from controller.recovery.messages import Mode
 from controller.recovery.shared_routers import SharedRouters
 from controller.routing.general.lanes import lanes_used, layers_needed, lengthened

@@ -13,7 +13,8 @@ import networkx as nx
 import pytest
 
 from controller import Strategy, make_plan
-from controller.plan import Entry, Plan
+from controller.plan.entry import Entry
+from controller.plan.plan import Plan
 from emulation.control.loop import ControlLoop
 from harness.run.prepare import prepare
 from harness.run.runner import observe

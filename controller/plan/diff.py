@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from controller.errors import PlanError
-from controller.plan import Entry
+from controller.plan.entry import Entry
 
 __all__ = ["Update", "apply_updates", "diff"]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import Entry, Exact, PlanError, Update, diff
-from controller.diff import apply_updates
+from controller.plan.diff import apply_updates
 
 
 def entry(index: int, port: int) -> Entry:

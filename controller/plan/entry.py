@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table entry as a value independent of P4Runtime, and the values that entries consist of."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal, final
+
+__all__ = [
+    "BUCKETS",
+    "CPU_PORT",
+    "Entry",
+    "Exact",
+    "Hashing",
+    "Lpm",
+    "Match",
+    "Optional",
+    "Pair",
+    "Params",
+    "Path",
+    "Range",
+    "Strategy",
+    "Ternary",
+]
+
+# Path buckets of the table all_path: the low 4 bits of NTH.lb.
+BUCKETS = 16
+
+# The port by which the P4 programs know the controller.
+CPU_PORT = 510
+
+# Names of the nodes a frame visits, source and destination included.
+Path = tuple[str, ...]
+
+# Source and destination of traffic, by name.
+Pair = tuple[str, str]
+
+# How routes are chosen, by name: docs/fabrics/ub-mesh.md; on graphs docs/use/bring-your-own.md.
+Strategy = str
+
+# Which bits of the hash the switches of a level look at: of their own each level, or all of them the same.
+Hashing = Literal["per-tier", "identical"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Match of a whole field."""
+
+    value: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lpm:
+    """Match of the leading `prefix` bits of a field."""
+
+    value: int
+    prefix: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ternary:
+    """Match of the bits that are set in `mask`."""
+
+    value: int
+    mask: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Match of a range of values, both ends included."""
+
+    low: int
+    high: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """Match of an optional field; a field that may have any value is left out of `Entry.match`."""
+
+    value: int
+
+
+Match = Exact | Lpm | Ternary | Range | Optional
+
+Params = tuple[tuple[str, int], ...]
+"""Names and values of an action's parameters, in its order."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One table entry: `match` by key name in the table's key order, `params` in the action's order.
+
+    A key that matches anything (ternary, range, optional, prefix 0) is left out of `match`.
+    `priority` is 0 unless the table has a ternary, range or optional key; then higher wins. In a table with
+    an action selector `members` gives the parameters of each member in the order in which the selector
+    numbers them, and `params` is empty. A `default` entry is the default action of its table.
+    """
+
+    table: str
+    match: tuple[tuple[str, Match], ...]
+    action: str
+    params: Params = ()
+    priority: int = 0
+    members: tuple[Params, ...] = ()
+    default: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """Identity of the entry in a switch: two entries of equal key replace each other."""
+        return self.table, self.match, self.priority, self.default

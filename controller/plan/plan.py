@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan: the table entries of every switch, and the routes they were made from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path, Strategy
+from topologies import Fabric
+
+__all__ = ["Plan"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Entries for every switch of a fabric, and the routes they were made from.
+
+    `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
+    every link, the sources to notify when it fails. `failed` links carry no route. `hashing` is what the
+    switches' groups were made for.
+
+    `candidates` are the paths among which a source may choose, by pair.
+
+    `weights` gives the share of traffic of each of a pair's buckets; a pair without weights uses all buckets
+    alike. A bucket of weight 0 has a standby path: no data takes it while the others work. `demand` has the
+    bytes by pair for which the shares were made; it is empty if the traffic was not known.
+    """
+
+    fabric: Fabric
+    strategy: Strategy
+    rules: str
+    failed: frozenset[str]
+    routes: Mapping[Pair, tuple[Path, ...]]
+    entries: Mapping[str, tuple[Entry, ...]]
+    subscribers: Mapping[str, tuple[str, ...]]
+    hashing: Hashing = "per-tier"
+    candidates: Mapping[Pair, list[Path]] = field(default_factory=dict, repr=False, compare=False)
+    weights: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
+    demand: Mapping[Pair, float] = field(default_factory=dict)
+    _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_source: dict[str, dict[str, tuple[Path, ...]]] = {}
+        for (source, destination), paths in self.routes.items():
+            by_source.setdefault(source, {})[destination] = paths
+        object.__setattr__(self, "_by_source", by_source)
+
+    def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
+        """Return the routes of one source by destination."""
+        return self._by_source.get(source, {})
+
+    def shares(self, source: str, destination: str) -> dict[Path, float]:
+        """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""
+        paths = self.routes[source, destination]
+        weights = self.weights.get((source, destination), (1 / BUCKETS,) * BUCKETS)
+        shares: dict[Path, float] = {}
+        for path, weight in zip(paths, weights, strict=True):
+            if weight:
+                shares[path] = shares.get(path, 0.0) + weight
+        return shares
