@@ -12,7 +12,7 @@ from emulation.testbed import RecentFrame, WatchableTestbed
 from emulation.traffic.frames.layers import NTH, TPH, Ether
 from harness.errors import ScenarioError
 from topologies import End, Fabric
-from topologies.transform.circuits import circuit_link, circuit_of
+from topologies.model.circuits import circuit_link, circuit_of
 
 if TYPE_CHECKING:
     from railyard.web.answers import Context

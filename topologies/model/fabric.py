@@ -182,7 +182,7 @@ class Fabric:
     `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
     address plan are the coordinates, the first dimension rightmost. A node's host joins it by
     `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Circuits that stand are among the links, named
-    `SWITCH:PORT-PORT`: see `topologies.transform.circuits`. `graph_routed`: links need not follow dimensions
+    `SWITCH:PORT-PORT`: see `topologies.model.circuits`. `graph_routed`: links need not follow dimensions
     or tiers, and routes are searched in the graph of nodes and links. `cache` has the results of
     `computed_once`. Nothing is checked here: see `checks`.
     """

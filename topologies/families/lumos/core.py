@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from topologies.errors import TopologyError
 from topologies.model import Fabric, OpticalSwitch
+from topologies.model.circuits import both_ways, circuits_of, crossconnect
 from topologies.model.computed_once import computed_once
 from topologies.transform import circuits as optical
-from topologies.transform.circuits import both_ways, circuits_of, crossconnect
 
 if TYPE_CHECKING:
     import numpy as np
