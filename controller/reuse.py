@@ -16,7 +16,7 @@ from controller.plan.plan import Plan
 from controller.routing.general.order import is_graph
 from controller.routing.paths import ocs_dimensions
 from topologies import Fabric
-from topologies.transform.circuits import circuit_of
+from topologies.model.circuits import circuit_of
 
 __all__ = ["Kept", "kept_parts"]
 

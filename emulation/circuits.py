@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Protocol, final
 
 from topologies import Fabric
-from topologies.transform.circuits import Circuit, circuit_of, circuits_of, crossconnect
+from topologies.model.circuits import Circuit, circuit_of, circuits_of, crossconnect
 
 __all__ = ["CircuitRuntime", "CircuitSwitch", "Reconfiguration", "circuit_switches", "set_circuit_up"]
 

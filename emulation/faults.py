@@ -21,7 +21,7 @@ from emulation.errors import TestbedError
 from emulation.targets import LinkDirection, Target
 from emulation.testbed import Impairment
 from topologies import Fabric
-from topologies.transform.circuits import circuit_link, circuit_of
+from topologies.model.circuits import circuit_link, circuit_of
 
 __all__ = ["EVENTS", "EventKind", "Fault", "FaultRuntime", "Faults", "Parameter", "unmatched_clears"]
 

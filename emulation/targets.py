@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import final
 
 from topologies import HOST_PORT, End, Fabric, Link, Node, TopologyError
+from topologies.model.circuits import circuit_of
 from topologies.model.places import boards, domains, planes
-from topologies.transform.circuits import circuit_of
 
 __all__ = ["LinkDirection", "TARGET_KINDS", "Target", "TargetKind", "find_target"]
 

@@ -4,11 +4,14 @@
 Knows every floor below; railyard knows it.
 
     claims       the table of claims: paper, ours, verdict
-    ub_mesh      nD-FullMesh: topology, routing, recovery, spares, cost, availability, training
-    rail_only    rails without a spine against any-to-any Clos
-    lumoscore    optical circuits between Pods
-    hpn          dual-plane, dual-ToR
-    crux         job priority by GPU intensity
-    training     iteration times of a training job on any of these networks
+    checking     what the checks of several experiments share
     flow_level   jobs on one cluster, simulated flow by flow
+    training     iteration times of a training job on any of these networks
+    crux         job priority by GPU intensity
+    hpn          dual-plane, dual-ToR
+    lumoscore    optical circuits between Pods
+    rail_only    rails without a spine against any-to-any Clos
+    ub_mesh      nD-FullMesh: topology, routing, recovery, spares, cost, availability, training
+
+Order of the rooms: claims, checking, flow_level, training, crux, hpn, lumoscore, rail_only, ub_mesh.
 """

@@ -5,11 +5,14 @@ A `Fabric` holds `Node`s with numbered `Port`s, `Link`s between `End`s of nodes,
 circuits are links, and the `AddressPlan` of the nodes' addresses. Rates are bits per second, times integer
 picoseconds.
 
-    model/      the values; checks, JSON, places and distances in a fabric
-    families/   generators of fabrics by name, with declared parameters
-    transform/  the same network with other circuits, or with spares in use
-    sources/    fabrics from files and from functions of a user's Python file
     errors      root of the error tree
+    plugins/    values that a user adds: names of Python files, entry points of installed packages
+    model/      the values; checks, JSON, places and distances in a fabric
+    transform/  the same network with other circuits, or with spares in use
+    families/   generators of fabrics by name, with declared parameters
+    sources/    fabrics from files and from functions of a user's Python file
+
+Order of the rooms: errors, plugins, model, transform, families, sources.
 """
 
 from topologies.errors import RailyardError, TopologyError

@@ -20,7 +20,7 @@ from controller.planner import make_plan
 from controller.routing.weights import Demand
 from topologies import Fabric
 from topologies.families.lumos.core import core_of, crossconnects, crossconnects_of, maps_of
-from topologies.transform.circuits import circuit_of
+from topologies.model.circuits import circuit_of
 from topologies.transform.circuits import with_maps as with_crossconnects
 
 __all__ = [

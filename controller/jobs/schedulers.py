@@ -25,8 +25,8 @@ from controller.jobs.job import Floats, Ints, Job, Schedule, check_rates, intens
 from controller.jobs.paths import hash_paths, largest_flow_seconds, least_congested, mean_hops
 from controller.jobs.priority import corrections, ranking
 from controller.jobs.shifts import interleaving_shifts
-from topologies.sources.python_file import guarded
-from topologies.sources.registry import Registry
+from topologies.plugins.entry_points import Registry
+from topologies.plugins.python_file import guarded
 
 __all__ = [
     "GROUP",

@@ -6,7 +6,7 @@ from typing import final
 
 from controller.circuits.transition import OpticalPort
 from topologies import Fabric
-from topologies.transform.circuits import circuit_of
+from topologies.model.circuits import circuit_of
 
 __all__ = ["LightMonitor"]
 

@@ -14,7 +14,7 @@ from emulation._engine import Network
 from emulation.errors import TestbedError
 from emulation.testbed import RECENT_FRAMES, Impairment, LinkUsage, RecentFrame
 from topologies import Fabric, Link
-from topologies.transform.circuits import circuit_link, circuit_of
+from topologies.model.circuits import circuit_link, circuit_of
 
 __all__ = ["Links", "usage_of"]
 

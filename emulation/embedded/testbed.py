@@ -40,7 +40,7 @@ from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE, NetworkHead
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric, Node
-from topologies.transform.circuits import circuit_link
+from topologies.model.circuits import circuit_link
 
 __all__ = ["EmbeddedTestbed"]
 

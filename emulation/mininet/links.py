@@ -14,7 +14,7 @@ from emulation.mininet.patches import LinkPatches
 from emulation.mininet.switches import SwitchKind
 from emulation.testbed import Impairment, RecentFrame
 from topologies import HOST_PORT, End, Fabric, Link
-from topologies.transform.circuits import circuit_link, circuit_of
+from topologies.model.circuits import circuit_link, circuit_of
 
 __all__ = ["Links"]
 

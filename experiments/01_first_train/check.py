@@ -5,7 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from papers.claims.command import railyard, say
+from papers.checking.statements import say
+from railyard.command import railyard
 
 HERE = Path(__file__).parent
 

@@ -9,8 +9,8 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from papers.claims.command import result_of
-from papers.claims.testbeds import TESTBEDS, available, differing, table
+from papers.checking.testbeds import TESTBEDS, available, differing, table
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 # In virtual or real time, the same.

@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import mean
 
 from papers.training.verify import Result, verify
+from railyard.command import railyard
 
 STUDY = Path(__file__).parent / "model.yaml"
 READINGS = ("borrowed", "apart")
@@ -33,4 +34,4 @@ def checks(result: Result) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    sys.exit(verify(STUDY, checks))
+    sys.exit(verify(railyard, STUDY, checks))

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from papers.training.verify import Result, percent, verify
+from railyard.command import railyard
 
 STUDY = Path(__file__).parent / "model.yaml"
 READINGS = ("borrowed", "apart")
@@ -40,4 +41,4 @@ def checks(result: Result) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    sys.exit(verify(STUDY, checks))
+    sys.exit(verify(railyard, STUDY, checks))

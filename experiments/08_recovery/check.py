@@ -19,8 +19,9 @@ from controller import Mode, Plan, make_plan
 from harness.report.figures.comparison_charts import Samples, distributions_svg
 from harness.sweeps.cases import sample_pairs
 from harness.sweeps.notification import Costs, Notification, NotificationReport
-from papers.claims.command import railyard, say
+from papers.checking.statements import say
 from papers.ub_mesh.claims.recovery import job_pairs
+from railyard.command import railyard
 from topologies.families.registry import build
 
 HERE = Path(__file__).parent

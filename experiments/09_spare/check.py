@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from papers.claims.command import metrics_table, result_of, sweep_of
+from papers.checking.statements import metrics_table
+from railyard.command import result_of, sweep_of
 
 HERE = Path(__file__).parent
 SHOWN = (

@@ -7,8 +7,9 @@ Prints the figures as a Markdown table; exit code 1 when something is not as it 
 import sys
 from pathlib import Path
 
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
 from papers.rail_only import collectives as equations
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 GRID, RATES = equations.Grid(x=8, y=4), equations.A100

@@ -6,7 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 PLACEMENTS = ("tp8-pp2-dp4", "tp8-pp4-dp2")

@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from papers.claims.command import metrics_table, result_of, sweep_of
+from papers.checking.statements import metrics_table
+from railyard.command import result_of, sweep_of
 
 HERE = Path(__file__).parent
 SHOWN = ("completion_us", "correct_npus", "sent_frames", "takeovers", "takeover_us", "entries_rewritten")

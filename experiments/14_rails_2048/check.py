@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 MOST_BOOT_SECONDS = 60

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from papers.claims.command import result_of
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from papers.claims.command import metrics_table, result_of, say
+from papers.checking.statements import metrics_table, say
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 SHOWN = (

@@ -7,9 +7,10 @@ Exit code 1 when data is wrong, when the search is no faster than chance, or whe
 import sys
 from pathlib import Path
 
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
 from papers.claims.runs import observed
 from papers.hpn.claims.paths import idle_downlinks, port_imbalance
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 

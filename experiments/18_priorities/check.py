@@ -8,7 +8,8 @@ never ends.
 import sys
 from pathlib import Path
 
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 ALONE = {"first": "alone", "second": "second-alone"}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import railyard
 from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
-from papers.claims.command import say
+from papers.checking.statements import say
 from papers.ub_mesh.shares import BIN_US, shares_over_time
 
 HERE = Path(__file__).parent

@@ -20,7 +20,8 @@ from rich.table import Table
 
 from controller import Plan, make_plan
 from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
+from railyard.command import result_of
 from topologies import Fabric, full_mesh
 
 HERE = Path(__file__).parent

@@ -7,7 +7,8 @@ Exit code 1 when an assertion fails or a figure differs.
 import sys
 from pathlib import Path
 
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 ARRAY, NODES = 4 * 1048576, 64

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 OUT = Path("results", "pool")

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import railyard
-from papers.claims.command import check_run, frames_received, spread
+from papers.checking.large_runs import check_run, frames_received
+from papers.checking.statements import spread
 from topologies import NodeKind
 
 SHOWN = (

@@ -16,8 +16,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from papers.claims.command import railyard, result_of, say
-from papers.claims.completion import Times, ended_operations
+from papers.checking.completion import Times, ended_operations
+from papers.checking.statements import say
+from railyard.command import railyard, result_of
 
 HERE = Path(__file__).resolve().parent
 CLOS, MULTIPATH = "clos_32hosts-4leafs-8spines_pod2pod", "2dfm4x4-multipath_a2a"

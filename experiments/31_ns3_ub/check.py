@@ -15,8 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from papers.claims.command import railyard, result_of, say
-from papers.claims.completion import Times, draw_completion, ended_operations, table_of_completion
+from papers.checking.completion import Times, draw_completion, ended_operations, table_of_completion
+from papers.checking.statements import say
+from railyard.command import railyard, result_of
 
 TASK = re.compile(r"\[([\d.]+)us\] (?:WQE|MEM Task) Completes,.*taskId: (\d+)")
 

@@ -7,8 +7,9 @@ Prints figures as Markdown tables; exit code 1 when something is not as it must 
 import sys
 from pathlib import Path
 
-from papers.claims.command import result_of, say
-from papers.claims.testbeds import TESTBEDS, available, differing, table
+from papers.checking.statements import say
+from papers.checking.testbeds import TESTBEDS, available, differing, table
+from railyard.command import result_of
 
 HERE = Path(__file__).parent
 SHOWN = {

@@ -21,7 +21,8 @@ from harness.report.figures.plot import INK, bare_rows, colour, new_figure, svg_
 from harness.run.collectives.grids import members_of
 from harness.run.collectives.schedule import schedule_of
 from harness.scenario.schema import Collective
-from papers.claims.command import result_of, say
+from papers.checking.statements import say
+from railyard.command import result_of
 from topologies import ub_rack
 
 HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from emulation.traffic.graph.document import write_graph
 from harness.formats.imported import Imported, mesh_of
 from harness.formats.msccl.graph import read_msccl
-from papers.claims.command import result_of
+from railyard.command import result_of
 
 __all__ = ["compare"]
 

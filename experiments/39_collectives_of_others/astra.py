@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 
 from harness.formats.msccl.graph import read_msccl
 from harness.formats.written import write_imported
-from papers.claims.command import railyard, result_of
+from railyard.command import railyard, result_of
 
 __all__ = ["compare"]
 

@@ -13,7 +13,7 @@ import algorithms
 import astra
 import measured
 
-from papers.claims.command import say
+from papers.checking.statements import say
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.formats.msccl.graph import read_msccl
 from harness.formats.written import write_imported
-from papers.claims.command import result_of
+from railyard.command import result_of
 
 __all__ = ["compare"]
 

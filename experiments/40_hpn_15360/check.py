@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import railyard
-from papers.hpn.balance import check_balance
+from papers.checking.balance import check_balance
 
 # Of the 512 values of the hash that a group of 60 distinguishes, its first 32 members have nine each, the
 # others eight.

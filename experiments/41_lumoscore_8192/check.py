@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import railyard
-from papers.claims.command import check_run, spread
+from papers.checking.large_runs import check_run
+from papers.checking.statements import spread
 
 SHOWN = (
     "correct_npus",

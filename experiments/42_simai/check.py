@@ -20,7 +20,8 @@ from fabric import GPUS
 from ruamel.yaml import YAML
 from theirs import PARTS, part_of, their_times
 
-from papers.claims.command import railyard, result_of, say
+from papers.checking.statements import say
+from railyard.command import railyard, result_of
 
 HERE = Path(__file__).resolve().parent
 

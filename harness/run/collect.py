@@ -39,7 +39,7 @@ from harness.run.prepare import Prepared
 from harness.run.standstill import cut_off
 from harness.scenario.traffic import LAST_PRIORITY
 from topologies import HOST_PORT, Fabric, Link
-from topologies.transform.circuits import circuit_link, circuit_of
+from topologies.model.circuits import circuit_link, circuit_of
 
 __all__ = ["collect", "dropped", "link_of"]
 

@@ -11,6 +11,7 @@ from controller.recovery.lacp import tor_numbers
 from controller.tables.rails import rail_of
 from emulation.testbed import SwitchReport
 from topologies import Fabric
+from topologies.model.computed_once import computed_once
 
 __all__ = ["cross_plane_frames", "cross_rail_frames", "plane_of"]
 
@@ -46,23 +47,20 @@ def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
     return total
 
 
+@computed_once
 def plane_of(fabric: Fabric) -> dict[str, int]:
     """Return the plane of each ToR and of each switch above ToRs of one plane alone.
 
     A plane has the number of the NIC port that leads to its ToRs, from 0.
     """
-
-    def find() -> dict[str, int]:
-        planes_below: dict[str, set[int]] = {}
-        for (tor, _), number in tor_numbers(fabric).items():
-            planes_below.setdefault(tor, set()).add(number)
-        for node in sorted(fabric.nodes, key=lambda node: node.tier):
-            for neighbour in fabric.neighbours(node.name) if node.tier else ():
-                if fabric.node(neighbour).tier > node.tier:
-                    planes_below.setdefault(neighbour, set()).update(planes_below.get(node.name, ()))
-        return {name: next(iter(planes)) for name, planes in planes_below.items() if len(planes) == 1}
-
-    return fabric.cached("plane of", find)
+    planes_below: dict[str, set[int]] = {}
+    for (tor, _), number in tor_numbers(fabric).items():
+        planes_below.setdefault(tor, set()).add(number)
+    for node in sorted(fabric.nodes, key=lambda node: node.tier):
+        for neighbour in fabric.neighbours(node.name) if node.tier else ():
+            if fabric.node(neighbour).tier > node.tier:
+                planes_below.setdefault(neighbour, set()).update(planes_below.get(node.name, ()))
+    return {name: next(iter(planes)) for name, planes in planes_below.items() if len(planes) == 1}
 
 
 def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:

@@ -12,7 +12,7 @@ from controller.jobs import schedulers
 from controller.recovery.lacp import SYSTEM, TOR_IDENTITIES, TorIdentity
 from harness.scenario.topology import Model, NotNegative, Positive
 from topologies.errors import suggestion
-from topologies.sources.python_file import is_reference
+from topologies.plugins.python_file import is_reference
 
 __all__ = ["Control", "LacpTor"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from harness.errors import ScenarioError
 from harness.scenario.schema import Scenario
+from topologies.plugins.python_file import is_reference
 from topologies.sources.fabrics import is_outside
-from topologies.sources.python_file import is_reference
 
 __all__ = ["canonical", "digest", "files_of", "sha256"]
 

@@ -30,7 +30,7 @@ from harness.scenario.traffic import (
     alone,
 )
 from topologies.errors import suggestion
-from topologies.sources.python_file import is_reference
+from topologies.plugins.python_file import is_reference
 
 __all__ = [
     "BRANCHES",

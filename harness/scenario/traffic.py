@@ -15,7 +15,7 @@ from emulation.traffic.host.iterations import Rhythm
 from harness.scenario.graph import GraphSettings
 from harness.scenario.topology import Model, Name, NotNegative, Positive
 from topologies.errors import RailyardError
-from topologies.sources.python_file import is_reference
+from topologies.plugins.python_file import is_reference
 
 __all__ = [
     "BRANCHES",

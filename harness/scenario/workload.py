@@ -19,8 +19,8 @@ from typing import Any, cast
 
 from harness.errors import ScenarioError
 from topologies.model.fabric import Fabric
-from topologies.sources.python_file import guarded
-from topologies.sources.registry import Registry
+from topologies.plugins.entry_points import Registry
+from topologies.plugins.python_file import guarded
 
 __all__ = ["GROUP", "Workload", "find", "in_turn", "jobs_of"]
 

@@ -20,7 +20,7 @@ from harness.run.boot import Booted, booted
 from topologies import Fabric
 from topologies.families.lumos.core import crossconnects, with_maps
 from topologies.families.lumos.fabric import lumos
-from topologies.transform.circuits import circuit_of
+from topologies.model.circuits import circuit_of
 
 ANSWER, FUNCTION = "planner.py", "plan"
 PODS, PAIRS, PROBLEMS = 5, 3, 6

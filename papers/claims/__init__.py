@@ -15,9 +15,6 @@ and imports what a measurement needs when it runs, so that listing checks builds
     document.py     experiments.json
     page.py         experiments.html: the table with plots, filtered by kind
     runs.py         scenarios of the experiments, run for claims
-    command.py      the command `railyard` for the checks of experiments
-    completion.py   completion of tasks here and in another simulator, for the checks of experiments
-    testbeds.py     a scenario on every testbed of the machine, for the checks of experiments
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 """Alibaba HPN: the paper's claims, and flows over its Pod by the hash that switches install.
 
 ecmp.py        links that the flows of a Pod take, by the installed hash
-balance.py     frames on the cables and aggregation switches of a run; checks of large runs
 allreduces.py  AllReduces at once, with connections by search, at random or by five-tuple
 plot.py        a NIC's two ports by connections, and the AllReduces, as SVG
 """

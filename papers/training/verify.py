@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from papers.claims.command import railyard, say
+from papers.checking.statements import say
 
 __all__ = ["percent", "verify"]
 
@@ -26,11 +26,20 @@ def percent(result: Result, reading: str, variant: str, lengths: tuple[str, ...]
     )
 
 
-def verify(study: Path, checks: Callable[[Result], Mapping[str, bool]]) -> int:
-    """Run a study twice by its verb and say what is true of it; the exit code, 1 when something is not."""
+def verify(command: Callable[..., int], study: Path, checks: Callable[[Result], Mapping[str, bool]]) -> int:
+    """Run a study twice by its verb; print what is true of it.
+
+    Args:
+        command: `railyard.command.railyard`, which carries out the command and returns its exit code.
+        study: file of the study.
+        checks: statements about the result, and whether each holds.
+
+    Returns:
+        The exit code, 1 when a statement does not hold.
+    """
     with tempfile.TemporaryDirectory() as folder:
         first, second = Path(folder, "first"), Path(folder, "second")
-        if any(railyard("model", study, "--out", out) for out in (first, second)):
+        if any(command("model", study, "--out", out) for out in (first, second)):
             return 1
         same = all(
             (first / name).read_bytes() == (second / name).read_bytes()

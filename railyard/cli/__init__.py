@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `railyard`, one file a verb. A verb imports its machinery when called, so `--help` is quick.
 
+options     options that several verbs share
+display/    tables, progress, summaries, frames and journeys on the terminal
+files/      railyard bundle, export, import
+fabrics/    railyard show, scan, up, clean
+frames/     railyard craft, follow, send, dissector
+papers/     railyard experiments, model
+scenarios/  railyard run, check, serve, sweep, results
+list, lab   railyard list, railyard lab
+
 Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input is at fault, 3 the machine is (disk,
 port, rights, memory, a missing program), 130 Ctrl-C, 143 SIGTERM.
 """
@@ -16,29 +25,14 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli import (
-    bundle,
-    check,
-    clean,
-    craft,
-    dissector,
-    experiments,
-    export,
-    follow,
-    import_,
-    lab,
-    model,
-    results,
-    run,
-    scan,
-    send,
-    serve,
-    show,
-    sweep,
-    up,
-)
+from railyard.cli import lab
 from railyard.cli import list as list_verb
 from railyard.cli.display.screen import MACHINE, complain, exit_code, out
+from railyard.cli.fabrics import clean, scan, show, up
+from railyard.cli.files import bundle, export, import_
+from railyard.cli.frames import craft, dissector, follow, send
+from railyard.cli.papers import experiments, model
+from railyard.cli.scenarios import check, results, run, serve, sweep
 from topologies.errors import RailyardError
 
 __all__ = ["app", "main"]

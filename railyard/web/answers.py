@@ -3,36 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, final
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from emulation.testbed import WatchableTestbed
 from harness.errors import ScenarioError
-from harness.run.prepare import Prepared
-from railyard.web.crossings import LinkFrames, frames_of_link
+from railyard.web.context import Context
+from railyard.web.crossings import frames_of_link
 from railyard.web.follow import follow_frame
 
-__all__ = ["ANSWERS", "Answer", "Context", "answer"]
-
-
-@final
-@dataclass(slots=True)
-class Context:
-    """Values that answers may use: prepared variants; while a run is held, the run and its testbed."""
-
-    prepared: Sequence[Prepared] = ()
-    testbed: WatchableTestbed | None = field(default=None)
-    run: object | None = None
-    frames: LinkFrames = field(default_factory=LinkFrames)
-
-    def variant(self, name: str) -> Prepared:
-        """Return a prepared variant; a ScenarioError names those that exist."""
-        for ready in self.prepared:
-            if ready.variant.name == name:
-                return ready
-        known = ", ".join(ready.variant.name for ready in self.prepared) or "none, this is a recording"
-        raise ScenarioError(f"no variant named {name!r}", remedy=f"there are {known}")
+__all__ = ["ANSWERS", "Answer", "answer"]
 
 
 Answer = Callable[[Context, Mapping[str, Any]], Mapping[str, Any]]

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.errors import ScenarioError
 from harness.frames.craft import Order, craft
 from harness.frames.describe import describe
 from harness.frames.walk import walk
 from harness.run.watch import WatchedRun
-from railyard.web.crossings import receiving_end
+from railyard.web.context import Context
+from railyard.web.link_frames import receiving_end
 from topologies import HOST_PORT, End, Fabric
-
-if TYPE_CHECKING:
-    from railyard.web.answers import Context
 
 __all__ = ["follow_frame"]
 

@@ -19,7 +19,8 @@ from harness.recording.records import Kind, Record
 from harness.run.prepare import Prepared
 from harness.scenario.by_hand import yaml_with_faults
 from harness.scenario.schema import Fault, Scenario
-from railyard.web.answers import Context, answer
+from railyard.web.answers import answer
+from railyard.web.context import Context
 from topologies.errors import RailyardError
 
 __all__ = ["Command", "HeldRun", "Session"]

@@ -11,7 +11,7 @@ from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg
 from scripts.pictures.svg import Box, picture, stroke, text
 from topologies import optical_rings, with_circuits
 from topologies.families.registry import build
-from topologies.transform.circuits import crossconnect
+from topologies.model.circuits import crossconnect
 
 __all__ = ["FABRICS", "circuits", "fabric"]
 

@@ -28,7 +28,7 @@ from topologies.families.rails.fabrics import any_to_any, rail_only, rail_optimi
 from topologies.families.ub_mesh.fabrics import ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
 from topologies.families.ub_mesh.racks import ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
 from topologies.model import Fabric
-from topologies.sources.registry import Registry
+from topologies.plugins.entry_points import Registry
 
 __all__ = ["GROUP", "REGISTRY", "build", "families", "find", "names", "register"]
 

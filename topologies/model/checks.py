@@ -9,9 +9,9 @@ from typing import final
 
 from topologies.errors import TopologyError
 from topologies.model.address import CNA_BITS
+from topologies.model.circuits import circuit_link, circuit_of
 from topologies.model.components import components
 from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, OpticalSwitch, Port
-from topologies.transform.circuits import circuit_link, circuit_of
 
 __all__ = ["LaneUse", "check", "lane_audit", "problems"]
 

@@ -2,10 +2,10 @@
 """Rates across cuts of a fabric: between two sets of endpoints, and between its halves."""
 
 from collections.abc import Collection, Iterator
-from functools import partial
 
 import numpy as np
 
+from topologies.model.computed_once import computed_once
 from topologies.model.fabric import Fabric
 
 __all__ = ["bisection_bps", "halvings", "rate_between"]
@@ -61,15 +61,12 @@ def halvings(fabric: Fabric) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
                 yield order[:place], order[place:]
 
 
+@computed_once
 def bisection_bps(fabric: Fabric) -> int:
     """Return the least rate between two halves of the endpoints, over the halves that `halvings` yields.
 
     The bisection is at most that; to find the least of all halves is NP-hard.
     """
-    return fabric.cached("bisection", partial(_bisection_bps, fabric))
-
-
-def _bisection_bps(fabric: Fabric) -> int:
     parts = ((a, b) for a, b in halvings(fabric) if abs(len(a) - len(b)) <= 1)
     return min((rate_between(fabric, a, b) for a, b in parts), default=0)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast, final
 
 from topologies.errors import TopologyError
 from topologies.model.address import AddressPlan
+from topologies.model.computed_once import computed_once
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -181,8 +182,9 @@ class Fabric:
     `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
     address plan are the coordinates, the first dimension rightmost. A node's host joins it by
     `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Circuits that stand are among the links, named
-    `SWITCH:PORT-PORT`: see `topologies.transform.circuits`. `graph_routed`: links need not follow dimensions
-    or tiers, and routes are searched in the graph of nodes and links. Nothing is checked here: see `checks`.
+    `SWITCH:PORT-PORT`: see `topologies.model.circuits`. `graph_routed`: links need not follow dimensions
+    or tiers, and routes are searched in the graph of nodes and links. `cache` has the results of
+    `computed_once`. Nothing is checked here: see `checks`.
     """
 
     name: str
@@ -203,7 +205,7 @@ class Fabric:
     _ports: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
     _parallel: dict[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False, compare=False)
     _optical: dict[str, OpticalSwitch] = field(init=False, repr=False, compare=False)
-    _cache: dict[Hashable, object] = field(init=False, repr=False, compare=False)
+    cache: dict[Hashable, object] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         link_at: dict[tuple[str, int], Link] = {}
@@ -226,7 +228,7 @@ class Fabric:
         object.__setattr__(self, "_link_at", link_at)
         object.__setattr__(self, "_ports", by_port)
         object.__setattr__(self, "_parallel", parallel)
-        object.__setattr__(self, "_cache", {})
+        object.__setattr__(self, "cache", {})
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
     def node(self, name: str) -> Node:
@@ -311,10 +313,7 @@ class Fabric:
 
     def hops_from(self, sources: Iterable[str]) -> dict[str, int]:
         """Return the number of links from the nearest source to each node in reach, nearest nodes first."""
-        # Tuples are faster to read than the dicts of ports; plans of a Pod search from every node.
-        neighbours = self.cached(
-            "neighbours", lambda: {name: tuple(ports) for name, ports in self._ports.items()}
-        )
+        neighbours = self._neighbours()
         hops = {self.node(name).name: 0 for name in sources}
         waiting = deque(hops)
         while waiting:
@@ -325,6 +324,11 @@ class Fabric:
                     hops[neighbour] = after
                     waiting.append(neighbour)
         return hops
+
+    @computed_once
+    def _neighbours(self) -> dict[str, tuple[str, ...]]:
+        # Tuples are faster to read than the dicts of ports; plans of a Pod search from every node.
+        return {name: tuple(ports) for name, ports in self._ports.items()}
 
     def host_ends(self) -> dict[str, End]:
         """Return the ports at which frames enter and leave the fabric.
@@ -344,9 +348,9 @@ class Fabric:
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the value of a key, computed on the first call: it may depend on the fabric alone."""
-        if key not in self._cache:
-            self._cache[key] = compute()
-        return cast(T, self._cache[key])
+        if key not in self.cache:
+            self.cache[key] = compute()
+        return cast(T, self.cache[key])
 
     def graph(self) -> "nx.Graph":
         """Return a new undirected graph of node names, whose edges carry `link`, the link's name."""

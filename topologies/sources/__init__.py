@@ -5,7 +5,5 @@ files          JSON that `railyard show --json` writes, GraphML, node-link JSON 
 htsim          topology files of htsim
 tutorial       topology files of the P4 language project's tutorials
 exports        fabrics as GraphML, DOT, YAML of containerlab
-python_file    a name of a Python file, such as mine.py:make, and errors with their line
 fabrics        the fabric of a file or of a function
-registry       values by name: ours, of installed packages, of Python files
 """

@@ -9,8 +9,8 @@ from topologies.errors import TopologyError
 from topologies.families.declaration import Family
 from topologies.model.checks import check
 from topologies.model.fabric import Fabric
+from topologies.plugins.python_file import call, is_reference, load
 from topologies.sources.files import SUFFIXES, fabric_of_graph, read_fabric
-from topologies.sources.python_file import call, is_reference, load
 
 __all__ = ["fabric_from_python", "is_outside", "open_fabric"]
 

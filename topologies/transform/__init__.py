@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics derived from a fabric: other circuits or lanes, spares in the place of failed nodes.
 
-circuits  circuits of optical switches as links, and the fabric with other circuits
+circuits  the fabric with other circuits of its optical switches
 cabling   cables exchanged or not plugged in
 lanes     lanes of endpoints dealt otherwise among the dimensions
 spares    idle endpoints and switches, and the fabric in which they replace failed ones

@@ -12,8 +12,8 @@ from collections.abc import Callable, Container, Iterator, Mapping, Set
 from itertools import chain
 
 from topologies.model import Fabric, Node
+from topologies.model.circuits import crossconnect
 from topologies.model.places import nic_ports
-from topologies.transform.circuits import crossconnect
 from topologies.transform.spares import Replacement, cut_from, idle_switches, replaced, spares_for, standbys
 
 __all__ = ["advice", "remedies", "serves", "why_none"]

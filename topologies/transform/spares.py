@@ -11,6 +11,7 @@ from typing import Literal, final
 
 from topologies.errors import TopologyError
 from topologies.model import HOST_PORT, Fabric, Node
+from topologies.model.computed_once import computed_once
 from topologies.model.places import nic_ports
 from topologies.transform.circuits import with_maps
 
@@ -120,11 +121,10 @@ def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | Non
     return None
 
 
+@computed_once
 def dark(fabric: Fabric) -> frozenset[str]:
     """Return endpoints whose NIC no circuit joins to a switch: no other domain reaches them."""
-    return fabric.cached(
-        "dark", lambda: frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
-    )
+    return frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
 
 
 def _is_dark(fabric: Fabric, node: Node) -> bool:
@@ -132,8 +132,7 @@ def _is_dark(fabric: Fabric, node: Node) -> bool:
     return bool(ports) and all(fabric.link_at(node.name, port) is None for port in ports)
 
 
+@computed_once
 def _ranks(fabric: Fabric) -> frozenset[int]:
     """Return the ranks of members: a spare of another rank is idle in its domain, else its domain is idle."""
-    return fabric.cached(
-        "ranks", lambda: frozenset(node.coordinates[0] for node in fabric.nodes if node.kind.member)
-    )
+    return frozenset(node.coordinates[0] for node in fabric.nodes if node.kind.member)

@@ -16,8 +16,8 @@ from controller.errors import PlanError
 from controller.plan.entry import BUCKETS, Path
 from controller.routing.general.admitted import AdmittedPaths
 from controller.routing.paths import hops_of
-from topologies.sources.python_file import guarded
-from topologies.sources.registry import Registry
+from topologies.plugins.entry_points import Registry
+from topologies.plugins.python_file import guarded
 
 __all__ = [
     "GROUP",

@@ -14,7 +14,7 @@ from dataclasses import replace
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.catalogue import KINDS
 from emulation.traffic.collectives.declaration import CollectiveKind
-from topologies.sources.registry import Registry
+from topologies.plugins.entry_points import Registry
 
 __all__ = ["GROUP", "REGISTRY", "find", "kinds", "names", "register"]
 

@@ -12,7 +12,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from harness.report.markup import table
 from harness.run.observation import JobReport
 from topologies import Fabric
-from topologies.transform.circuits import circuit_of
+from topologies.model.circuits import circuit_of
 
 __all__ = ["CIRCUITS_STYLE", "between_pods", "circuits_svg", "jobs_table", "lacks_words", "rewired_words"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from math import prod
 from typing import final
 
 from harness.errors import ScenarioError
 from topologies import Fabric, Node
+from topologies.model.computed_once import computed_once
 
 __all__ = [
     "Group",
@@ -195,10 +195,11 @@ def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[Group, .
         groups = _by_place([fabric.node(name) for name in members], cut)
         if len(groups) < 2:
             continue
-        places = fabric.cached(("places", cut), partial(_places, fabric, cut))
+        places = _places(fabric, cut)
         yield tuple(Group(group, places[at]) for at, group in groups.items())
 
 
+@computed_once
 def _places(fabric: Fabric, cut: tuple[int, ...]) -> dict[tuple[int, ...], frozenset[str]]:
     """Return all nodes that compute, by the coordinates of a cut."""
     return _by_place([node for node in fabric.nodes if node.kind.member], cut)
@@ -211,16 +212,13 @@ def _by_place(nodes: Iterable[Node], cut: tuple[int, ...]) -> dict[tuple[int, ..
     return {at: frozenset(names) for at, names in groups.items()}
 
 
+@computed_once
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
     """Return the sum of the rates of all links that lead out of a group, in bits per second each way.
 
     A switch with all neighbours in the group, such as that of a domain, counts as part of the group. Computed
     once a group: jobs have places in common.
     """
-    return fabric.cached(("out", group), partial(_out_bps, fabric, group))
-
-
-def _out_bps(fabric: Fabric, group: frozenset[str]) -> int:
     outside = {neighbour for name in group for neighbour in fabric.neighbours(name)} - group
     closed = group | {
         name

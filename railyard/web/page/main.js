@@ -7,8 +7,8 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Connection } from "./connection.js";
-import { Camera, FabricView } from "./fabric.js";
-import { LEVELS } from "./paint.js";
+import { Camera, FabricView } from "./drawing/fabric.js";
+import { LEVELS } from "./drawing/paint.js";
 import { PANELS } from "./panels.js";
 import { Store, lastBefore } from "./store.js";
 import { Timeline } from "./timeline.js";

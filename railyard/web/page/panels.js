@@ -4,10 +4,10 @@
  *
  * @import { Page } from "./main.js"
  */
-import { Inspector } from "./inspect.js";
+import { Inspector } from "./panels/inspect.js";
 import { ChartsPanel } from "./charts/panel.js";
-import { Events } from "./events.js";
-import { FramePanel } from "./frame.js";
+import { Events } from "./panels/events.js";
+import { FramePanel } from "./panels/frame.js";
 
 /** @type {{id: string, label: string, Panel: (props: {page: Page}) => any}[]} */
 export const PANELS = [

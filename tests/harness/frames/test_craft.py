@@ -293,7 +293,7 @@ class TestCommand:
         assert told in " ".join(err.replace("│", " ").split())
 
     def test_its_examples_run(self, railyard: Railyard):
-        from railyard.cli.craft import EXAMPLES
+        from railyard.cli.frames.craft import EXAMPLES
 
         lines = [line.split() for line in EXAMPLES.splitlines() if line.startswith("railyard craft")]
         assert len(lines) >= 6

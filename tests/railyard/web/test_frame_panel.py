@@ -21,8 +21,9 @@ from harness.run.prepare import prepare
 from harness.run.watch import WatchedRun
 from harness.scenario.loader import load
 from railyard.api.scenarios import execute
-from railyard.web.answers import Context, answer
-from railyard.web.crossings import LinkFrames
+from railyard.web.answers import answer
+from railyard.web.context import Context
+from railyard.web.link_frames import LinkFrames
 from railyard.web.live import Live
 from railyard.web.server import serving
 from tests.browser import needs_packages, until, visit
@@ -146,7 +147,7 @@ def test_frames_are_kept_for_few_links_and_no_longer_than_pages_ask(monkeypatch:
             self.links.remove(name)
 
     now = [0.0]
-    monkeypatch.setattr("railyard.web.crossings.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("railyard.web.link_frames.time", SimpleNamespace(monotonic=lambda: now[0]))
     testbed: Any = Kept()
     frames = LinkFrames()
     for number in range(40):

@@ -8,8 +8,8 @@ import pytest
 
 from topologies import End, Fabric, OpticalSwitch, TopologyError, full_mesh, optical_rings, with_circuits
 from topologies.model.checks import LaneUse, check, lane_audit, problems
+from topologies.model.circuits import circuit_link, circuit_of, circuits_of, crossconnect
 from topologies.model.codec import from_json, to_json
-from topologies.transform.circuits import circuit_link, circuit_of, circuits_of, crossconnect
 
 RINGS = optical_rings(4, ports=4)
 (OCS,) = RINGS.optical

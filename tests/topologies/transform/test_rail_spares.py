@@ -11,9 +11,9 @@ from topologies import Fabric, NodeKind, TopologyError, rail_only, ub_rack_lrs
 from topologies.families.rails.domains import Inside
 from topologies.families.registry import build
 from topologies.model.checks import check, lane_audit
+from topologies.model.circuits import crossconnect
 from topologies.model.codec import from_json, to_json
 from topologies.model.places import domains
-from topologies.transform.circuits import crossconnect
 from topologies.transform.remedies import remedies, serves, why_none
 from topologies.transform.spares import (
     Replacement,

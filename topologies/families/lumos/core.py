@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from topologies.errors import TopologyError
 from topologies.model import Fabric, OpticalSwitch
+from topologies.model.circuits import both_ways, circuits_of, crossconnect
+from topologies.model.computed_once import computed_once
 from topologies.transform import circuits as optical
-from topologies.transform.circuits import both_ways, circuits_of, crossconnect
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,12 +80,9 @@ def switch_name(wiring: str, group: int, number: int) -> str:
     return f"ocs{group}p{number}" if wiring == "cross" else f"ocs{group}.{number}"
 
 
+@computed_once
 def core_of(fabric: Fabric) -> Core:
     """Return the core of a fabric; TopologyError when it has no groups of optical switches."""
-    return fabric.cached("lumos core", lambda: _core_of(fabric))
-
-
-def _core_of(fabric: Fabric) -> Core:
     groups: dict[int, list[OpticalSwitch]] = {}
     named = [(_NAMED.fullmatch(switch.name), switch) for switch in fabric.optical]
     for match, switch in named:

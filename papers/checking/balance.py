@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from papers.claims.command import TRAFFIC, Outcome, Run, check_run, spread
+from papers.checking.large_runs import Outcome, Run, check_run
+from papers.checking.statements import TRAFFIC, spread
 from topologies import NodeKind
 
 __all__ = ["balance", "check_balance"]

@@ -5,7 +5,7 @@
  *
  * Each half of a link has the colour of what leaves the node at that end.
  *
- * @import { Job, Selection, Tick } from "./types"
+ * @import { Job, Selection, Tick } from "../types"
  * @import { Scene } from "./scene.js"
  */
 

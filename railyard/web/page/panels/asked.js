@@ -2,7 +2,7 @@
 /**
  * Answers about a live run that a panel asks anew while it is open.
  *
- * @import { Page } from "./main.js"
+ * @import { Page } from "../main.js"
  */
 import { useEffect, useState } from "preact/hooks";
 

@@ -2,11 +2,11 @@
 /**
  * The panel of events: everything that happened, each a step to its time.
  *
- * @import { Page } from "./main.js"
+ * @import { Page } from "../main.js"
  */
 import { useState } from "preact/hooks";
-import { html, useStore } from "./ui.js";
-import { classOf, us } from "./words.js";
+import { html, useStore } from "../ui.js";
+import { classOf, us } from "../words.js";
 
 const SHOWN = 400;
 /** @type {[string, string][]} */

@@ -2,8 +2,8 @@
 /**
  * The view of a fabric: a canvas with zoom, pan, choice by pointer and by keyboard.
  *
- * @import { RunEvent, Selection } from "./types"
- * @import { Store } from "./store.js"
+ * @import { RunEvent, Selection } from "../types"
+ * @import { Store } from "../store.js"
  * @import { View } from "./paint.js"
  */
 import { Scene } from "./scene.js";

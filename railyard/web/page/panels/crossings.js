@@ -2,12 +2,12 @@
 /**
  * The last frames that crossed the chosen link of a live run, each a way into its journey.
  *
- * @import { Page } from "./main.js"
+ * @import { Page } from "../main.js"
  */
 import { useRef } from "preact/hooks";
 import { useAsked } from "./asked.js";
-import { html, useStore } from "./ui.js";
-import { count, us } from "./words.js";
+import { html, useStore } from "../ui.js";
+import { count, us } from "../words.js";
 
 /** @typedef {{number: number, t: number, from: string, to: string, length: number, words: string}} Crossing */
 

@@ -181,7 +181,7 @@ def craft(
     """
     from harness.frames.craft import Order
     from harness.frames.craft import craft as build
-    from railyard.cli.follow import entry_of, walk_and_print
+    from railyard.cli.frames.follow import entry_of, walk_and_print
     from railyard.cli.options import fabric_of
 
     if ack and notice:
@@ -226,7 +226,7 @@ def craft(
 def _exchange(address: str, entry: End, frame: bytes, count: int) -> bool:
     """Send a frame into a running fabric, print the frames that leave it, and return whether any did."""
     from harness.frames.exchange import Departure, exchange, vl_of
-    from railyard.cli.send import print_arrivals
+    from railyard.cli.frames.send import print_arrivals
     from topologies import HOST_PORT
 
     if entry.port != HOST_PORT:

@@ -123,7 +123,7 @@ def up(
         from emulation.mininet.ip.programs import check_command
         from emulation.mininet.switches import choose
         from emulation.mininet.testbed import MininetTestbed
-        from railyard.cli.up_mininet import keep_mininet, launch_on_mininet
+        from railyard.cli.fabrics.up_mininet import keep_mininet, launch_on_mininet
 
         if grpc:
             raise typer.BadParameter("on mininet every switch has an address of its own", param_hint="--grpc")
@@ -137,7 +137,7 @@ def up(
         if machines is not None:
             from emulation.mininet.cluster.machines import read_machines
             from emulation.mininet.cluster.testbed import MachinesTestbed
-            from railyard.cli.up_machines import keep_machines
+            from railyard.cli.fabrics.up_machines import keep_machines
 
             spread = read_machines(machines)
             kind = choose(switch.value if switch else None)

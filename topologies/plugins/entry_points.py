@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar, final
 
 from topologies.errors import RailyardError
-from topologies.sources.python_file import is_reference, load
+from topologies.plugins.python_file import is_reference, load
 
 __all__ = ["Registry"]
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from railyard.cli.display.screen import out
-from railyard.cli.up_mininet import serving
+from railyard.cli.fabrics.up_mininet import serving
 
 if TYPE_CHECKING:
     from controller.plan.plan import Plan

@@ -11,7 +11,7 @@ import pytest
 
 from emulation.linux import machine
 from emulation.mininet.net import Verb, command_line, make_net
-from railyard.cli.up_mininet import _instead_of_ping
+from railyard.cli.fabrics.up_mininet import _instead_of_ping
 from topologies import Fabric, TopologyError
 from topologies.families.registry import build
 

@@ -11,7 +11,7 @@ import pytest
 import papers.claims
 from papers.claims import PAPERS, Check, Claim, Interval, Kind, Progress, Values, checks
 from papers.claims.declare import at_most, between, derived, scaled
-from railyard.cli.experiments import KindChoice, Paper
+from railyard.cli.papers.experiments import KindChoice, Paper
 from topologies.errors import RailyardError
 
 Railyard = Callable[..., tuple[int, str, str]]

@@ -2,7 +2,7 @@
 /**
  * Geometry of a fabric: where links run, which part is under the pointer. The unit is the distance of two nodes.
  *
- * @import { FabricPicture, Selection } from "./types"
+ * @import { FabricPicture, Selection } from "../types"
  */
 
 const NODE = 0.19;

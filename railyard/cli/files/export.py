@@ -104,7 +104,7 @@ def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
     from harness.run.prepare import prepare
     from harness.scenario.digest import digest
     from railyard.api.scenarios import only
-    from railyard.cli.bundle import loaded, ran
+    from railyard.cli.files.bundle import loaded, ran
 
     results: dict[str, Any] = {}
     dims: object = ""

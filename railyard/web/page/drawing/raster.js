@@ -2,7 +2,7 @@
 /**
  * Links of a large fabric as lists of pixels: lines are found once a view, and every frame only colours them.
  *
- * @import { Tick } from "./types"
+ * @import { Tick } from "../types"
  * @import { Scene } from "./scene.js"
  * @import { View } from "./paint.js"
  */

@@ -2,15 +2,15 @@
 /**
  * The panel of what is chosen: its state, its counters, and the hands that take it down, up, or impair it.
  *
- * @import { Page } from "./main.js"
- * @import { FaultKeys, Track } from "./types"
- * @import { Scene } from "./scene.js"
+ * @import { Page } from "../main.js"
+ * @import { FaultKeys, Track } from "../types"
+ * @import { Scene } from "../drawing/scene.js"
  */
 import { useState } from "preact/hooks";
 import { useAsked } from "./asked.js";
-import { html, useStore } from "./ui.js";
-import { levelOf } from "./paint.js";
-import { KINDS, count, percent, size } from "./words.js";
+import { html, useStore } from "../ui.js";
+import { levelOf } from "../drawing/paint.js";
+import { KINDS, count, percent, size } from "../words.js";
 
 /** @param {{page: Page}} props */
 export function Inspector({ page }) {

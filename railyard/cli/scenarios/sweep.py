@@ -93,7 +93,7 @@ def sweep(
     from harness.sweeps.store import open_study
     from harness.sweeps.table import passed
     from railyard.cli.display.study import print_study
-    from railyard.cli.interrupts import Interrupts
+    from railyard.cli.scenarios.interrupts import Interrupts
 
     options = _options(axes or (), seeds, cut_each or (), combine, sample)
     part = _shard(shard)

@@ -2,12 +2,12 @@
 /**
  * The panel of one frame: crafted here or picked off a link, followed hop by hop through the switches as they are now.
  *
- * @import { Page } from "./main.js"
+ * @import { Page } from "../main.js"
  * @import { Hop, Journey, Part, Step } from "./journey"
  */
 import { useEffect, useState } from "preact/hooks";
 import { Crossings } from "./crossings.js";
-import { html, useStore } from "./ui.js";
+import { html, useStore } from "../ui.js";
 
 const CONTEXT = 5;
 const SHOWN_PAYLOAD = 32;
@@ -38,7 +38,7 @@ export function FramePanel({ page }) {
     if (node !== undefined) store.select({ kind: "node", at: node });
   };
   return html`
-    <link rel="stylesheet" href="/page/frame.css" />
+    <link rel="stylesheet" href="/page/panels/frame.css" />
     <h2>Follow one frame</h2>
     <p class="dim">Every switch on its way runs its program on the frame. The run does not notice.</p>
     <${Crossings} page=${page} follow=${follow} />
@@ -56,7 +56,7 @@ export function FramePanel({ page }) {
   `;
 }
 
-/** Names of the nodes that send and receive. @param {import("./types").FabricPicture} fabric */
+/** Names of the nodes that send and receive. @param {import("../types").FabricPicture} fabric */
 const endpoints = ({ nodes }) => nodes.name.filter((_, at) => ["npu", "gpu", "spare"].includes(nodes.kind[at]));
 
 /** @param {{names: string[], follow: (values: Record<string, unknown>) => void}} props */

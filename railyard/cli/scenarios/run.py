@@ -140,10 +140,10 @@ def run(
     Exit code 0: all assertions hold; 1: an assertion fails; 2: a scenario is at fault; 3: the machine is.
     """
     from harness.scenario.loader import load
-    from railyard.cli.foreign import scenarios_of
+    from railyard.cli.files.foreign import scenarios_of
 
     if len(files) == 1 and files[0].suffix == ".railyard":
-        from railyard.cli.bundle import replay
+        from railyard.cli.files.bundle import replay
 
         raise typer.Exit(0 if replay(files[0], folder) else 1)
     bench = _Bench(

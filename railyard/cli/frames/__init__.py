@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verbs for single frames: `railyard craft`, `follow`, `send`, `dissector`."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verbs for papers' claims and models: `railyard experiments`, `model`."""

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `railyard` in a process of its own, for the check of an experiment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["railyard", "result_of", "sweep_of"]
+
+
+def railyard(*arguments: str | Path) -> int:
+    """Carry out the command with these arguments and return its exit code."""
+    program = "from railyard.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", program, *map(str, arguments)], check=False).returncode
+
+
+def result_of(scenario: Path, *options: str, folder: Path | None = None) -> tuple[int, dict[str, Any]]:
+    """Run a scenario.
+
+    Args:
+        scenario: file of the scenario.
+        options: further options of `railyard run`.
+        folder: where the results stay; without it they are removed.
+
+    Returns:
+        The exit code and the content of result.json, empty if the command wrote none.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as name:
+            return result_of(scenario, *options, folder=Path(name))
+    code = railyard("run", scenario, "--out", folder, *options)
+    result = folder / "result.json"
+    return code, json.loads(result.read_text()) if result.exists() else {}
+
+
+def sweep_of(scenario: Path, kind: str, variant: str, folder: Path) -> tuple[int, dict[str, Any]]:
+    """Run a variant with each thing of a kind failing in turn; the results stay in a folder.
+
+    Args:
+        scenario: file of the scenario.
+        kind: what fails, as `railyard sweep --cut-each` takes it: npu, switch, link, ...
+        variant: name of the variant.
+        folder: where the results stay.
+
+    Returns:
+        The exit code and the metrics of sweep.json.
+    """
+    code = railyard("sweep", scenario, "--cut-each", kind, "--variant", variant, "--out", folder)
+    return code, json.loads((folder / "sweep.json").read_text())["metrics"]

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circuits of optical switches: ports in pairs, and each pair as a link of the fabric."""
+
+from collections.abc import Iterable, Mapping
+
+from topologies.errors import TopologyError
+from topologies.model.fabric import Fabric, Link
+
+__all__ = [
+    "Circuit",
+    "both_ways",
+    "circuit_link",
+    "circuit_of",
+    "circuits_of",
+    "crossconnect",
+]
+
+Circuit = tuple[int, int]
+"""The two ports of an optical switch that a circuit joins, the lower one first."""
+
+
+def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circuit, ...]:
+    """Return the circuits of a crossconnect map of optical switch `name`, in order of their lower ports.
+
+    A circuit may be given from both of its ports or from one. TopologyError names a port that there is not,
+    that is joined to itself, or that two circuits share.
+    """
+    circuits = sorted({(min(pair), max(pair)) for pair in joined.items()})
+    holder: dict[int, Circuit] = {}
+    for circuit in circuits:
+        for port in circuit:
+            if not 0 <= port < ports:
+                raise TopologyError(f"{name}: no port {port}", remedy=f"its ports are 0 to {ports - 1}")
+        if circuit[0] == circuit[1]:
+            raise TopologyError(
+                f"{name}: port {circuit[0]} is joined to itself", remedy="leave a port out to leave it dark"
+            )
+        for port in circuit:
+            if (other := holder.setdefault(port, circuit)) != circuit:
+                others = [next(end for end in pair if end != port) for pair in (other, circuit)]
+                raise TopologyError(
+                    f"{name}: port {port} is joined to both {others[0]} and {others[1]}",
+                    remedy="give each port one circuit at most",
+                )
+    return tuple(circuits)
+
+
+def both_ways(circuits: Iterable[Circuit]) -> dict[int, int]:
+    """Return the joined ports of circuits, from both ends of each, ascending."""
+    return dict(sorted(end for low, high in circuits for end in ((low, high), (high, low))))
+
+
+def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
+    """Return the link of a circuit of optical switch `name`, whether the circuit exists or not."""
+    switch = fabric.optical_switch(name)
+    low, high = circuit
+    a, b = switch.ends[low], switch.ends[high]
+    port = next((port for port in fabric.node(a.node).ports if port.number == a.port), None)
+    return Link(
+        name=f"{name}:{low}-{high}",
+        a=a,
+        b=b,
+        lanes=switch.lanes,
+        rate_bps=switch.rate_bps,
+        delay_ps=switch.delay_ps,
+        dimension=port.dimension if port else 0,
+    )
+
+
+def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
+    """Return the optical switch and circuit of a link's name; None when the link is no circuit."""
+    name, colon, ports = link.rpartition(":")
+    low, dash, high = ports.partition("-")
+    if not (colon and dash and low.isdecimal() and high.isdecimal()):
+        return None
+    circuit = int(low), int(high)
+    if (str(circuit[0]), str(circuit[1])) != (low, high):
+        return None
+    if not fabric.has_optical_switch(name):
+        return None
+    ends = fabric.optical_switch(name).ends
+    return (name, circuit) if circuit[0] < circuit[1] < len(ends) else None
+
+
+def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
+    """Return the ports of optical switch `name` that circuits join, from both ends of each circuit."""
+    switch = fabric.optical_switch(name)
+    port_of = {end: port for port, end in enumerate(switch.ends)}
+    joined: dict[int, int] = {}
+    for port, end in enumerate(switch.ends):
+        peer = fabric.peer(end.node, end.port)
+        if peer in port_of:
+            joined[port] = port_of[peer]
+    return joined
