@@ -49,16 +49,16 @@ NAMES = {name_of(path) for path in MODULES}
 def imported_modules(tree: ast.AST, path: Path, names: Iterable[str]) -> set[str]:
     """Modules of `names` that code at `path` imports; a name of a package leads to its `__init__`."""
     package = path.parent.parts
-    found = set()
+    modules = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else ()
             source = ".".join((*above, *([node.module] if node.module else [])))
             inside = {alias.name: f"{source}.{alias.name}" for alias in node.names}
-            found |= {module if module in names else source for module in inside.values()}
-    return (found & set(names)) - {name_of(path)}
+            modules |= {module if module in names else source for module in inside.values()}
+    return (modules & set(names)) - {name_of(path)}
 
 
 def graph_of(floor: str) -> Graph:
@@ -215,9 +215,9 @@ def test_the_order_of_a_floor_names_each_of_its_rooms(floor: str) -> None:
 def test_a_file_imports_only_from_its_room_and_rooms_before(floor: str) -> None:
     order = ordered(floor)
     climbing = {
-        str(path): found
+        str(path): above
         for path in MODULES
-        if path.parts[0] == floor and (found := upward(parsed(path), path, order))
+        if path.parts[0] == floor and (above := upward(parsed(path), path, order))
     }
     assert climbing == {}
 
@@ -234,7 +234,7 @@ def test_no_rooms_import_each_other_in_a_circle(floor: str) -> None:
     graph = graph_of(floor)
     packages = [name_of(path) for path in MODULES if path.parts[0] == floor and path.name == "__init__.py"]
     inside = {package: circles(contracted(graph, package)) for package in packages}
-    assert {package: found for package, found in inside.items() if found} == {}
+    assert {package: rooms for package, rooms in inside.items() if rooms} == {}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
