@@ -107,7 +107,7 @@ class Embedded:
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Raise a MachineError if this machine lacks the memory or the processors that a run needs."""
-        from harness.run.memory import check_memory
+        from harness.run.estimated_memory import check_memory
 
         if self.threads > (available := processors()):
             raise MachineError(

@@ -12,7 +12,7 @@ from typing import Any, final
 
 from emulation.errors import MachineError
 from harness.sweeps.plan import Run
-from harness.sweeps.pool import TRIES, Done, Stop
+from harness.sweeps.worker_processes import TRIES, Done, Stop
 from topologies.errors import RailyardError
 
 __all__ = ["RayCluster"]

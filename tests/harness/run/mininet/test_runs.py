@@ -24,7 +24,7 @@ from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import compare, make_data
 from emulation.traffic.schedule.schedule import Sliced
 from harness.run.boot import booted
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.run.testbeds import Embedded, RealTime, TestbedChoice
