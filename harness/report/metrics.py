@@ -10,7 +10,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from emulation.traffic.host.reduction import ReductionStats
 from harness.report.job_metrics import JOB_FIGURES, work_percent
 from harness.run.memory_pool.plan import PoolReport
-from harness.run.observation.values.variant_run import Figure, VariantRun, busy_share, us
+from harness.run.observation.variant_run import Figure, VariantRun, busy_share, us
 from harness.scenario.metrics import (
     CIRCUIT_METRICS,
     COMPUTE_METRICS,
