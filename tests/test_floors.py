@@ -21,6 +21,9 @@ UNORDERED = ("topologies", "controller", "emulation", "papers", "railyard")
 STARTS_ABOVE = ("emulation/mininet/cluster/sessions.py", "papers/claims/command.py")
 """Files that still start a program of a higher floor."""
 
+LATE_IMPORTS = ("controller", "emulation", "papers", "railyard")
+"""Floors of which functions may import modules of ours."""
+
 Graph = Mapping[str, set[str]]
 
 
@@ -235,6 +238,15 @@ def test_no_rooms_import_each_other_in_a_circle(floor: str) -> None:
     packages = [name_of(path) for path in MODULES if path.parts[0] == floor and path.name == "__init__.py"]
     inside = {package: circles(contracted(graph, package)) for package in packages}
     assert {package: rooms for package, rooms in inside.items() if rooms} == {}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.parts[0] not in LATE_IMPORTS], ids=str)
+def test_imports_of_our_modules_stand_at_the_top(path: Path) -> None:
+    tree = parsed(path)
+    top = {id(node) for node in tree.body}
+    late = ast.Module([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)], [])
+    late.body = [node for node in late.body if id(node) not in top]
+    assert [name for name in imported(late) if name in FLOORS] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

@@ -9,7 +9,8 @@ Its modules:
     planning/    plans of jobs: schedules, traffic graphs, SerDes lanes
     prepare      everything that can be wrong, checked before anything starts
     estimated_memory  memory that a run needs, and what the machine has
-    testbeds     choice of the testbed
+    testbeds     choice of the testbed, and that in virtual time
+    real_time    Mininet as the testbed, and its dilation
     boot         a testbed with its tables filled
     jobs/        jobs on a running testbed, and their priorities
     standstill   whom failures have cut off while only timers of the control plane run

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, final
 
+from emulation.errors import MachineError
 from harness.run.estimated_memory import whole_bytes
 from harness.run.prepare import prepare
 from harness.scenario.document import Document
@@ -144,8 +145,6 @@ def results_of(
     Raises:
         EmulationError: A run was lost with its process.
     """
-    from emulation.errors import MachineError
-
     kept = _Memory()
     with closing(local_executor(plan, jobs or os.cpu_count() or 1, len(plan.runs))) as executor:
         conducted = conduct(plan.runs, kept, executor, note=note)

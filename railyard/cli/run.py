@@ -320,13 +320,14 @@ def _choice(
     machines: Path | None,
     threads: int | None,
 ) -> TestbedChoice:
-    from harness.run.testbeds import Embedded, RealTime
+    from harness.run.testbeds import Embedded
 
     if testbed is Bed.mininet:
         for option, given in (("--hosts", hosts), ("--threads", threads)):
             if given is not None:
                 raise typer.BadParameter("is for --testbed embedded", param_hint=option)
         from emulation.mininet.switches import choose
+        from harness.run.real_time import RealTime
 
         kind = choose(switch.value if switch else None)
         if machines is None:
