@@ -28,12 +28,13 @@ from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.schedule.data import make_data
-from harness.report.metrics import VariantRun
 from harness.report.picture import picture_svg
 from harness.run.boot import booted
+from harness.run.observation.variant_run import VariantRun
 from harness.run.prepare import Prepared, prepare
+from harness.run.real_time import RealTime
 from harness.run.runner import run
-from harness.run.testbeds import Embedded, RealTime, TestbedChoice
+from harness.run.testbeds import Embedded, TestbedChoice
 from harness.scenario.document import Document
 from harness.scenario.loader import load
 from harness.scenario.schema import Scenario

@@ -8,7 +8,6 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-import harness
 from harness.files import PROGRAMS
 
 __all__ = ["program_digest"]
@@ -22,7 +21,7 @@ def program_digest(*rooms: str) -> str:
 
     `rooms` are further folders of code beside those that a run uses.
     """
-    root = Path(harness.__file__).parents[1]
+    root = Path(__file__).parents[1]
     paths = [path for room in (*_ROOMS, *rooms) for path in sorted((root / room).rglob("*.py"))]
     paths += sorted(PROGRAMS.glob("*.json")) + sorted(PROGRAMS.glob("*.txtpb"))
     engine = importlib.util.find_spec("emulation._engine")

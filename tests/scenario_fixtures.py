@@ -13,8 +13,8 @@ import pytest
 
 from emulation.fidelity import Fidelity, Measured, judge
 from emulation.testbed import LinkUsage
-from harness.report.metrics import VariantRun
-from harness.run.observation import FaultReport, Observation, Recovery, Timeline, Traffic
+from harness.run.observation.values import FaultReport, Observation, Recovery, Timeline, Traffic
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.loader import load
 from harness.scenario.schema import Scenario
 from railyard.cli import main

@@ -12,9 +12,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from controller.deadlock.turn_rules import rule_names
-from harness.report.metrics import METRICS
 from harness.run.prepare import prepare
 from harness.scenario.loader import load
+from harness.scenario.metrics import METRICS
 from harness.scenario.schema import Collective, Control, Fault, LinkSettings, Routing, Transport
 from papers.training.study import load as load_study
 from railyard.cli import app

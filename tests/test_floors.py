@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each room imports only from itself and from floors below, and says in one place what it offers."""
+"""Each room imports only from itself and from rooms below, and says in one place what it offers.
+
+Imports inside functions and for type checkers count like all others.
+"""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("topologies", "controller", "emulation", "harness", "papers", "railyard")
 MODULES = [path.relative_to(ROOT) for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
+UNORDERED = ("topologies", "controller", "emulation", "papers", "railyard")
+"""Floors that need not have an order of their rooms yet."""
+STARTS_ABOVE = ("emulation/mininet/cluster/sessions.py", "papers/claims/command.py")
+"""Files that still start a program of a higher floor."""
+
+LATE_IMPORTS = ("controller", "emulation", "papers", "railyard")
+"""Floors of which functions may import modules of ours."""
+
+Graph = Mapping[str, set[str]]
 
 
 def parsed(path: Path) -> ast.Module:
@@ -23,6 +38,118 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.module.split(".")[0]
+
+
+def name_of(path: Path) -> str:
+    """Dotted name of a module; that of a package for its `__init__`."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {name_of(path) for path in MODULES}
+
+
+def imported_modules(tree: ast.AST, path: Path, names: Iterable[str]) -> set[str]:
+    """Modules of `names` that code at `path` imports; a name of a package leads to its `__init__`."""
+    package = path.parent.parts
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            source = ".".join((*above, *([node.module] if node.module else [])))
+            inside = {alias.name: f"{source}.{alias.name}" for alias in node.names}
+            modules |= {module if module in names else source for module in inside.values()}
+    return (modules & set(names)) - {name_of(path)}
+
+
+def graph_of(floor: str) -> Graph:
+    """Modules of a floor that each module of the floor imports."""
+    paths = {name_of(path): path for path in MODULES if path.parts[0] == floor}
+    return {name: imported_modules(parsed(path), path, set(paths)) for name, path in paths.items()}
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Members of a graph that lead to each other: its strongly connected components of more than one."""
+    parts = networkx.strongly_connected_components(networkx.DiGraph(graph))
+    return sorted(sorted(part) for part in parts if len(part) > 1)
+
+
+def contracted(graph: Graph, room: str) -> Graph:
+    """The graph of what a room holds: each file and each room in it is one member."""
+
+    def member(module: str) -> str | None:
+        return module[len(room) + 1 :].split(".")[0] if module.startswith(room + ".") else None
+
+    inside: dict[str, set[str]] = {}
+    for module, others in graph.items():
+        if (own := member(module)) is not None:
+            inside.setdefault(own, set()).update(
+                name for other in others if (name := member(other)) is not None and name != own
+            )
+    return inside
+
+
+def order_of(floor: str) -> list[str] | None:
+    """Rooms in the order that the floor's docstring gives, lowest first; None without that line."""
+    text = ast.get_docstring(parsed(Path(floor, "__init__.py"))) or ""
+    line = re.search(r"Order of the rooms:([^.]*)\.(?:\s|$)", text)
+    return [name.strip() for name in line[1].split(",")] if line else None
+
+
+def ordered(floor: str) -> list[str]:
+    """`order_of` for a test, which is skipped where a floor need not have it yet."""
+    order = order_of(floor)
+    if order is None and floor in UNORDERED:
+        pytest.skip(f"{floor} has no order of its rooms yet")
+    assert order is not None, f'{floor}/__init__.py has no line "Order of the rooms: a, b, c."'
+    return order
+
+
+def upward(tree: ast.AST, path: Path, order: list[str]) -> list[str]:
+    """Rooms above its own from which a file imports; the floor's `__init__` and `__main__` are above all."""
+    floor = path.parts[0]
+    rank = {name: number for number, name in enumerate(order)}
+    own = Path(path.parts[1]).stem
+    if own.startswith("__"):
+        return []
+    names = {name for name in NAMES if name.split(".")[0] == floor}
+    rooms = {[*module.split("."), "__init__"][1] for module in imported_modules(tree, path, names)}
+    return sorted(room for room in rooms if rank.get(room, len(order)) > rank[own])
+
+
+def started(tree: ast.AST) -> Iterator[str]:
+    """First names of modules that strings of code would start or import in another process, or by name.
+
+    A string is a module's name if it has a dot and the module exists, or if it stands behind `-m`; it is code
+    if an import begins a line or a statement; a command is a list whose first string is the program.
+    """
+    documentation = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            if "." in node.value and node.value in NAMES:
+                yield node.value.split(".")[0]
+            for code in re.finditer(
+                r"(?:^|[\n;])\s*(?:import|from)\s+(\w+)[\w.]*(?=\s*(?:$|[\n;,]|import\b))", node.value
+            ):
+                yield code[1]
+        row = [*node.elts] if isinstance(node, ast.List | ast.Tuple) else []
+        row = [*node.args] if isinstance(node, ast.Call) else row
+        words = [item.value if isinstance(item, ast.Constant) else None for item in row]
+        yield from (
+            after.split(".")[0]
+            for before, after in pairwise(words)
+            if before == "-m" and isinstance(after, str)
+        )
+        if isinstance(node, ast.List) and len(words) > 1 and isinstance(words[0], str):
+            yield Path(words[0]).name
 
 
 def climbs(tree: ast.AST, room: str) -> list[str]:
@@ -79,6 +206,93 @@ def test_no_import_climbs(path: Path) -> None:
 )
 def test_a_climb_would_be_found(source: str, climbing: list[str]) -> None:
     assert climbs(ast.parse(source), "controller") == climbing
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_the_order_of_a_floor_names_each_of_its_rooms(floor: str) -> None:
+    rooms = {Path(path.parts[1]).stem for path in MODULES if path.parts[0] == floor}
+    assert sorted(ordered(floor)) == sorted(room for room in rooms if not room.startswith("__"))
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_file_imports_only_from_its_room_and_rooms_before(floor: str) -> None:
+    order = ordered(floor)
+    climbing = {
+        str(path): above
+        for path in MODULES
+        if path.parts[0] == floor and (above := upward(parsed(path), path, order))
+    }
+    assert climbing == {}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_no_files_import_each_other_in_a_circle(floor: str) -> None:
+    ordered(floor)
+    assert circles(graph_of(floor)) == []
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_no_rooms_import_each_other_in_a_circle(floor: str) -> None:
+    ordered(floor)
+    graph = graph_of(floor)
+    packages = [name_of(path) for path in MODULES if path.parts[0] == floor and path.name == "__init__.py"]
+    inside = {package: circles(contracted(graph, package)) for package in packages}
+    assert {package: rooms for package, rooms in inside.items() if rooms} == {}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.parts[0] not in LATE_IMPORTS], ids=str)
+def test_imports_of_our_modules_stand_at_the_top(path: Path) -> None:
+    tree = parsed(path)
+    top = {id(node) for node in tree.body}
+    late = ast.Module([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)], [])
+    late.body = [node for node in late.body if id(node) not in top]
+    assert [name for name in imported(late) if name in FLOORS] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_nobody_starts_a_program_of_a_higher_floor(path: Path) -> None:
+    names = {name for name in started(parsed(path)) if name in FLOORS}
+    above = {name for name in names if FLOORS.index(name) > FLOORS.index(path.parts[0])}
+    if str(path) in STARTS_ABOVE:
+        pytest.skip("still starts the command")
+    assert above == set()
+
+
+def test_a_circle_would_be_found() -> None:
+    graph = {"a.x": {"a.y.one"}, "a.y.one": {"b"}, "a.y.two": {"a.x"}, "b": set()}
+    assert circles(graph) == []
+    assert circles(contracted(graph, "a")) == [["x", "y"]]
+    assert circles({**graph, "b": {"a.x"}}) == [["a.x", "a.y.one", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("source", "above"),
+    [
+        ("def f():\n    import harness.report.page", ["report"]),
+        ("if TYPE_CHECKING:\n    from harness.report import page", ["report"]),
+        ("from harness import report", ["report"]),
+        ("from ..report.page import write", ["report"]),
+        ("from . import runner\nfrom .. import errors\nfrom harness.scenario import schema", []),
+    ],
+)
+def test_an_import_of_a_higher_room_would_be_found(source: str, above: list[str]) -> None:
+    order = ["errors", "scenario", "run", "report"]
+    assert upward(ast.parse(source), Path("harness/run/runner.py"), order) == above
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ('run([sys.executable, "-m", "railyard.cli", *words])', ["railyard", "railyard"]),
+        ('machine.command("-m", "railyard", "clean")', ["railyard"]),
+        ('run(["railyard", "clean"])', ["railyard"]),
+        ('importlib.import_module("railyard.cli")', ["railyard"]),
+        ('run([python, "-c", "import sys; from railyard import run"])', ["sys", "railyard"]),
+        ('"""Import railyard.\n\n    import railyard\n"""\nsay("see `railyard clean`", "railyard")', []),
+    ],
+)
+def test_a_start_of_a_program_would_be_found(source: str, names: list[str]) -> None:
+    assert list(started(ast.parse(source))) == names
 
 
 @pytest.mark.parametrize("room", FLOORS)

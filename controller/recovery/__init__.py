@@ -9,6 +9,7 @@
     hello              detects a link that fails with its carrier up; imported by its name
     lacp               bundles the two ports of a NIC; imported by its name
     spare              spares that replace lost nodes, and the plan that makes them do so
+    notification       spread of news about a failed link, without data
 
 Which detour replaces a failed path is decided in controller.routing.detours.
 """

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from controller import Mode, Plan, make_plan
+from controller.recovery.notification import Costs, Notification, NotificationReport
 from harness.report.figures.comparison_charts import Samples, distributions_svg
 from harness.sweeps.cases import sample_pairs
-from harness.sweeps.notification import Costs, Notification, NotificationReport
 from papers.checking.statements import say
 from papers.ub_mesh.claims.recovery import job_pairs
 from railyard.command import railyard

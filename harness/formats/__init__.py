@@ -12,8 +12,8 @@ collectives   a collective inside a traffic graph
 chakra/       Chakra's execution traces
 msccl/        algorithms of MSCCL, execution plans of MSCCL++
 goal          GOAL of LogGOPSim and ATLAHS
-htsim         connection matrices of htsim
+htsim_traffic  connection matrices of htsim
 ns3_ub        case folders of ns-3-UB
 simai         workloads of SimAI
-tutorial      exercises of the P4 language project's tutorials
+p4lang_exercise  exercises of the P4 language project's tutorials
 """

@@ -11,7 +11,7 @@ from emulation.traffic.graph.operations import Graph
 from harness.errors import FormatError
 from harness.formats.chakra.graph import read_chakra
 from harness.formats.goal import read_goal
-from harness.formats.htsim import read_matrix
+from harness.formats.htsim_traffic import read_matrix
 from harness.formats.imported import WHOLE, Imported, Part
 from harness.formats.msccl.graph import read_msccl
 from harness.formats.msccl.plan_graph import read_plan_files

@@ -9,6 +9,7 @@ Its modules:
     anatomy         its headers and fields, and the fields in which two frames differ
     describe        a journey as a JSON document
     capture         pcap and pcapng files
+    journey_capture  a journey as records of a capture file
     send            a frame on a real interface
     exchange        frames into and out of a fabric that another process runs
     header_vectors  every source-route header through the compiled program

@@ -5,18 +5,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from emulation.errors import FrameError
 from harness.errors import OutputError
 
-if TYPE_CHECKING:
-    from harness.frames.walk import Journey
-    from topologies import Fabric
-
-__all__ = ["Record", "journey_records", "read_frame", "write_capture"]
+__all__ = ["Record", "read_frame", "write_capture"]
 
 _ETHERNET = 1
 _SNAP_BYTES = 1 << 18
@@ -36,34 +32,6 @@ class Record:
     about: str
     frame: bytes
     comment: str = ""
-
-
-def journey_records(fabric: Fabric, journey: Journey) -> list[Record]:
-    """Return a record for each link that a frame crossed, with the decision of the switch as a comment."""
-    from harness.frames.anatomy import changes
-
-    comments = ["enters the fabric"]
-    for hop in journey.hops:
-        if hop.frame_out is not None:
-            fields = [
-                f"{change.header}.{change.field} {change.before or 'absent'} to {change.after or 'absent'}"
-                for change in changes(fabric, hop.frame_in, hop.frame_out)
-            ]
-            comments.append(
-                f"{hop.node}, port {hop.port_in} to {hop.out}: {hop.decided_by}; "
-                + (", ".join(fields) or "no field changed")
-            )
-    records = [
-        Record(
-            round(crossing.time_ps / 1000),
-            f"{crossing.sender}-{'host' if crossing.port is None else crossing.port}",
-            f"{crossing.sender} to {crossing.receiver}",
-            crossing.frame,
-            comment,
-        )
-        for crossing, comment in zip(journey.crossings, comments, strict=False)
-    ]
-    return [*records[:-1], replace(records[-1], comment=f"{records[-1].comment}; then {journey.end}")]
 
 
 def write_capture(path: Path, records: Sequence[Record]) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from threading import Event
+from typing import Any, final
 
+import grpc
+from scapy.packet import Packet
+
+from emulation.embedded.frame_service import ALL_HOSTS, EXCHANGE, HostFrame
 from emulation.errors import MachineError, TestbedError
-
-if TYPE_CHECKING:
-    from scapy.packet import Packet
+from emulation.traffic.frames.layers import LPH, Ether
 
 __all__ = ["Arrival", "Departure", "exchange", "listen", "vl_of"]
 
@@ -40,8 +43,6 @@ class Arrival:
 
 def vl_of(frame: bytes | Packet) -> int:
     """Return the virtual lane in a UB frame's header, 0 for a frame of another kind."""
-    from emulation.traffic.frames.layers import LPH, Ether
-
     packet = Ether(bytes(frame))
     return packet[LPH].vl if LPH in packet else 0
 
@@ -61,7 +62,6 @@ def exchange(
         MachineError: Nothing answers at the address.
         TestbedError: A host does not exist, a frame is too long, or frames circulate without end.
     """
-    from emulation.embedded.frame_service import HostFrame
 
     def requests() -> Iterator[Any]:
         yield from _watched(hosts)
@@ -73,7 +73,6 @@ def exchange(
 
 def listen(address: str, hosts: Collection[str] = ()) -> Generator[Arrival, None, None]:
     """Yield the frames that leave by the ports of hosts, all hosts without any, until the fabric stops."""
-    from threading import Event
 
     def requests() -> Iterator[Any]:
         yield from _watched(hosts)
@@ -83,17 +82,11 @@ def listen(address: str, hosts: Collection[str] = ()) -> Generator[Arrival, None
 
 
 def _watched(hosts: Collection[str]) -> Iterator[Any]:
-    from emulation.embedded.frame_service import ALL_HOSTS, HostFrame
-
     for host in hosts or (ALL_HOSTS,):
         yield HostFrame(host=host)
 
 
 def _call(address: str, requests: Iterator[Any], seconds: float | None) -> Generator[Arrival, None, None]:
-    import grpc
-
-    from emulation.embedded.frame_service import EXCHANGE, HostFrame
-
     options = [
         ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
         ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
@@ -113,8 +106,6 @@ def _call(address: str, requests: Iterator[Any], seconds: float | None) -> Gener
 
 
 def _error(address: str, error: Any, seconds: float | None) -> TestbedError:
-    import grpc
-
     match error.code():
         case grpc.StatusCode.INVALID_ARGUMENT:
             message, _, remedy = error.details().partition("; ")

@@ -19,7 +19,7 @@ from typing import Any, final
 from harness.errors import OutputError
 from harness.recording.history import History
 from harness.recording.records import Kind, Record, Tick
-from harness.run.observation import JobReport
+from harness.run.observation.values import JobReport
 
 __all__ = ["MAX_EVENTS", "MAX_LINKS", "MAX_TICKS", "trace_events", "write_trace"]
 

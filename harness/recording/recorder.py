@@ -11,7 +11,7 @@ from emulation.testbed import LinkSample
 from harness.recording.picture import fabric_picture
 from harness.recording.records import FORMAT, VERSION, Kind, Record, Sink, Tick, event, json_record
 from harness.run.jobs.running import Job
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from harness.run.watch import WatchedRun
 from harness.scenario.schema import Scenario

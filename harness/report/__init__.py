@@ -3,15 +3,13 @@
 
 Its modules:
 
-    variant_run  the run of a variant, and what a metric is
-    metrics   observation -> named metrics, each with unit and meaning
+    metrics   observation -> metrics that scenario.metrics declares
     job_metrics  metrics of jobs
     results   metrics and assertions -> result
     document  result -> result.json, whose schema is result.schema.json
     junit     results -> JUnit XML
     bundle    a run in one file, to replay it
     captures  capture files: frames by kind over time, data frames compared
-    output    the folder of results
     page      report.html
     explore   its switches, slider and table of links, with their script
     charts    charts of the whole scenario, for report and picture

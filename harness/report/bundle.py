@@ -12,9 +12,9 @@ from typing import Any
 
 from harness.errors import OutputError, ScenarioError
 from harness.recording.file import RECORDING
-from harness.report.metrics import ALL_METRICS
 from harness.run.prepare import Prepared
 from harness.scenario.digest import digest, files_of
+from harness.scenario.metrics import ALL_METRICS
 from harness.scenario.schema import Scenario
 from harness.version import railyard_version
 from topologies.model.codec import to_json as fabric_json

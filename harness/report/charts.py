@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import final
 
 from harness.report.figures.run_charts import Bar, Curve, bars_svg, timeline_svg
-from harness.report.metrics import VariantRun
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.schema import Scenario
 
 __all__ = ["Charts", "curves"]

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.report.metrics import ALL_METRICS
 from harness.report.results import Result
-from harness.run.observation import OperationReport
+from harness.run.observation.values import OperationReport
+from harness.scenario.metrics import ALL_METRICS
 from harness.version import railyard_version
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "result_schema", "to_document", "to_json"]

@@ -6,13 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from statistics import mean
 
-from harness.report.variant_run import Figure, Metric, VariantRun, us
-from harness.run.observation import JobReport
+from harness.run.observation.values import JobReport
+from harness.run.observation.variant_run import Figure, VariantRun, us
 
-__all__ = ["COMPUTE_METRICS", "ITERATION_METRICS", "JOB_METRICS", "computed_ps"]
+__all__ = ["JOB_FIGURES", "computed_ps", "work_percent"]
 
-# Metrics of each of several jobs, named JOB.METRIC.
-JOB_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
+
+def _lengths_us(pick: Callable[[tuple[int, ...]], float]) -> Callable[[JobReport], Figure]:
+    return lambda job: round(pick(job.lengths_ps) / 10**6, 6)
+
+
+JOB_FIGURES: Mapping[str, Callable[[JobReport], Figure]] = {
     "completion_us": lambda job: us(job.completion_ps),
     "bound_us": lambda job: us(job.bound_ps),
     "ratio_to_bound": lambda job: round(job.completion_ps / job.bound_ps, 6),
@@ -21,15 +25,6 @@ JOB_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
     "npus": lambda job: job.nodes,
     "start_us": lambda job: us(job.begun_ps),
     "waited_us": lambda job: us(job.begun_ps - job.due_ps),
-}
-
-
-def _lengths_us(pick: Callable[[tuple[int, ...]], float]) -> Callable[[JobReport], Figure]:
-    return lambda job: round(pick(job.lengths_ps) / 10**6, 6)
-
-
-# Metrics of each job with iterations, named JOB.METRIC.
-ITERATION_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
     "iterations": lambda job: len(job.iterations),
     "priority": lambda job: job.priority,
     "iteration_us": _lengths_us(mean),
@@ -39,6 +34,7 @@ ITERATION_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
         mean(iteration.sent_ps - iteration.send_ps for iteration in job.iterations) / 10**6, 6
     ),
 }
+"""Metrics of a job, those of its iterations included."""
 
 
 def computed_ps(job: JobReport, until_ps: int) -> int:
@@ -46,7 +42,7 @@ def computed_ps(job: JobReport, until_ps: int) -> int:
     return sum(min(max(until_ps - iteration.begun_ps, 0), job.compute_ps) for iteration in job.iterations)
 
 
-def _work_percent(run: VariantRun) -> Figure:
+def work_percent(run: VariantRun) -> Figure:
     """Return the share of the time until `work_until_ps` in which the members of all jobs computed.
 
     All jobs count until the same moment, whenever they end: so schedulers are compared by the work done in a
@@ -55,14 +51,3 @@ def _work_percent(run: VariantRun) -> Figure:
     jobs = run.observation.jobs
     computed = sum(job.nodes * computed_ps(job, run.work_until_ps) for job in jobs)
     return round(100 * computed / (sum(job.nodes for job in jobs) * run.work_until_ps), 3)
-
-
-# Metrics of runs in which jobs compute, with `work_until_us`.
-COMPUTE_METRICS: Mapping[str, Metric] = {
-    "work_percent": Metric(
-        "percent",
-        "share of the time until work_until_us in which the accelerators of all jobs computed",
-        _work_percent,
-        timed=True,
-    ),
-}

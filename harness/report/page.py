@@ -28,10 +28,11 @@ from harness.report.figures.job_phases import MAX_ITERATIONS, PHASES_STYLE, phas
 from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERATIONS_STYLE, operations_svg
 from harness.report.figures.plot import colour
 from harness.report.markup import shown, table
-from harness.report.metrics import ALL_METRICS, VariantRun
 from harness.report.picture import link_use
 from harness.report.results import Result
 from harness.report.sources import citations
+from harness.run.observation.variant_run import VariantRun
+from harness.scenario.metrics import ALL_METRICS
 from harness.scenario.schema import Scenario, Variant
 from topologies import Fabric
 

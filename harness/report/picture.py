@@ -10,7 +10,7 @@ from html import escape
 from harness.report.charts import Charts
 from harness.report.fidelity import verdict
 from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg
-from harness.report.metrics import VariantRun, busy_share
+from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from topologies import Fabric
 

@@ -10,9 +10,11 @@ from typing import Any, Literal, final
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
-from harness.report.metrics import ALL_METRICS, VariantRun, measure
-from harness.run.observation import Deadlock, OperationReport
+from harness.report.metrics import measure
+from harness.run.observation.values import Deadlock, OperationReport
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.digest import digest
+from harness.scenario.metrics import ALL_METRICS
 from harness.scenario.schema import Assertion, Relative, Scenario, Variant
 
 __all__ = ["Bound", "Op", "Outcome", "Result", "compare_metrics", "conclude"]

@@ -3,22 +3,20 @@
 
 Its modules:
 
-    prepare      everything that can be wrong, checked before anything starts
     collectives/ a scenario's collective: members, grid, schedule, connections, lower bounds
-    jobs/        jobs of a run: plans, agents on a running testbed, graphs, priorities, ends
-    network_header  programs for the CNA24 header and for congestion marks, and their limits
-    own_program  a P4 program of the user's own
-    lanes        lanes of jobs, dealt among dimensions and moved when a job starts
-    testbeds     choice of the testbed
+    programs/    P4 programs of a run: for header formats and congestion marks, or the user's own
+    memory_pool/ a pool of memory: its plan, its agents and their outcome
+    planning/    plans of jobs: schedules, traffic graphs, SerDes lanes
+    prepare      everything that can be wrong, checked before anything starts
+    estimated_memory  memory that a run needs, and what the machine has
+    testbeds     choice of the testbed, and that in virtual time
+    real_time    Mininet as the testbed, and its dilation
     boot         a testbed with its tables filled
-    runner       the run of every variant
-    memory       memory that a run needs, and what the machine has
-    kept         finished variants of an interrupted run
-    pool         a pool of memory: its plan, its agents and their outcome
-    watch        watchers of a run, and faults by hand
+    jobs/        jobs on a running testbed, and their priorities
     standstill   whom failures have cut off while only timers of the control plane run
-    collect      observation of a run that has ended
-    crossings    frames that changed rail or plane, from counters
-    observation  the values that a run leaves behind
+    observation/ the values that a run leaves behind, and their collection
+    watch        watchers of a run, and faults by hand
+    kept         finished variants of an interrupted run
+    runner       the run of every variant
     saturation   a fabric filled until delivery or deadlock
 """

@@ -17,8 +17,8 @@ from emulation.errors import ProgramError
 from emulation.testbed import ControlledTestbed
 from emulation.traffic.frames.values import NetworkHeader
 from harness.files import PROGRAMS
-from harness.run.network_header import program_name
-from harness.run.own_program import BUILT_IN, OwnPrograms
+from harness.run.programs.network_header import program_name
+from harness.run.programs.own_program import BUILT_IN, OwnPrograms
 from topologies import Fabric, RailyardError
 
 __all__ = [

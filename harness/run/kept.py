@@ -16,17 +16,15 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from harness.errors import OutputError
+from harness.output import OutputFolder
 from harness.program import program_digest
-from harness.report.metrics import VariantRun
+from harness.run.observation.variant_run import VariantRun
+from harness.run.testbeds import TestbedChoice
 from harness.scenario.digest import canonical, digest, sha256
-
-if TYPE_CHECKING:
-    from harness.report.output import OutputFolder
-    from harness.run.testbeds import TestbedChoice
-    from harness.scenario.schema import Scenario
+from harness.scenario.schema import Scenario
 
 __all__ = ["KeptVariants", "run_key"]
 
@@ -54,8 +52,6 @@ class KeptVariants:
     """Finished variants in the folder of a run; without `resume` those of earlier calls are removed."""
 
     def __init__(self, output: OutputFolder, key: str, *, resume: bool) -> None:
-        from harness.report.output import OutputFolder
-
         self._folder = OutputFolder(output.path / _FOLDER)
         self._key = key
         if not resume:

@@ -19,12 +19,12 @@ from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import SlicedTraffic
 from harness.errors import ScenarioError
 from harness.run.collectives.connections import connections_of
-from harness.run.jobs.plan import JobPlan, demand_of
-from harness.run.jobs.planner import plan_jobs
-from harness.run.lanes import LaneMove, deal_lanes
-from harness.run.network_header import check_network_header
-from harness.run.own_program import BUILT_IN, OwnPrograms, own_programs
-from harness.run.pool import PoolPlan, plan_pool
+from harness.run.memory_pool.plan import PoolPlan, plan_pool
+from harness.run.planning.job_plan import JobPlan, demand_of
+from harness.run.planning.planner import plan_jobs
+from harness.run.planning.serdes_lanes import LaneMove, deal_lanes
+from harness.run.programs.network_header import check_network_header
+from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
 from harness.scenario.document import Document, Location
 from harness.scenario.loader import Lines
 from harness.scenario.schema import (

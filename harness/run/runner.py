@@ -21,16 +21,16 @@ from emulation.faults import Faults
 from emulation.fidelity import Fidelity, judge
 from emulation.testbed import SwitchReport, Testbed
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
-from harness.report.figures.heat_map import traffic_matrix
-from harness.report.metrics import VariantRun
 from harness.run.boot import Booted, booted
-from harness.run.collect import collect, dropped, link_of
 from harness.run.jobs.running import Before, Jobs
 from harness.run.jobs.scheduling import Scheduling
 from harness.run.kept import KeptVariants
-from harness.run.lanes import highest_rates, schedule_moves
-from harness.run.observation import Deadlock, Observation
-from harness.run.pool import PoolRun
+from harness.run.memory_pool.running import PoolRun
+from harness.run.observation.collect import collect, dropped, link_of
+from harness.run.observation.traffic_matrix import traffic_matrix
+from harness.run.observation.values import Deadlock, Observation
+from harness.run.observation.variant_run import VariantRun
+from harness.run.planning.serdes_lanes import highest_rates, schedule_moves
 from harness.run.prepare import Prepared
 from harness.run.standstill import Standstill
 from harness.run.testbeds import Embedded, TestbedChoice, in_one_partition

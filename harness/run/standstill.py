@@ -13,7 +13,7 @@ from controller.routing.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
 from emulation.faults import Fault
 from harness.run.jobs.running import Jobs
-from harness.run.pool import PoolRun
+from harness.run.memory_pool.running import PoolRun
 from harness.run.prepare import Prepared
 
 __all__ = ["Standstill", "cut_off"]

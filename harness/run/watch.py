@@ -20,8 +20,8 @@ from emulation.faults import Fault as TestbedFault
 from emulation.testbed import WatchableTestbed
 from harness.errors import ScenarioError
 from harness.run.jobs.running import Jobs
-from harness.run.observation import Observation
-from harness.run.pool import PoolRun
+from harness.run.memory_pool.running import PoolRun
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from harness.run.standstill import Standstill
 from harness.scenario.schema import Fault, Scenario

@@ -8,7 +8,8 @@ Its modules:
     topology   topology of a scenario: a family and its parameters
     traffic    collectives and jobs of a scenario
     graph      traffic graph of a job
-    pool       a pool of memory of a scenario
+    memory_pool  a pool of memory of a scenario
+    metrics    names, units and meanings of metrics, which assertions use
     workload   functions that make the jobs
     control    controllers of a variant, and identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines

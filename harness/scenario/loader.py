@@ -10,9 +10,9 @@ from typing import Any, TypeVar, final
 from pydantic import ValidationError
 
 from harness.errors import ScenarioError
-from harness.report.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
 from harness.scenario.document import Document, Location
 from harness.scenario.explain import explain, in_file
+from harness.scenario.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
 from harness.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
 from harness.scenario.traffic import GRAPH_KEYS
 from harness.scenario.workload import jobs_of

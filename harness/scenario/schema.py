@@ -16,7 +16,7 @@ from emulation.traffic.host.reduction import Reduction
 from harness.scenario.control import Control
 from harness.scenario.faults import Fault
 from harness.scenario.graph import GraphSettings
-from harness.scenario.pool import PoolSettings
+from harness.scenario.memory_pool import PoolSettings
 from harness.scenario.study import Study
 from harness.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from harness.scenario.traffic import (

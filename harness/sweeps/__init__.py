@@ -9,7 +9,7 @@ Its modules:
     axes          points: values of keys of the file
     cases         links, switches or NPUs that fail in turn
     worker        a run -> text of its result file, in any process
-    pool          processes of this machine, each of which serves many runs
+    worker_processes  processes of this machine, each of which serves many runs
     cluster       processes of a Ray cluster
     conduct       carries out the runs that have no result yet
     store         folder of a study, which keeps each result as soon as there is one
@@ -18,5 +18,4 @@ Its modules:
     statistics    medians with intervals, distributions, paired differences
     page          report.html of a study
     export        results of any folders as CSV, JSON or Parquet
-    notification  spread of news about a failed link, without data
 """

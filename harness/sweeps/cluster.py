@@ -12,7 +12,8 @@ from typing import Any, final
 
 from emulation.errors import MachineError
 from harness.sweeps.plan import Run
-from harness.sweeps.pool import TRIES, Done, Stop
+from harness.sweeps.worker import execute
+from harness.sweeps.worker_processes import TRIES, Done, Stop
 from topologies.errors import RailyardError
 
 __all__ = ["RayCluster"]
@@ -94,8 +95,6 @@ class RayCluster:
 
 def _execute(run: Run, path: Path, folder: str) -> tuple[str, str]:
     """Carry out a run in a process of the cluster; files of the scenario are relative to `folder`."""
-    from harness.sweeps.worker import execute
-
     os.chdir(folder)
     try:
         return execute(run, path), ""

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, final
 
-from harness.run.memory import whole_bytes
+from emulation.errors import MachineError
+from harness.run.estimated_memory import whole_bytes
 from harness.run.prepare import prepare
 from harness.scenario.document import Document
 from harness.sweeps.plan import Run, StudyPlan
-from harness.sweeps.pool import Done, Executor, InProcess, LocalPool, Stop
 from harness.sweeps.store import RunResult
+from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop
 from topologies.errors import RailyardError
 
 __all__ = ["Conducted", "Results", "conduct", "local_executor", "memory_of", "results_of", "shard_of"]
@@ -144,8 +145,6 @@ def results_of(
     Raises:
         EmulationError: A run was lost with its process.
     """
-    from emulation.errors import MachineError
-
     kept = _Memory()
     with closing(local_executor(plan, jobs or os.cpu_count() or 1, len(plan.runs))) as executor:
         conducted = conduct(plan.runs, kept, executor, note=note)

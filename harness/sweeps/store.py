@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from harness.errors import OutputError
-from harness.report.output import OutputFolder, output_folder
+from harness.output import OutputFolder, output_folder
 from harness.sweeps.plan import StudyPlan
 
 __all__ = ["RunResult", "StudyFolder", "open_study", "read_run"]

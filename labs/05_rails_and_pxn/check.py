@@ -27,9 +27,9 @@ from harness.frames.craft import Order, craft
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
 from harness.lessons.station import Station
 from harness.run.boot import Booted, booted
-from harness.run.collect import dropped
-from harness.run.own_program import OwnPrograms
+from harness.run.observation.collect import dropped
 from harness.run.prepare import prepare
+from harness.run.programs.own_program import OwnPrograms
 from harness.run.runner import observe
 from harness.scenario.document import Document
 from harness.scenario.loader import read

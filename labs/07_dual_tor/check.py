@@ -26,9 +26,9 @@ from harness.frames.craft import Order, craft
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
 from harness.lessons.station import Station
 from harness.run.boot import booted
-from harness.run.observation import Observation
-from harness.run.own_program import OwnPrograms
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
+from harness.run.programs.own_program import OwnPrograms
 from harness.run.runner import observe
 from harness.scenario.document import Document
 from harness.scenario.loader import read

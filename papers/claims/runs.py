@@ -11,7 +11,7 @@ from papers.claims import Progress
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
-    from harness.run.observation import Observation
+    from harness.run.observation.values import Observation
     from harness.run.prepare import Prepared
 
 __all__ = ["Runs", "observed", "right"]

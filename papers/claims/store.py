@@ -21,7 +21,7 @@ from papers.claims.check import Check, Row, judged
 from papers.claims.claim import Measured
 
 if TYPE_CHECKING:
-    from harness.report.output import OutputFolder
+    from harness.output import OutputFolder
 
 __all__ = ["KeptChecks"]
 
@@ -31,7 +31,7 @@ class KeptChecks:
     """Finished checks of a folder; without `resume` those of earlier calls are removed."""
 
     def __init__(self, output: OutputFolder, *, resume: bool) -> None:
-        from harness.report.output import OutputFolder
+        from harness.output import OutputFolder
 
         self._folder = OutputFolder(output.path / "checks")
         try:

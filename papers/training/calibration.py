@@ -18,7 +18,7 @@ from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import Schedule, demand, slice_schedule
 from harness.errors import ModelError
-from harness.run.jobs.plan import JobPlan
+from harness.run.planning.job_plan import JobPlan
 from harness.run.prepare import Prepared
 from harness.run.runner import observe
 from harness.scenario.schema import ELEMENT_BYTES, Collective, Routing, Variant

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import nan
 
 from emulation.testbed import Testbed
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import observe
 from harness.scenario.document import Document

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import final
 
 from harness.errors import OutputError
+from harness.output import output_folder
 from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
-from harness.report.output import output_folder
 from topologies import Fabric
 
 __all__ = ["Drawing", "draw", "draw_links"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.report.output import output_folder
+from harness.output import output_folder
 from railyard.api.records import Record
 from topologies import Fabric
 from topologies.families.registry import build, families

@@ -10,11 +10,11 @@ from typing import Any, final
 
 from controller.errors import PlanError
 from emulation.embedded.testbed import EmbeddedTestbed
-from harness.formats.tutorial import read_exercise
+from harness.formats.p4lang_exercise import read_exercise
 from harness.frames.exchange import Departure, vl_of
 from harness.frames.exchange import exchange as exchange_frames
 from harness.run.boot import Booted, filled
-from harness.run.own_program import entries_for, own_program
+from harness.run.programs.own_program import entries_for, own_program
 from railyard.api.records import Record, entry_record
 from railyard.api.testbeds import Station
 from topologies import Fabric

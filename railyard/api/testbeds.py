@@ -19,7 +19,7 @@ from emulation.traffic.frames.layers import NTH, TPH, Ether
 from emulation.traffic.frames.values import VL_DATA
 from harness.frames.craft import Order, craft
 from harness.run.boot import Booted, booted
-from harness.run.collect import link_of
+from harness.run.observation.collect import link_of
 from railyard.api.records import Record, entry_record, link_records
 from topologies import Fabric
 

@@ -240,7 +240,7 @@ def grade(
     """
     from harness.lessons.grading import as_csv, as_html
     from harness.lessons.grading import grade as grade_folders
-    from harness.report.output import output_folder
+    from harness.output import output_folder
 
     with output_folder(to) as target, counting(len(folders), "folders") as advance:
         grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())

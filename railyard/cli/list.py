@@ -59,7 +59,7 @@ def list_names(
 
 
 def _print_metrics(console: Console) -> None:
-    from harness.report.metrics import ALL_METRICS
+    from harness.scenario.metrics import ALL_METRICS
 
     print_table(
         console,
@@ -77,7 +77,7 @@ def _document(topology: str) -> dict[str, Any]:
     """Return everything that is listed as JSON values; with the name of a topology, that topology alone."""
     from emulation.traffic.collectives.registry import kinds
     from harness.report.document import units
-    from harness.report.metrics import ALL_METRICS
+    from harness.scenario.metrics import ALL_METRICS
     from topologies.families.registry import families, find
 
     if topology:

@@ -11,8 +11,8 @@ from topologies.model.checks import check
 from topologies.model.codec import FORMAT, from_json
 from topologies.model.fabric import Fabric
 from topologies.model.graphs import DELAY_NS, RATE_GBPS, from_graph
-from topologies.sources.htsim import htsim_graph
-from topologies.sources.tutorial import is_tutorial, tutorial_graph
+from topologies.sources.htsim_topology import htsim_graph
+from topologies.sources.p4lang_topology import is_tutorial, tutorial_graph
 
 if TYPE_CHECKING:
     import networkx as nx

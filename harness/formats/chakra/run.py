@@ -9,7 +9,7 @@ from emulation.traffic.graph.of_schedule import graph_of_schedule
 from emulation.traffic.graph.operations import Graph
 from harness.errors import FormatError
 from harness.formats.chakra.write import Times, to_traces
-from harness.run.jobs.plan import JobPlan
+from harness.run.planning.job_plan import JobPlan
 
 __all__ = ["traces_of"]
 

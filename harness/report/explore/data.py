@@ -10,7 +10,7 @@ from typing import Any
 from harness.report.charts import curves
 from harness.report.figures.plot import colour
 from harness.report.figures.run_charts import end_us
-from harness.report.metrics import VariantRun, busy_share
+from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 
 __all__ = ["MAX_LINKS", "explorer_json", "links_by_load"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.report.explore.data import MAX_LINKS, explorer_json, links_by_load
 from harness.report.figures.plot import colour
 from harness.report.markup import shown
-from harness.report.metrics import VariantRun
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.schema import Scenario
 
 __all__ = [

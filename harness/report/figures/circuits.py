@@ -10,7 +10,7 @@ from math import cos, pi, sin
 
 from emulation.control.rewiring_record import RewiringRecord
 from harness.report.markup import table
-from harness.run.observation import JobReport
+from harness.run.observation.values import JobReport
 from topologies import Fabric
 from topologies.model.circuits import circuit_of
 

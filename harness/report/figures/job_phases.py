@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from harness.run.observation import JobReport
+from harness.run.observation.values import JobReport
 
 __all__ = ["MAX_ITERATIONS", "PHASES_STYLE", "phases_svg"]
 

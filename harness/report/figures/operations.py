@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from harness.report.figures.plot import colour
-from harness.run.observation import OperationReport
+from harness.run.observation.values import OperationReport
 
 __all__ = ["MAX_MEMBERS", "MAX_OPERATIONS", "OPERATIONS_STYLE", "operations_svg"]
 

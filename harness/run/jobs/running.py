@@ -17,7 +17,7 @@ from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import Array, make_inputs
 from harness.run.collectives.connections import path_shares
-from harness.run.jobs.plan import JobPlan
+from harness.run.planning.job_plan import JobPlan
 from harness.run.prepare import Prepared
 from topologies.transform.spares import standbys
 

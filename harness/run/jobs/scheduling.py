@@ -22,8 +22,8 @@ from controller.jobs.schedulers import find
 from controller.plan.plan import Plan
 from emulation.testbed import Testbed
 from emulation.traffic.frames.values import SERVICE_LEVELS
-from harness.run.jobs.plan import JobPlan
 from harness.run.jobs.running import Job, Jobs
+from harness.run.planning.job_plan import JobPlan
 
 __all__ = ["PRIORITIES", "Scheduling", "link_shares"]
 

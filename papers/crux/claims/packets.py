@@ -11,7 +11,7 @@ from papers.claims.declare import at_least, at_most, between, changed, derived, 
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
-    from harness.run.observation import JobReport, Observation
+    from harness.run.observation.values import JobReport, Observation
 
 __all__ = ["CHECKS"]
 

@@ -25,7 +25,7 @@ from papers.claims.declare import (
 if TYPE_CHECKING:
     from controller.recovery.lacp import Lacpdu
     from emulation.testbed import LinkUsage, Testbed
-    from harness.run.observation import Observation
+    from harness.run.observation.values import Observation
     from harness.run.prepare import Prepared
     from papers.claims.runs import Runs
 

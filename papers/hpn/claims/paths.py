@@ -13,7 +13,7 @@ from papers.claims.declare import around, at_most, between, changed, derived, sc
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
-    from harness.run.observation import Observation
+    from harness.run.observation.values import Observation
     from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS", "idle_downlinks", "port_imbalance"]

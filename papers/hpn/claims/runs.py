@@ -12,7 +12,7 @@ from papers.claims import Check
 
 if TYPE_CHECKING:
     from emulation.testbed import Testbed
-    from harness.run.observation import Observation
+    from harness.run.observation.values import Observation
     from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS", "small"]

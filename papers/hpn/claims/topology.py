@@ -213,7 +213,7 @@ def _measure_choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
     """Count flows, one a pair and value of lb, and the flows that arrive by another plane."""
     from controller.routing.path_probing import PathProbe
-    from harness.run.crossings import plane_of
+    from harness.run.observation.crossings import plane_of
 
     planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0

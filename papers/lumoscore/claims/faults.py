@@ -13,7 +13,7 @@ from papers.lumoscore.claims.circuits import SEED
 
 if TYPE_CHECKING:
     from emulation.control.rewiring_record import RewiringRecord
-    from harness.run.observation import Observation
+    from harness.run.observation.values import Observation
 
 __all__ = ["CHECKS", "run_left", "run_light"]
 

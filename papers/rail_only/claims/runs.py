@@ -12,7 +12,7 @@ from papers.claims.declare import between, changed, derived, scaled, stated
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
-    from harness.run.observation import Observation
+    from harness.run.observation.values import Observation
     from harness.run.prepare import Prepared
     from papers.rail_only.collectives import Grid, Rates
 

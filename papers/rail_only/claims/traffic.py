@@ -194,7 +194,7 @@ def _measure_placements(
     grid: tuple[int, int, int] = _LARGE,
     direct: tuple[int, int, int] = _LARGE,
 ) -> Values:
-    from harness.report.figures.heat_map import traffic_matrix
+    from harness.run.observation.traffic_matrix import traffic_matrix
 
     runs = observed("12_placements/scenario.yaml", note, ("experts",) if experts else tuple(_LAYOUTS))
     result: dict[str, Measured | float] = {}

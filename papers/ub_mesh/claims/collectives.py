@@ -18,7 +18,7 @@ from papers.claims.declare import between, changed, derived
 from papers.claims.runs import right
 
 if TYPE_CHECKING:
-    from harness.run.observation import Observation
+    from harness.run.observation.values import Observation
     from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS"]

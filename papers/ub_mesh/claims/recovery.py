@@ -12,7 +12,7 @@ from papers.claims.declare import around, at_least, between, changed, derived, s
 
 if TYPE_CHECKING:
     from controller import Mode, Plan
-    from harness.sweeps.notification import Costs, NotificationReport
+    from controller.recovery.notification import Costs, NotificationReport
     from topologies import Fabric
 
 __all__ = ["CHECKS", "job_pairs"]
@@ -129,7 +129,7 @@ def _ran(
     plan: Plan, links: Sequence[str], costs: Costs, direct: Mode = "direct"
 ) -> dict[Mode, list[NotificationReport]]:
     """Fail each link in turn; `direct` is the mode that stands for direct notification."""
-    from harness.sweeps.notification import Notification
+    from controller.recovery.notification import Notification
 
     modes: dict[Mode, Mode] = {"direct": direct, "flooding": "flooding"}
     result: dict[Mode, list[NotificationReport]] = {}
@@ -141,7 +141,7 @@ def _ran(
 
 def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], list[int]]:
     """Return the numbers of nodes that know after the failure of a link along X, and along Y."""
-    from harness.sweeps.notification import Costs, Notification
+    from controller.recovery.notification import Costs, Notification
 
     told = Notification(plan, mode, Costs())
     result: dict[int, list[int]] = {0: [], 1: []}
@@ -154,7 +154,7 @@ def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], lis
 
 def _later(ran: dict[Mode, list[NotificationReport]], costs: Costs) -> Measured:
     """Return how much later flooding repairs the last source, as a ratio of notification."""
-    from harness.sweeps.notification import bare_ps
+    from controller.recovery.notification import bare_ps
 
     bare = {mode: max(bare_ps(told, costs) for told in ran[mode]) for mode in MODES}
     whole = {mode: max(told.repaired_ps for told in ran[mode]) for mode in MODES}
@@ -171,7 +171,7 @@ def _rack(
     note: Progress, mode: Mode = "direct", detours: int = 1, processing: int = 0, every: int = EVERY
 ) -> Values:
     from controller import make_plan
-    from harness.sweeps.notification import Costs, bare_ps, spread_over
+    from controller.recovery.notification import Costs, bare_ps, spread_over
     from topologies import ub_rack
 
     rack = ub_rack()
@@ -220,8 +220,8 @@ TWICE = tuple(
 
 def _second(note: Progress) -> Values:
     from controller import make_plan
+    from controller.recovery.notification import Costs, Notification
     from harness.sweeps.cases import sample_pairs
-    from harness.sweeps.notification import Costs, Notification
     from topologies import ub_rack
 
     rack = ub_rack()
@@ -272,7 +272,7 @@ def _pod_claims() -> tuple[Claim, ...]:
 def _pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Values:
     """One link of each kind; `every` belongs to the mutation that the rack shares."""
     from controller import make_plan
-    from harness.sweeps.notification import Costs
+    from controller.recovery.notification import Costs
     from topologies.families.registry import build
 
     note("planning 1,024 NPUs", 0.0)

@@ -114,7 +114,8 @@ TAKEOVER = (
 
 
 def _run_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Values:
-    from harness.report.metrics import SPARE_METRICS, VariantRun
+    from harness.report.metrics import figure
+    from harness.run.observation.variant_run import VariantRun
     from harness.run.prepare import prepare
     from harness.run.runner import observe
     from harness.scenario.loader import load
@@ -134,7 +135,7 @@ def _run_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Val
     return {
         "right": seen.correct_nodes if seen.checksum == healthy.checksum else 0,
         "through": seen.transit_frames,
-        "time": SPARE_METRICS["takeover_us"].of(VariantRun(seen, 1, {})),
+        "time": figure("takeover_us", VariantRun(seen, 1, {})),
     }
 
 

@@ -18,7 +18,7 @@ from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
-    from harness.report.output import OutputFolder
+    from harness.output import OutputFolder
     from harness.sweeps.plan import Run, StudyPlan
     from harness.sweeps.store import RunResult
 

@@ -13,8 +13,9 @@ from emulation.fidelity import Measured, duration, percent
 from harness.report.fidelity import TRUSTWORTHY, remedies, verdict
 from harness.report.figures.circuits import lacks_words
 from harness.report.markup import shown
-from harness.report.metrics import METRICS, VariantRun
 from harness.report.results import Result
+from harness.run.observation.variant_run import VariantRun
+from harness.scenario.metrics import METRICS
 from harness.scenario.schema import Scenario
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table

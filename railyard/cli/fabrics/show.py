@@ -122,8 +122,8 @@ def _node(fabric: Fabric, name: str) -> None:
 
 def _draw(fabric: Fabric, path: Path) -> None:
     from harness.errors import OutputError
+    from harness.output import output_folder
     from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
-    from harness.report.output import output_folder
 
     if words := too_large(fabric):
         raise OutputError(f"{fabric.name}: {words}", remedy="give --dims or --param of a smaller one")

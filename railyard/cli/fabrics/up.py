@@ -175,7 +175,7 @@ def _keep_own(
     """Keep a fabric whose switches run the user's program, or the project's with empty tables."""
     from emulation.embedded.testbed import EmbeddedTestbed
     from harness.run.boot import filled, programs_of
-    from harness.run.own_program import entries_for, own_program
+    from harness.run.programs.own_program import entries_for, own_program
 
     programs = programs_of(fabric)
     rows: Mapping[str, Sequence[Entry]] = dict.fromkeys(programs, ())
@@ -190,7 +190,7 @@ def _keep_own(
 def _keep_exercise(folder: Path, p4: Path | None, grpc: str, *, tap: bool, live: int | None) -> None:
     """Keep an exercise of the P4 tutorials; commands of its hosts are printed only."""
     from emulation.embedded.testbed import EmbeddedTestbed
-    from harness.formats.tutorial import read_exercise
+    from harness.formats.p4lang_exercise import read_exercise
     from harness.run.boot import filled
 
     exercise = read_exercise(folder, p4)

@@ -54,10 +54,10 @@ def replay(path: Path, folder: Path | None) -> bool:
     """Run the scenario of a bundle on the embedded testbed; print whether the results are the same."""
     from tempfile import TemporaryDirectory
 
+    from harness.output import output_folder
     from harness.report.bundle import differences, unpack
     from harness.report.captures import compare_captures, read_capture
     from harness.report.document import to_document
-    from harness.report.output import output_folder
     from railyard.api.scenarios import execute
 
     with TemporaryDirectory(prefix="railyard-bundle-") as temporary:

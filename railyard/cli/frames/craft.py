@@ -257,7 +257,8 @@ def _show(fabric: Fabric, frame: bytes) -> None:
 
 
 def _write(file: Path, frame: bytes, order: Order, journey: Journey | None, fabric: Fabric) -> None:
-    from harness.frames.capture import Record, journey_records, write_capture
+    from harness.frames.capture import Record, write_capture
+    from harness.frames.journey_capture import journey_records
 
     if journey is None:
         records = [Record(0, order.source, f"host of {order.source}", frame)]

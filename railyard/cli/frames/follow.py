@@ -70,7 +70,8 @@ def follow(
 
     Exit code 0: the frame arrived; 1: a switch dropped it or a link lost it.
     """
-    from harness.frames.capture import journey_records, read_frame, write_capture
+    from harness.frames.capture import read_frame, write_capture
+    from harness.frames.journey_capture import journey_records
     from railyard.cli.options import fabric_of
 
     fabric = fabric_of(topology, dims, param or ())

@@ -18,7 +18,7 @@ from railyard.cli.display.screen import out, progress
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
-    from harness.report.output import OutputFolder
+    from harness.output import OutputFolder
     from papers.claims import Check, Row
     from papers.claims.store import KeptChecks
 
@@ -136,7 +136,7 @@ def _run(
     resume: bool,
 ) -> bool:
     """Run the checks; print and write the rows of each as it ends; return whether all passed."""
-    from harness.report.output import output_folder
+    from harness.output import output_folder
     from papers.claims import PAPERS, headline, passed
     from papers.claims.store import KeptChecks
 

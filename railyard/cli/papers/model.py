@@ -36,7 +36,7 @@ def model(
 
     Nothing is emulated: a closed-form model searches the best placement of each training job.
     """
-    from harness.report.output import output_folder
+    from harness.output import output_folder
     from papers.training.plot import plot_svg
     from papers.training.study import READINGS, load, run, to_document
 

@@ -71,7 +71,7 @@ def _single_paths(plan: Plan) -> Iterator[str]:
 def _graphs(ready: Prepared) -> Iterator[str]:
     """Yield what the traffic graphs of a variant consist of, and their longest chains."""
     from emulation.traffic.graph.operations import KINDS
-    from harness.run.jobs.graphs import chain_of
+    from harness.run.planning.graphs import chain_of
 
     for plan in ready.jobs:
         for job in () if plan.graph is None else plan.graph.jobs:
@@ -101,7 +101,7 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
 
     Every error is printed with FILE:LINE and a remedy; exit code 2 when there is one.
     """
-    from harness.run.memory import available_bytes, foreseen_bytes, in_words, whole_bytes
+    from harness.run.estimated_memory import available_bytes, foreseen_bytes, in_words, whole_bytes
     from harness.run.prepare import prepare
     from harness.scenario.loader import load
 

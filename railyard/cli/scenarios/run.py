@@ -201,7 +201,7 @@ class _Bench:
     verdicts: list[Verdict | Failed] = field(default_factory=list)
 
     def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
-        from harness.report.output import output_folder
+        from harness.output import output_folder
         from harness.run.kept import KeptVariants, run_key
         from railyard.api.scenarios import execute
 
@@ -297,7 +297,7 @@ def _page(file: Path, scenario: Scenario, seed: int, port: int, *, real: bool) -
 
 
 def _write(path: Path, text: str) -> None:
-    from harness.report.output import output_folder
+    from harness.output import output_folder
 
     with output_folder(path.parent, lock="none") as target:
         target.write(path.name, text)
@@ -320,13 +320,14 @@ def _choice(
     machines: Path | None,
     threads: int | None,
 ) -> TestbedChoice:
-    from harness.run.testbeds import Embedded, RealTime
+    from harness.run.testbeds import Embedded
 
     if testbed is Bed.mininet:
         for option, given in (("--hosts", hosts), ("--threads", threads)):
             if given is not None:
                 raise typer.BadParameter("is for --testbed embedded", param_hint=option)
         from emulation.mininet.switches import choose
+        from harness.run.real_time import RealTime
 
         kind = choose(switch.value if switch else None)
         if machines is None:

@@ -20,7 +20,7 @@ from railyard.cli.display.screen import MACHINE, counting, tell
 if TYPE_CHECKING:
     from harness.scenario.study import Study
     from harness.sweeps.plan import Run, StudyPlan
-    from harness.sweeps.pool import Executor
+    from harness.sweeps.worker_processes import Executor
 
 __all__ = ["EXAMPLES", "sweep"]
 
@@ -149,7 +149,7 @@ def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) 
 
         return RayCluster(plan.path, None if ray == "local" else ray, each or None)
     if each:
-        from harness.run.memory import check_processes
+        from harness.run.estimated_memory import check_processes
 
         check_processes(each, processes)
     return local_executor(plan, jobs, len(runs))

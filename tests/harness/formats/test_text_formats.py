@@ -10,7 +10,7 @@ from harness.errors import FormatError
 from harness.formats.imported import Imported
 from harness.formats.registry import read_files
 from tests.harness.formats.samples import FAULTS, GOAL, LINKS, MATRIX, NODES, TASKS, case
-from tests.topologies.sources.test_htsim import TWO_TIERS
+from tests.topologies.sources.test_htsim_topology import TWO_TIERS
 
 SHORTEST = {"routing": {"strategy": "equal-cost"}}
 KEEPS = {"connections": {"paths": "random", "count": 1}}

@@ -22,8 +22,9 @@ from emulation.namespace import enter_new_namespace
 from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice
 from emulation.traffic.frames.values import decode_length
 from harness.errors import OutputError
-from harness.frames.capture import Record, journey_records, write_capture
+from harness.frames.capture import Record, write_capture
 from harness.frames.craft import Order, craft
+from harness.frames.journey_capture import journey_records
 from harness.frames.send import send
 from harness.frames.walk import Journey, walk
 from topologies import End, Fabric, TopologyError, full_mesh

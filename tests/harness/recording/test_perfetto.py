@@ -13,7 +13,7 @@ from jsonschema import validate
 from emulation.testbed import LinkSample
 from harness.recording.perfetto import MAX_EVENTS, MAX_LINKS, MAX_TICKS, trace_events
 from harness.recording.records import Kind, Record, Tick, event, json_record
-from harness.run.observation import JobIteration, JobReport
+from harness.run.observation.values import JobIteration, JobReport
 
 # "Trace Event Format", Google, 2016: complete, instant, counter and metadata events.
 SCHEMA = {

@@ -14,11 +14,12 @@ import railyard
 from emulation.fidelity import Fidelity
 from harness.report.document import result_schema, to_document, to_json, units
 from harness.report.junit import Failed, to_junit
-from harness.report.metrics import ALL_METRICS, VariantRun
 from harness.report.results import conclude
-from harness.run.observation import Deadlock
+from harness.run.observation.values import Deadlock
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.digest import digest
 from harness.scenario.loader import load
+from harness.scenario.metrics import ALL_METRICS
 from harness.scenario.schema import Scenario
 
 jsonschema = pytest.importorskip("jsonschema")

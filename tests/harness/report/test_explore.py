@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.report.metrics import VariantRun
 from harness.report.page import report_html
 from harness.report.results import conclude
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.schema import Scenario
 from tests.browser import NO_PLAYWRIGHT, until, visit
 from topologies import Fabric

@@ -15,12 +15,13 @@ from harness.report.explore.data import MAX_LINKS, links_by_load
 from harness.report.figures.fabric import fabric_svg
 from harness.report.figures.run_charts import Curve, timeline_svg
 from harness.report.markup import shown
-from harness.report.metrics import METRICS, VariantRun
 from harness.report.page import report_html
 from harness.report.picture import picture_svg
 from harness.report.results import conclude
 from harness.report.sources import citations
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.loader import load
+from harness.scenario.metrics import METRICS
 from harness.scenario.schema import Scenario
 from topologies import Fabric
 from topologies.families.registry import build, names

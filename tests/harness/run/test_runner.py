@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.report.document import to_json
-from harness.report.metrics import VariantRun
 from harness.report.results import Result, conclude
+from harness.run.observation.variant_run import VariantRun
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import Pace, observe, run
 from harness.scenario.loader import load

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ScenarioError
-from harness.run.observation import FaultReport
+from harness.run.observation.values import FaultReport
 from harness.run.prepare import Prepared, prepare
 from harness.scenario.loader import load
 from harness.scenario.schema import Fault

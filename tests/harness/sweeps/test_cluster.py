@@ -19,8 +19,8 @@ import pytest
 from harness.sweeps.cluster import RayCluster
 from harness.sweeps.conduct import conduct, results_of
 from harness.sweeps.plan import plan_study
-from harness.sweeps.pool import Done
 from harness.sweeps.store import open_study
+from harness.sweeps.worker_processes import Done
 from tests.harness.sweeps.studies import small_study
 from tests.harness.sweeps.test_resume import content
 

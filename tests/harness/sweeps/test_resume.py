@@ -17,8 +17,8 @@ from harness.errors import OutputError
 from harness.sweeps import conduct as conducting
 from harness.sweeps.conduct import conduct, shard_of
 from harness.sweeps.plan import Run, plan_study
-from harness.sweeps.pool import Done, InProcess, LocalPool, Stop
 from harness.sweeps.store import open_study
+from harness.sweeps.worker_processes import Done, InProcess, LocalPool, Stop
 from tests.harness.sweeps.studies import small_study
 
 Write = Callable[[str], Path]

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import harness.run.boot
 import harness.run.runner
-from harness.report.output import output_folder
+from harness.output import output_folder
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from emulation.fidelity import Fidelity
-from harness.report.metrics import VariantRun
 from harness.report.results import conclude
+from harness.run.observation.variant_run import VariantRun
 from harness.scenario.schema import Scenario
 from railyard.cli.display.summary import print_summary
 

@@ -110,7 +110,7 @@ def test_every_verb_fits_80_columns(railyard: Railyard, tmp_path: Path, monkeypa
 
 
 def test_metrics_keep_their_names(railyard: Railyard, monkeypatch: pytest.MonkeyPatch):
-    from harness.report.metrics import ALL_METRICS
+    from harness.scenario.metrics import ALL_METRICS
 
     monkeypatch.setenv("COLUMNS", "60")
     assert {*ALL_METRICS} <= {*railyard("list", "--metrics")[1].split()}

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from harness.errors import ScenarioError
-from harness.report.figures.heat_map import MAX_CELLS, cells_of, heat_map_svg, traffic_matrix
+from harness.report.figures.heat_map import MAX_CELLS, cells_of, heat_map_svg
 from harness.run.collectives.bounds import bound_ps
 from harness.run.collectives.grids import dimension_rates, grid_of, groups_of, members_of, out_bps, split_grid
+from harness.run.observation.traffic_matrix import traffic_matrix
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load

@@ -10,7 +10,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from harness.report.document import to_json
 from harness.report.figures.circuits import between_pods, lacks_words
 from harness.report.results import conclude
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import observe, run
 from harness.scenario.loader import load

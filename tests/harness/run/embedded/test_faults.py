@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.report.document import to_json
-from harness.report.metrics import VariantRun, measure
+from harness.report.metrics import measure
 from harness.report.results import conclude
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
+from harness.run.observation.variant_run import VariantRun
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.scenario.loader import load

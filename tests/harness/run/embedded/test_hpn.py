@@ -8,7 +8,7 @@ import pytest
 
 from emulation.traffic.host.make import Hosts
 from harness.errors import ScenarioError
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import observe, run
 from harness.run.testbeds import Embedded

@@ -13,8 +13,9 @@ from harness.errors import ScenarioError
 from harness.report.captures import read_capture
 from harness.report.metrics import measure
 from harness.run.prepare import prepare
+from harness.run.real_time import RealTime
 from harness.run.runner import run
-from harness.run.testbeds import Embedded, RealTime
+from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
 
 MESH = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import railyard
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.scenario.loader import load

@@ -10,11 +10,13 @@ import railyard
 from emulation.traffic.frames.values import Operation, Status
 from emulation.traffic.memory.memory import Memory
 from harness.errors import ScenarioError
-from harness.report.metrics import POOL_METRICS, VariantRun, measure
+from harness.report.metrics import measure
+from harness.run.observation.variant_run import VariantRun
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
+from harness.scenario.metrics import POOL_METRICS
 from railyard.api.scenarios import execute
 from topologies.errors import RailyardError
 

@@ -8,12 +8,13 @@ import pytest
 
 import railyard
 from harness.errors import ScenarioError
-from harness.report.metrics import HOST_METRICS, measure
+from harness.report.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.run.testbeds import Embedded
 from harness.scenario.digest import digest
 from harness.scenario.loader import load
+from harness.scenario.metrics import HOST_METRICS
 
 EXPERIMENT = Path(__file__).resolve().parents[4] / "experiments" / "25_ccu" / "scenario.yaml"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.report.document import to_json
-from harness.report.metrics import SPARE_METRICS
 from harness.report.results import conclude
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import observe, run
 from harness.scenario.loader import load
+from harness.scenario.metrics import SPARE_METRICS
 from harness.scenario.study import Study
 from harness.sweeps.conduct import results_of
 from harness.sweeps.plan import plan_study

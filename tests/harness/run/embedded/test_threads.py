@@ -14,7 +14,7 @@ from emulation.embedded.partitions import partition_count, partitions, partition
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError
 from harness.run import testbeds
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import run
 from harness.run.testbeds import Embedded, TestbedChoice

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import harness.run.collect
+import harness.run.observation.collect
 from emulation.traffic.host.iterations import input_of
 from harness.errors import ScenarioError
 from harness.report.page import report_html
 from harness.report.results import conclude
-from harness.run.observation import JobReport, Observation
+from harness.run.observation.values import JobReport, Observation
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe, run
 from harness.scenario.loader import load
@@ -86,7 +86,9 @@ def test_iterations_follow_one_another_and_add_up(runs: dict[str, Observation]):
 def test_an_array_that_was_wrong_once_is_found(write: Write, monkeypatch: pytest.MonkeyPatch):
     """Its last iteration is right, the second is compared with another's inputs."""
     monkeypatch.setattr(
-        harness.run.collect, "input_of", lambda data, number: input_of(data, number + (number == 1))
+        harness.run.observation.collect,
+        "input_of",
+        lambda data, number: input_of(data, number + (number == 1)),
     )
     seen = observe(prepared(write, FIRST % ""), 1)
     assert seen.correct_nodes == 0

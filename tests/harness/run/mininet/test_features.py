@@ -14,8 +14,9 @@ import pytest
 
 from emulation.errors import TestbedError
 from emulation.mininet.switches import SwitchKind
+from harness.run.real_time import RealTime
 from harness.run.runner import run
-from harness.run.testbeds import Embedded, RealTime, TestbedChoice
+from harness.run.testbeds import Embedded, TestbedChoice
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS
 from tests.harness.run.mininet.features.compare import Run, compare

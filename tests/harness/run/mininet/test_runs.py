@@ -24,10 +24,11 @@ from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import compare, make_data
 from emulation.traffic.schedule.schedule import Sliced
 from harness.run.boot import booted
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
+from harness.run.real_time import RealTime
 from harness.run.runner import run
-from harness.run.testbeds import Embedded, RealTime, TestbedChoice
+from harness.run.testbeds import Embedded, TestbedChoice
 from harness.scenario.loader import load
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS, ROOT, Machine, railyard

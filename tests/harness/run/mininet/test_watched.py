@@ -13,7 +13,7 @@ from emulation.mininet.switches import SwitchKind
 from harness.recording.perfetto import trace_events
 from harness.recording.recorder import TOTALS, Recorder
 from harness.recording.records import Kind, Record, Tick
-from harness.run.testbeds import RealTime
+from harness.run.real_time import RealTime
 from harness.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.session import Command, Session

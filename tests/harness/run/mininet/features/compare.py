@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 
 __all__ = ["Run", "compare"]
 

@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 
 from emulation.mininet.cluster.machines import read_machines
+from harness.run.real_time import RealTime
 from harness.run.runner import run
-from harness.run.testbeds import Embedded, RealTime
+from harness.run.testbeds import Embedded
 from tests.harness.run.mininet.features.compare import Run, compare
 from tests.harness.run.mininet.features.table import FEATURES
 

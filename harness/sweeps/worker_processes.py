@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol, Self, final
 
 from harness.sweeps.plan import Run
+from harness.sweeps.worker import execute
 from topologies.errors import RailyardError
 
 __all__ = ["Done", "Executor", "InProcess", "LocalPool", "Stop"]
@@ -65,8 +66,6 @@ class InProcess:
 
     def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
         """Yield each run as it ends."""
-        from harness.sweeps.worker import execute
-
         for run in runs:
             if stop():
                 return
@@ -186,8 +185,6 @@ def _serve(pipe: Connection, path: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    from harness.sweeps.worker import execute
-
     while True:
         try:
             run = pipe.recv()

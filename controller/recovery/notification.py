@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import final
 
-from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction, Subscription
 from controller.deadlock.turn_rules import rule_set
 from controller.plan.entry import Path
+from controller.plan.plan import Plan
+from controller.recovery.messages import Mode, Notice, Outgoing, Reaction, Subscription
+from controller.recovery.node_controller import NodeController
 from controller.recovery.shared_routers import SharedRouters
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.source_route import MAX_HOPS

@@ -11,7 +11,7 @@ from emulation.traffic.graph.lowering import Lowered, SlicedGraph
 from emulation.traffic.graph.truth import compare_graph
 from emulation.traffic.host.stats import Outcome
 from emulation.traffic.schedule.data import Array
-from harness.run.observation import OperationReport
+from harness.run.observation.values import OperationReport
 
 __all__ = ["GraphJobEnd", "ends_of_jobs"]
 

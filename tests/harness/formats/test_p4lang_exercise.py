@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 
 import railyard
 from harness.errors import FormatError
-from harness.formats.tutorial import read_exercise
+from harness.formats.p4lang_exercise import read_exercise
 from topologies.errors import TopologyError
 
 PROGRAM = Path(__file__).resolve().parents[2] / "programs" / "build" / "ipv4.json"

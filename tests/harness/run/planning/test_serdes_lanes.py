@@ -10,7 +10,7 @@ import railyard
 from emulation.faults import Faults
 from emulation.testbed import Impairment
 from harness.errors import ScenarioError
-from harness.run.lanes import schedule_moves
+from harness.run.planning.serdes_lanes import schedule_moves
 from harness.run.prepare import prepare
 from harness.scenario.loader import load
 from papers.training.interconnect import interconnect, mesh

@@ -13,7 +13,7 @@ from pathlib import Path
 from emulation.errors import MachineError
 from emulation.traffic.graph.truth import moves_inputs_only
 from emulation.traffic.schedule.data import checked_by_sum, stays
-from harness.run.jobs.plan import JobPlan
+from harness.run.planning.job_plan import JobPlan
 from harness.run.prepare import Prepared
 from harness.scenario.schema import ELEMENT_BYTES
 

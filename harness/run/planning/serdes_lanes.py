@@ -15,7 +15,7 @@ from typing import final
 
 from emulation.faults import FaultRuntime, Faults
 from harness.run.collectives.grids import members_of
-from harness.run.jobs.planner import line_of, read_graph
+from harness.run.planning.planner import line_of, read_graph
 from harness.scenario.document import Location
 from harness.scenario.loader import Lines
 from harness.scenario.schema import JobSettings, Variant

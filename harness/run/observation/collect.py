@@ -20,10 +20,12 @@ from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import compare, truth
 from emulation.traffic.schedule.schedule import Sliced
 from harness.run.boot import Booted
-from harness.run.crossings import cross_plane_frames, cross_rail_frames
-from harness.run.jobs.graph_ends import ends_of_jobs
 from harness.run.jobs.running import Job, Jobs
-from harness.run.observation import (
+from harness.run.memory_pool.plan import PoolReport
+from harness.run.memory_pool.running import PoolRun
+from harness.run.observation.crossings import cross_plane_frames, cross_rail_frames
+from harness.run.observation.graph_ends import ends_of_jobs
+from harness.run.observation.values import (
     Deadlock,
     FaultReport,
     JobIteration,
@@ -34,7 +36,6 @@ from harness.run.observation import (
     Timeline,
     Traffic,
 )
-from harness.run.pool import PoolReport, PoolRun
 from harness.run.prepare import Prepared
 from harness.run.standstill import cut_off
 from harness.scenario.traffic import LAST_PRIORITY

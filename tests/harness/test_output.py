@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import OutputError
-from harness.report.output import output_folder
+from harness.output import output_folder
 
 
 def test_files_appear_whole_and_leave_no_temporary_file(tmp_path: Path):

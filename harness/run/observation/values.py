@@ -13,7 +13,7 @@ from emulation.control.takeover import TakeoverRecord
 from emulation.faults import Fault
 from emulation.testbed import LinkUsage
 from emulation.traffic.host.reduction import ReductionStats
-from harness.run.pool import PoolReport
+from harness.run.memory_pool.plan import PoolReport
 
 __all__ = [
     "Deadlock",

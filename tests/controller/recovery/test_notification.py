@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from controller import Mode, Plan, make_plan
+from controller.recovery.notification import Costs, Notification, bare_ps, spread_over
 from harness.run.prepare import prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
 from harness.sweeps.cases import sample_pairs
-from harness.sweeps.notification import Costs, Notification, bare_ps, spread_over
 from papers.ub_mesh.claims.recovery import job_pairs
 from topologies import full_mesh, ub_rack
 from topologies.families.ub_mesh.fabrics import ub_pod

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.run.prepare import prepare
-from harness.run.testbeds import suggest_dilation
+from harness.run.real_time import suggest_dilation
 from harness.scenario.loader import load
 
 HEAD = """\

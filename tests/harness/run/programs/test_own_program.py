@@ -10,8 +10,8 @@ import pytest
 from controller.p4runtime.client import ProgramFiles
 from harness.errors import ScenarioError
 from harness.files import PROGRAMS
-from harness.run.own_program import own_program
 from harness.run.prepare import prepare
+from harness.run.programs.own_program import own_program
 from harness.run.runner import observe
 from harness.scenario.loader import load
 

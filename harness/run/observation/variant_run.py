@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a variant as its metrics see it, and what a metric is."""
+"""The run of a variant as its metrics see it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
 from emulation.fidelity import Fidelity
-from harness.report.figures.heat_map import TrafficMatrix
-from harness.run.observation import Observation
+from harness.run.observation.traffic_matrix import TrafficMatrix
+from harness.run.observation.values import Observation
 
-__all__ = ["Figure", "Metric", "VariantRun", "busy_share", "us"]
+__all__ = ["Figure", "VariantRun", "busy_share", "us"]
 
 Figure = int | float
 
@@ -38,20 +38,6 @@ class VariantRun:
     def doubtful(self) -> bool:
         """True if the times may be those of the machine that ran it."""
         return self.fidelity is not None and not self.fidelity.trustworthy
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric; `unit` is also the end of its name, empty for a count of anything but frames.
-
-    `timed` metrics depend on times and are not judged where times are not trustworthy.
-    """
-
-    unit: str
-    meaning: str
-    of: Callable[[VariantRun], Figure]
-    timed: bool = False
 
 
 def busy_share(run: VariantRun) -> dict[str, tuple[float, float]]:

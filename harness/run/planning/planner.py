@@ -12,8 +12,8 @@ from harness.errors import ScenarioError
 from harness.run.collectives.bounds import bounds, largest_ps
 from harness.run.collectives.grids import members_of
 from harness.run.collectives.schedule import schedule_of
-from harness.run.jobs.graphs import GraphJob, graph_job, join, joinable, read
-from harness.run.jobs.plan import JobPlan
+from harness.run.planning.graphs import GraphJob, graph_job, join, joinable, read
+from harness.run.planning.job_plan import JobPlan
 from harness.scenario.document import Location
 from harness.scenario.explain import in_file
 from harness.scenario.loader import Lines

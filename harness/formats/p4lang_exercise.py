@@ -23,7 +23,7 @@ from harness.errors import FormatError
 from harness.formats.documents import Item, read_json
 from harness.formats.files import within
 from harness.formats.text import open_file, open_text
-from harness.run.own_program import own_program
+from harness.run.programs.own_program import own_program
 from topologies import Fabric
 from topologies.sources.files import read_fabric
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import memory
+from harness.run import estimated_memory as memory
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]

@@ -16,7 +16,7 @@ from harness.errors import ScenarioError
 from harness.run.collectives.bounds import bounds, largest_ps
 from harness.run.collectives.grids import members_of
 from harness.run.collectives.schedule import schedule_of
-from harness.run.jobs.plan import JobPlan, JobShare
+from harness.run.planning.job_plan import JobPlan, JobShare
 from harness.scenario.document import Document, Location
 from harness.scenario.graph import GraphSettings, refused
 from harness.scenario.schema import ELEMENT_BYTES, JobSettings

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that a run leaves to be measured.
+
+values          observation: traffic, faults, recovery, jobs, operations
+collect         observation of a run that has ended
+crossings       frames that changed rail or plane, from counters
+graph_ends      end of each job of a traffic graph, and its data checked
+traffic_matrix  bytes that each rank has to send to each other rank
+variant_run     observation of a variant with bounds and rates of links, from which metrics are computed
+"""
