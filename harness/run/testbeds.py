@@ -21,7 +21,7 @@ from harness.run.prepare import Prepared
 if TYPE_CHECKING:
     from emulation.mininet.cluster.machines import Machines
     from emulation.mininet.cluster.testbed import MachinesTestbed
-    from emulation.mininet.switches import SwitchKind
+    from emulation.mininet.switches.processes import SwitchKind
     from emulation.mininet.testbed import MininetTestbed
 
 __all__ = ["Embedded", "RealTime", "TestbedChoice", "in_one_partition", "processors", "suggest_dilation"]
@@ -200,7 +200,7 @@ class RealTime:
             for ready in prepared:
                 cut(ready.fabric, self.machines.machines)
             return
-        from emulation.linux.machine import need_machine
+        from emulation.mininet.machine import need_machine
 
         delays = any(map(_has_delays, prepared))
         need_machine(delays=delays, captures=captures, lanes=any(map(_has_priorities, prepared)))

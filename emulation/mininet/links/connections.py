@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a fabric as patches between jacks of this machine's patch panel."""
+"""Links of a fabric as connections between endpoints of this machine's cross-connect."""
 
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,15 +9,15 @@ from typing import Any, Protocol, final
 from emulation.linux import kernel
 from emulation.linux.frame_tap import FrameTap
 from emulation.linux.record import RunRecord
-from emulation.mininet.cabling import Cabling, host_jack, jack_at, tunnel_jack
-from emulation.mininet.counters import JackCounters
-from emulation.mininet.jacks import Tunnel
-from emulation.mininet.patch import PatchPanel
+from emulation.mininet.links.cabling import Cabling, endpoint_at, host_endpoint, tunnel_endpoint
+from emulation.mininet.links.counters import EndpointCounters
+from emulation.mininet.links.cross_connect import CrossConnect
+from emulation.mininet.links.endpoints import Tunnel
 from emulation.testbed import RECENT_FRAMES, Impairment
 from emulation.traffic.frames.values import ETHERTYPE
 from topologies import HOST_PORT, End, Fabric, Link
 
-__all__ = ["LinkPatches", "Patches", "Tapped"]
+__all__ = ["LinkConnections", "LocalConnections", "Tapped"]
 
 # Links faster than this stay unshaped: no kernel queue could hold them to their rate.
 _MOST_SHAPED_BPS = 20e9
@@ -28,8 +28,8 @@ Tapped = tuple[int, int, bool, bytes]
 """A tapped frame: number, monotonic time in ns, whether it came from the link's second end, and its bytes."""
 
 
-class LinkPatches(Protocol):
-    """Patches of a fabric's links, on this machine or on several."""
+class LinkConnections(Protocol):
+    """Connections of a fabric's links, on this machine or on several."""
 
     @property
     def hosts(self) -> Collection[str]:
@@ -41,7 +41,7 @@ class LinkPatches(Protocol):
         ...
 
     def join(self, link: Link) -> None:
-        """Patch the ends of a link together."""
+        """Connect the ends of a link together."""
         ...
 
     def cut(self, link: Link) -> None:
@@ -49,7 +49,7 @@ class LinkPatches(Protocol):
         ...
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take the carrier from both ends of a patched link, or restore it."""
+        """Take the carrier from both ends of a connected link, or restore it."""
         ...
 
     def set_host_carrier(self, node: str, up: bool) -> None:
@@ -57,11 +57,11 @@ class LinkPatches(Protocol):
         ...
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction of a patched link."""
+        """Replace the impairment of a direction of a connected link."""
         ...
 
-    def counters(self) -> Mapping[str, JackCounters]:
-        """Return the counters of every jack with a device, by name."""
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint with a device, by name."""
         ...
 
     def record(self, link: Link, path: Path, record: RunRecord) -> None:
@@ -82,8 +82,8 @@ class LinkPatches(Protocol):
 
 
 @final
-class Patches:
-    """Patches on a panel, in dilated time: rates are divided by `dilation`, delays multiplied by it.
+class LocalConnections:
+    """Connections of links in dilated time: rates are divided by `dilation`, delays multiplied by it.
 
     With `lanes`, frames of a higher service level go first. `paced`: switches can keep rates by themselves
     where the kernel has no queue for them.
@@ -92,7 +92,7 @@ class Patches:
     def __init__(
         self,
         fabric: Fabric,
-        panel: PatchPanel,
+        cross_connect: CrossConnect,
         cabling: Cabling,
         dilation: int,
         *,
@@ -100,7 +100,7 @@ class Patches:
         paced: bool = False,
     ) -> None:
         self._fabric = fabric
-        self._panel = panel
+        self._cross_connect = cross_connect
         self._cabling = cabling
         self._dilation = dilation
         self._lanes = lanes
@@ -109,16 +109,16 @@ class Patches:
         self._captures: list[subprocess.Popen[bytes]] = []
 
     def connect(self) -> None:
-        """Make all jacks, and patch every link and every host."""
-        self._panel.add(self._cabling.jacks)
+        """Make all endpoints, and connect every link and every host."""
+        self._cross_connect.add(self._cabling.endpoints)
         for link in self._fabric.links:
             self.join(link)
         host_bps = self._fabric.host_lanes * self._fabric.lane_rate_bps
         for node in self._cabling.hosts:
-            self._panel.patch(*_host(node), **self._shape(host_bps))
+            self._cross_connect.connect(*_host(node), **self._shape(host_bps))
 
     def joined_ends(self) -> Iterator[End]:
-        """Yield the ports of this machine's switches that `connect` patches, ports to hosts included."""
+        """Yield the ports of this machine's switches that `connect` connections, ports to hosts included."""
         for link in self._fabric.links:
             yield from (end for end in (link.a, link.b) if (end.node, end.port) in self._cabling.interfaces)
         yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
@@ -159,29 +159,29 @@ class Patches:
     # -- links
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None = None) -> None:
-        """Patch the ends of a link together; a `tunnel` is made first, for an end on another machine."""
+        """Connect the ends of a link together; a `tunnel` is made first, for an end on another machine."""
         if tunnel is not None:
-            self._panel.add([tunnel_jack(*tunnel, self._cabling.mtu)])
-        self._panel.patch(*_jacks(link), **self._shape(link.rate_bps))
+            self._cross_connect.add([tunnel_endpoint(*tunnel, self._cabling.mtu)])
+        self._cross_connect.connect(*_endpoints(link), **self._shape(link.rate_bps))
 
     def cut(self, link: Link) -> None:
         """Separate the ends of a link: frames on their way are lost, and both ends lose their carrier."""
-        self._panel.unpatch(*_jacks(link))
-        for jack in _jacks(link):
-            self._panel.remove_tunnel(jack)
+        self._cross_connect.disconnect(*_endpoints(link))
+        for endpoint in _endpoints(link):
+            self._cross_connect.remove_tunnel(endpoint)
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take the carrier from both ends of a patched link, or restore it."""
-        self._panel.set_carrier(*_jacks(link), up)
+        """Take the carrier from both ends of a connected link, or restore it."""
+        self._cross_connect.set_carrier(*_endpoints(link), up)
 
     def set_host_carrier(self, node: str, up: bool) -> None:
         """Take the carrier from both ends of a host's link, or restore it."""
-        self._panel.set_carrier(*_host(node), up)
+        self._cross_connect.set_carrier(*_host(node), up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
         """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
-        sender, receiver = _jacks(link) if direction == 0 else reversed(_jacks(link))
-        self._panel.impair(
+        sender, receiver = _endpoints(link) if direction == 0 else reversed(_endpoints(link))
+        self._cross_connect.impair(
             sender,
             receiver,
             blocked=how.blocked,
@@ -192,14 +192,14 @@ class Patches:
 
     # -- counters and captures
 
-    def counters(self) -> Mapping[str, JackCounters]:
-        """Return the counters of every jack by name."""
-        return self._panel.counters()
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint by name."""
+        return self._cross_connect.counters()
 
     def record(self, link: Link, path: Path, record: RunRecord) -> None:
         """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
-        jack, _ = _jacks(link)
-        self._captures.append(self._panel.capture(jack, path, record))
+        endpoint, _ = _endpoints(link)
+        self._captures.append(self._cross_connect.capture(endpoint, path, record))
 
     def end_captures(self) -> None:
         """End all captures: their files are complete."""
@@ -212,9 +212,9 @@ class Patches:
     def recent(self, link: Link) -> Sequence[Tapped]:
         """Return the last frames of a link, tapped from the first call on."""
         if link.name not in self._taps:
-            jack, _ = _jacks(link)
-            self._taps[link.name] = self._panel.tap(jack, ETHERTYPE, RECENT_FRAMES)
-        # What the panel's interface at the first end sends has come from the second.
+            endpoint, _ = _endpoints(link)
+            self._taps[link.name] = self._cross_connect.tap(endpoint, ETHERTYPE, RECENT_FRAMES)
+        # What the cross-connect's interface at the first end sends has come from the second.
         return self._taps[link.name].take()
 
     def forget(self, link: Link) -> None:
@@ -230,9 +230,9 @@ class Patches:
         self.end_captures()
 
 
-def _jacks(link: Link) -> tuple[str, str]:
-    return jack_at(link.a), jack_at(link.b)
+def _endpoints(link: Link) -> tuple[str, str]:
+    return endpoint_at(link.a), endpoint_at(link.b)
 
 
 def _host(node: str) -> tuple[str, str]:
-    return jack_at(End(node, HOST_PORT)), host_jack(node)
+    return endpoint_at(End(node, HOST_PORT)), host_endpoint(node)

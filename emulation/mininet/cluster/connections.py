@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patches of a fabric over several machines, by orders to the parts."""
+"""Connections of a fabric over several machines, by orders to the parts."""
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Final, final
 
 from emulation.linux.record import RunRecord
-from emulation.mininet.cabling import jack_at
 from emulation.mininet.cluster.clocks import Clocks
 from emulation.mininet.cluster.cutting import Cut
 from emulation.mininet.cluster.plans import Tunnels
 from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
-from emulation.mininet.counters import JackCounters
-from emulation.mininet.patches import Tapped
+from emulation.mininet.links.cabling import endpoint_at
+from emulation.mininet.links.connections import Tapped
+from emulation.mininet.links.counters import EndpointCounters
 from emulation.testbed import Impairment
 from topologies import End, Link
 
-__all__ = ["MachinesPatches"]
+__all__ = ["MachinesConnections"]
 
 _PIECE: Final = 1 << 20
 
 
 @final
-class MachinesPatches:
-    """Patches of the whole fabric; a link between machines is patched to a tunnel on both of them."""
+class MachinesConnections:
+    """Connections of the whole fabric; a link between machines is connected to a tunnel on both of them."""
 
     def __init__(
         self, cut: Cut, sessions: Sessions, tunnels: Tunnels, clocks: Clocks, hosts: Collection[str]
@@ -35,17 +35,17 @@ class MachinesPatches:
         self._new_tunnels = tunnels
         self._clocks = clocks
         self.hosts: Collection[str] = hosts
-        self._tunnels: dict[tuple[str, str], JackCounters] = {}
+        self._tunnels: dict[tuple[str, str], EndpointCounters] = {}
         self._captures: list[tuple[Session, Path]] = []
 
     def limiter(self, rate_bps: float) -> str:
-        """Return what holds links of a rate to it, as `Patches.limiter`; "" if nothing does somewhere."""
+        """Return what holds links to a rate, or "" if a machine lacks it; see `LocalConnections.limiter`."""
         return min(self._sessions.each(lambda session: session.call("limiter", rate_bps)).values())
 
     # -- links
 
     def join(self, link: Link) -> None:
-        """Patch the ends of a link together, by a new tunnel if they are on two machines."""
+        """Connect the ends of a link together, by a new tunnel if they are on two machines."""
         machines = self._machines(link)
         if len(machines) == 1:
             self._sessions[machines[0]].call("join", link, None)
@@ -60,7 +60,7 @@ class MachinesPatches:
         self._sessions.each(lambda session: session.call("cut", link), self._machines(link))
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take the carrier from both ends of a patched link, on whatever machine they are, or restore it."""
+        """Take the carrier from both ends of a connected link, on one machine or two, or restore it."""
         self._sessions.each(lambda session: session.call("set_carrier", link, up), self._machines(link))
 
     def set_host_carrier(self, node: str, up: bool) -> None:
@@ -68,29 +68,29 @@ class MachinesPatches:
         self._of(node).call("set_host_carrier", node, up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction of a patched link, at the machine of its sender."""
+        """Replace the impairment of a direction of a connected link, at the machine of its sender."""
         sender = link.b.node if direction == 1 else link.a.node
         self._of(sender).call("impair", link, direction, how)
 
     # -- counters and captures
 
-    def counters(self) -> Mapping[str, JackCounters]:
-        """Return the counters of every jack with a device, by name.
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint with a device, by name.
 
-        What the end of a tunnel dropped on the way to a device, or from it, counts at the jack of the device.
+        Drops of the end of a tunnel, on the way to a device or from it, count at the endpoint of the device.
         """
         counted = self._sessions.each(lambda session: session.call("counters"))
-        merged: dict[str, JackCounters] = {}
-        tunnels: dict[tuple[str, str], JackCounters] = {}
-        for machine, jacks in counted.items():
-            for name, jack in jacks.items():
+        merged: dict[str, EndpointCounters] = {}
+        tunnels: dict[tuple[str, str], EndpointCounters] = {}
+        for machine, endpoints in counted.items():
+            for name, endpoint in endpoints.items():
                 node, _, _ = name.rpartition(":")
                 if self._cut.machine_of[node] == machine:
-                    merged[name] = jack
+                    merged[name] = endpoint
                 else:
-                    tunnels[machine, name] = jack
-        for (_, name), jack in tunnels.items():
-            dropped = replace(jack, from_frames=0, from_bytes=0, to_frames=0, to_bytes=0)
+                    tunnels[machine, name] = endpoint
+        for (_, name), endpoint in tunnels.items():
+            dropped = replace(endpoint, from_frames=0, from_bytes=0, to_frames=0, to_bytes=0)
             merged[name] = merged[name] + dropped
         self._tunnels = tunnels
         return merged
@@ -105,8 +105,8 @@ class MachinesPatches:
             if {link.a, link.b} & struck:
                 continue
             for sender, receiver in ((link.a, link.b), (link.b, link.a)):
-                entered = self._tunnels[self._cut.machine_of[sender.node], jack_at(receiver)]
-                left = self._tunnels[self._cut.machine_of[receiver.node], jack_at(sender)]
+                entered = self._tunnels[self._cut.machine_of[sender.node], endpoint_at(receiver)]
+                left = self._tunnels[self._cut.machine_of[receiver.node], endpoint_at(sender)]
                 lost += max(0, entered.to_frames - left.from_frames - left.from_dropped_veth)
         return lost
 

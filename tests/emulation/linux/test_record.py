@@ -17,8 +17,8 @@ import pytest
 from emulation.errors import TestbedError
 from emulation.linux import netns, processes
 from emulation.linux.record import RunRecord, clean, cleaning, living, noted
-from emulation.mininet.jacks import Jack
-from emulation.mininet.patch import PatchPanel
+from emulation.mininet.links.cross_connect import CrossConnect
+from emulation.mininet.links.endpoints import Endpoint
 from tests.emulation.mininet.benches import SECONDS, no_rights, until
 from tests.emulation.mininet.foreign import Foreign
 from tests.emulation.switchd.switchd_process import ROOT
@@ -92,7 +92,7 @@ def test_a_thing_is_noted_before_it_is_made(root: Path, monkeypatch: pytest.Monk
     noted: list[object] = []
     run = RunRecord.create(root)
     monkeypatch.setattr(netns, "create", lambda name: noted.append(lines(run)[-1]))
-    name = run.namespace("patch")
+    name = run.namespace("links")
     assert noted == [{"what": "namespace", "name": name}]
     run.close()
 
@@ -201,9 +201,9 @@ def test_a_run_cannot_end_itself_by_cleaning(root: Path) -> None:
 
 def test_a_foreigner_in_our_namespace_stays_alive_and_is_named(root: Path, foreign: Foreign) -> None:
     run = RunRecord.create(root)
-    held, patches, free = run.namespace("held"), run.namespace("patch"), run.namespace("free")
-    panel = PatchPanel(patches)
-    panel.add([Jack("a", "a", held, "eth0", 1500)])
+    held, connections, free = run.namespace("held"), run.namespace("links"), run.namespace("free")
+    cross_connect = CrossConnect(connections)
+    cross_connect.add([Endpoint("a", "a", held, "eth0", 1500)])
     guest = foreign.start(held)
     until(lambda: bool(processes.inside([netns.identity(held) or (0, 0)])[netns.identity(held) or (0, 0)]))
     until(lambda: processes.name_of(guest) == "sleep")

@@ -17,7 +17,7 @@ from emulation.errors import MachineError, TestbedError
 from emulation.linux import netns, requests
 from emulation.linux.netlink import RouteSocket
 from emulation.linux.record import RunRecord
-from emulation.mininet.bmv2_queues import hold_frames
+from emulation.mininet.switches.bmv2_queues import hold_frames
 from topologies import Fabric, Node
 
 __all__ = ["SwitchKind", "SwitchProcesses", "choose", "listens", "spawn"]

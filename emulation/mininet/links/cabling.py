@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cabling of a fabric: the jack of the patch panel at each port, and the names of the interfaces."""
+"""Cabling of a fabric: the endpoint of the cross-connect at each port, and the names of the interfaces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import final
 
 from emulation.errors import TestbedError
-from emulation.mininet.jacks import Jack, Tunnel
+from emulation.mininet.links.endpoints import Endpoint, Tunnel
 from topologies import HOST_PORT, End, Fabric
 
-__all__ = ["HOST_INTERFACE", "Cabling", "cable", "host_jack", "jack_at", "tunnel_jack"]
+__all__ = ["HOST_INTERFACE", "Cabling", "cable", "host_endpoint", "endpoint_at", "tunnel_endpoint"]
 
 HOST_INTERFACE = "eth0"
 
@@ -21,31 +21,31 @@ _MOST_NAME = 15
 @final
 @dataclass(frozen=True, slots=True)
 class Cabling:
-    """Jacks of a fabric.
+    """Endpoints of a fabric.
 
-    `interfaces` are the switches' interfaces by node and port, which have the same names in the patch panel.
-    `hosts` are the nodes with a side of their own. `mtu` is the longest UB packet in bytes.
+    `interfaces` are the switches' interfaces by node and port, which have the same names in the
+    cross-connect. `hosts` are the nodes with a side of their own. `mtu` is the longest UB packet in bytes.
     """
 
-    jacks: Sequence[Jack]
+    endpoints: Sequence[Endpoint]
     interfaces: Mapping[tuple[str, int], str]
     hosts: Sequence[str]
     mtu: int
 
 
-def jack_at(end: End) -> str:
-    """Return the jack of a switch's port."""
+def endpoint_at(end: End) -> str:
+    """Return the endpoint of a switch's port."""
     return f"{end.node}:{end.port}"
 
 
-def host_jack(node: str) -> str:
-    """Return the jack of a node's host."""
+def host_endpoint(node: str) -> str:
+    """Return the endpoint of a node's host."""
     return f"{node}:host"
 
 
-def tunnel_jack(end: End, tunnel: Tunnel, mtu: int) -> Jack:
-    """Return the jack that stands for a port of another machine."""
-    return Jack(jack_at(end), f"vx{tunnel.identifier}", "", "", mtu, tunnel)
+def tunnel_endpoint(end: End, tunnel: Tunnel, mtu: int) -> Endpoint:
+    """Return the endpoint that stands for a port of another machine."""
+    return Endpoint(endpoint_at(end), f"vx{tunnel.identifier}", "", "", mtu, tunnel)
 
 
 def cable(
@@ -64,23 +64,25 @@ def cable(
     nodes = {node.name for node in fabric.nodes}
     ends += [end for optical in fabric.optical for end in optical.ends if end.node in nodes]
     ends += [End(node, HOST_PORT) for node in hosts]
-    jacks: list[Jack] = []
+    endpoints: list[Endpoint] = []
     interfaces: dict[tuple[str, int], str] = {}
     for end, tunnel in tunnels.items():
-        jacks.append(tunnel_jack(end, tunnel, mtu))
+        endpoints.append(tunnel_endpoint(end, tunnel, mtu))
     for end in dict.fromkeys(ends):
         if end in tunnels:
             continue
         name = _name(fabric, end)
         interfaces[end.node, end.port] = name
-        jacks.append(Jack(jack_at(end), name, switches, name, mtu))
+        endpoints.append(Endpoint(endpoint_at(end), name, switches, name, mtu))
     for node, namespace in hosts.items():
-        jacks.append(Jack(host_jack(node), f"{_short(fabric, node)}-h", namespace, HOST_INTERFACE, mtu))
-    taken = [jack.interface for jack in jacks]
+        endpoints.append(
+            Endpoint(host_endpoint(node), f"{_short(fabric, node)}-h", namespace, HOST_INTERFACE, mtu)
+        )
+    taken = [endpoint.interface for endpoint in endpoints]
     if len(set(taken)) != len(taken):
         twice = next(name for name in taken if taken.count(name) > 1)
         raise TestbedError(f"two interfaces would be called {twice}", remedy="give the nodes other names")
-    return Cabling(tuple(jacks), interfaces, tuple(hosts), mtu)
+    return Cabling(tuple(endpoints), interfaces, tuple(hosts), mtu)
 
 
 def _name(fabric: Fabric, end: End) -> str:

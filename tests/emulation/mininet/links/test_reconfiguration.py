@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patch panel as an optical circuit switch, reconfigured at random while every port sends all the time."""
+"""Cross-connect as an optical circuit switch, reconfigured at random while every port sends all the time."""
 
 import random
 import socket
@@ -94,7 +94,7 @@ def test_no_frame_crosses_two_circuits(tmp_path: Path, reconfigurations: int) ->
 
     with Bench(PORTS, tmp_path) as bench:
         for a, b in UNTOUCHED:
-            bench.patch(a, b)
+            bench.connect(a, b)
         for raw in bench.sockets:
             raw.setblocking(False)
             raw.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
@@ -107,12 +107,12 @@ def test_no_frame_crosses_two_circuits(tmp_path: Path, reconfigurations: int) ->
                 pairs = [tuple(sorted(free[i : i + 2])) for i in range(0, len(free), 2)]
                 wanted = {(a, b) for a, b in pairs if chance.random() < 0.8}
                 for pair in [pair for pair in circuits if pair not in wanted]:
-                    bench.panel.unpatch(*(f"j{port}" for port in pair))
+                    bench.cross_connect.disconnect(*(f"j{port}" for port in pair))
                     stood.setdefault(pair, []).append((circuits.pop(pair), time.time_ns()))
                 for pair in sorted(wanted - circuits.keys()):
                     began = time.time_ns()
                     rate = SLOW if chance.random() < 0.5 else None
-                    bench.panel.patch(*(f"j{port}" for port in pair), rate_bps=rate)
+                    bench.cross_connect.connect(*(f"j{port}" for port in pair), rate_bps=rate)
                     circuits[pair] = began
                 if chance.random() < 0.5:  # else the next map comes before any carrier is told
                     ends = {f"d{port}" for pair in circuits for port in pair}
@@ -126,7 +126,7 @@ def test_no_frame_crosses_two_circuits(tmp_path: Path, reconfigurations: int) ->
             sender.join()
         bench.flush()
         traffic.receive()
-        counted = bench.panel.counters()
+        counted = bench.cross_connect.counters()
         now = time.time_ns()
         for pair, began in [*circuits.items(), *((pair, 0) for pair in UNTOUCHED)]:
             stood.setdefault(pair, []).append((began, now))  # type: ignore[arg-type]

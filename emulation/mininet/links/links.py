@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a fabric in real time: their state, faults, circuits and counters, over patches."""
+"""Links of a fabric in real time: their state, faults, circuits and counters, over connections."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,10 +8,10 @@ from typing import final
 
 from emulation.errors import TestbedError
 from emulation.linux.record import RunRecord
-from emulation.mininet.carried import Carried
-from emulation.mininet.counters import JackCounters
-from emulation.mininet.patches import LinkPatches
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.links.carried import Carried
+from emulation.mininet.links.connections import LinkConnections
+from emulation.mininet.links.counters import EndpointCounters
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.testbed import Impairment, RecentFrame
 from topologies import HOST_PORT, End, Fabric, Link
 from topologies.transform.circuits import circuit_link, circuit_of
@@ -35,11 +35,11 @@ _QUEUES = {
 
 @final
 class Links:
-    """Links of a fabric, whose own are patched; circuits are patched when their optical switch joins them."""
+    """Links of a fabric, connected from the start; circuits while an optical switch joins them."""
 
-    def __init__(self, fabric: Fabric, patches: LinkPatches) -> None:
+    def __init__(self, fabric: Fabric, connections: LinkConnections) -> None:
         self._fabric = fabric
-        self._patches = patches
+        self._connections = connections
         self._names = dict.fromkeys(link.name for link in fabric.links)
         self._joined = set(self._names)
         self._failed: set[str] = set()
@@ -48,7 +48,7 @@ class Links:
         """True once the kernel's netem has delayed a link."""
         self.struck: set[End] = set()
         """Ends that have lost their carrier at least once."""
-        self.carried = Carried(patches.counters)
+        self.carried = Carried(connections.counters)
         """Frames of circuits that have been set up or torn down."""
 
     @property
@@ -58,8 +58,8 @@ class Links:
 
     @property
     def limiters(self) -> frozenset[str]:
-        """Names of queues that hold links to their rate, or "" for none; see `Patches.limiter`."""
-        return frozenset(map(self._patches.limiter, {link.rate_bps for link in self._fabric.links}))
+        """Names of queues that hold links to their rate, or "" for none; see `LocalConnections.limiter`."""
+        return frozenset(map(self._connections.limiter, {link.rate_bps for link in self._fabric.links}))
 
     def means(self, switch: SwitchKind, frame_bytes: int | None) -> Iterator[str]:
         """Yield what makes rates, delays and queues of the links, for the notes of a run.
@@ -92,14 +92,14 @@ class Links:
         (self._failed.discard if up else self._failed.add)(name)
         self.struck |= {link.a, link.b}
         if name in self._joined:
-            self._patches.set_carrier(link, up)
+            self._connections.set_carrier(link, up)
 
     def set_host_link(self, node: str, up: bool) -> None:
         """Take a host's link down or up; the host's interface keeps its configuration."""
-        if node not in self._patches.hosts:
+        if node not in self._connections.hosts:
             raise TestbedError(f"{node} has no host port", remedy="name one of the fabric's NPUs")
         self.struck.add(End(node, HOST_PORT))
-        self._patches.set_host_carrier(node, up)
+        self._connections.set_host_carrier(node, up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
         """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
@@ -107,7 +107,7 @@ class Links:
             raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
         link = self.link(name)
         if name in self._joined:
-            self._patches.impair(link, direction, how)
+            self._connections.impair(link, direction, how)
         self.delayed |= how.extra_delay_ps > 0
         self._wrong[name, direction] = how
 
@@ -118,29 +118,29 @@ class Links:
         link = circuit_link(self._fabric, optical, (low, high))
         self._joined.discard(link.name)
         self.struck |= {link.a, link.b}
-        self._patches.cut(link)
+        self._connections.cut(link)
         self.carried.cut(link)
 
     def join(self, optical: str, low: int, high: int) -> None:
         """Set up a circuit between two dark ports."""
         link = circuit_link(self._fabric, optical, (low, high))
         self.carried.joined(link)
-        self._patches.join(link)
+        self._connections.join(link)
         self._joined.add(link.name)
         self._names.setdefault(link.name)
         for direction in (0, 1):
             if (link.name, direction) in self._wrong:
-                self._patches.impair(link, direction, self._wrong[link.name, direction])
+                self._connections.impair(link, direction, self._wrong[link.name, direction])
         if link.name in self._failed:
-            self._patches.set_carrier(link, False)
+            self._connections.set_carrier(link, False)
 
     # -- counters and captures
 
-    def counters(self) -> Mapping[str, JackCounters]:
-        """Return the counters of every jack by name."""
-        return self._patches.counters()
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint by name."""
+        return self._connections.counters()
 
-    def settled_counters(self) -> Mapping[str, JackCounters]:
+    def settled_counters(self) -> Mapping[str, EndpointCounters]:
         """Return the counters once no frame is on its way, or after a second."""
         after = self.counters()
         for _ in range(_SETTLE_LOOKS):
@@ -152,15 +152,15 @@ class Links:
 
     def record(self, name: str, path: Path, record: RunRecord) -> None:
         """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
-        self._patches.record(self.link(name), path, record)
+        self._connections.record(self.link(name), path, record)
 
     def recent(self, name: str, ps: Callable[[int], int]) -> Sequence[RecentFrame]:
         """Return the last frames of a link, tapped from the first call on; `ps` is the scenario's clock."""
         return [
             RecentFrame(number, max(0, ps(at_ns)), int(backwards), frame)
-            for number, at_ns, backwards, frame in self._patches.recent(self.link(name))
+            for number, at_ns, backwards, frame in self._connections.recent(self.link(name))
         ]
 
     def forget(self, name: str) -> None:
         """Tap a link no longer."""
-        self._patches.forget(self.link(name))
+        self._connections.forget(self.link(name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of the jacks of a patch panel, all read by two netlink dumps."""
+"""Counters of the endpoints of a cross-connect, all read by two netlink dumps."""
 
 import struct
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import final
 from emulation.linux import requests
 from emulation.linux.netlink import RouteSocket, attributes
 
-__all__ = ["JackCounters", "queue_drops", "read"]
+__all__ = ["EndpointCounters", "queue_drops", "read"]
 
 _STATS = struct.Struct("=8Q")  # of rtnl_link_stats64: packets, bytes, errors, dropped; each received, sent
 _STATS_INDEX = struct.Struct("=xxxxI")
@@ -23,10 +23,10 @@ _LINK_64 = 1  # IFLA_STATS_LINK_64
 
 @final
 @dataclass(frozen=True, slots=True)
-class JackCounters:
-    """Counters of a jack since its creation: `from_` its device, and `to_` its device.
+class EndpointCounters:
+    """Counters of an endpoint since its creation: `from_` its device, and `to_` its device.
 
-    `from_dropped_veth`: no room in a processor's backlog on the way to the patch side, or no circuit there;
+    `from_dropped_veth`: no room in a processor's backlog on the way to the inner side, or no circuit there;
     `from_dropped_filter`: lost on purpose, by an impaired link;
     `to_dropped_queue`: no room in the queue of a link with a rate;
     `to_dropped_veth`: no room in a processor's backlog on the way to the device.
@@ -44,9 +44,9 @@ class JackCounters:
     waiting_frames: int
     waiting_bytes: int
 
-    def __add__(self, other: "JackCounters") -> "JackCounters":
-        """Return the sums of two jacks."""
-        return JackCounters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: "EndpointCounters") -> "EndpointCounters":
+        """Return the sums of two endpoints."""
+        return EndpointCounters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 @final
@@ -61,10 +61,11 @@ class _Queue:
 
 def read(
     route: RouteSocket, names: Mapping[int, str], kept_drops: Mapping[str, int]
-) -> dict[str, JackCounters]:
-    """Return counters by jack.
+) -> dict[str, EndpointCounters]:
+    """Return counters by endpoint.
 
-    `names` has the jack of each patch side by interface index; `kept_drops` are the drops of deleted queues.
+    `names` has the endpoint of each inner side by interface index; `kept_drops` are the drops of deleted
+    queues.
     """
     links = dict(_links(route))
     dropped, filtered = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
@@ -77,10 +78,10 @@ def read(
         else:
             dropped[queue.index] = queue.drops
             frames[queue.index], octets[queue.index] = queue.frames, queue.bytes
-    counted: dict[str, JackCounters] = {}
+    counted: dict[str, EndpointCounters] = {}
     for index, name in names.items():
         rx_frames, tx_frames, rx_bytes, tx_bytes, _, _, rx_dropped, tx_dropped = links.get(index, (0,) * 8)
-        counted[name] = JackCounters(
+        counted[name] = EndpointCounters(
             from_frames=rx_frames,
             from_bytes=rx_bytes,
             to_frames=tx_frames,

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that circuits carried, though a jack counts those of all its circuits together."""
+"""Frames that circuits carried, though an endpoint counts those of all its circuits together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from emulation.mininet.counters import JackCounters
+from emulation.mininet.links.counters import EndpointCounters
 from topologies import Link
 
 __all__ = ["Carried", "Span"]
 
-Counters = Mapping[str, JackCounters]
+Counters = Mapping[str, EndpointCounters]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Counters of all jacks when a circuit was set up and when it was torn down.
+    """Counters of all endpoints when a circuit was set up and when it was torn down.
 
     `before` is None for a circuit of the start, `after` for a circuit that is still up.
     """
@@ -28,7 +28,7 @@ class Span:
 
 @final
 class Carried:
-    """Spans of time in which circuits were up; `read` returns the counters of all jacks."""
+    """Spans of time in which circuits were up; `read` returns the counters of all endpoints."""
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read
