@@ -23,8 +23,8 @@ from typing import Any, cast, final
 from bench.memory import available_mib, family, proportional_mib
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
-from emulation.linux.machine import need_machine
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.machine import need_machine
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.schedule.data import make_data
@@ -118,7 +118,7 @@ def _start(kind: SwitchKind, fabric: str) -> dict[str, float]:
             "pss_mib": sum(map(proportional_mib, processes)),
             "processes": len(processes),
             "entries": up.entries,
-            "interfaces": 2 * len(testbed.cabling.jacks),
+            "interfaces": 2 * len(testbed.cabling.endpoints),
         }
         stopping = time.perf_counter()
     return {**testbed.seconds, **result, "stop": time.perf_counter() - stopping}

@@ -3,19 +3,23 @@
 
 Imports topologies and controller.
 
-testbed      the interface of a testbed: links, hosts, faults, time
-embedded/    testbed 1: every switch in this process, in virtual time
-mininet/     testbed 2: namespaces and processes, in real time
-circuits     optical circuit switches on either testbed
-faults       events and their effects on a testbed, declared once
-targets      targets of faults, found in a fabric by kind and name
-fidelity     judgement of the times of a run in real time
-control/     the control loop: node controllers, spares, circuits that follow jobs, LACP
-p4runtime/   one gRPC server in front of the switches
-switchd/     the engine as a process on Linux interfaces, in real time
-traffic/     what runs on the NPUs: frames, schedules, collectives, agents
+engine/      v1model switches, links and Linux interfaces in C++; `_engine` is its Python module
+errors       errors of this floor
 namespace    unnamed network namespaces
 lifetime     things that start and stop, as context managers
-errors       errors of this floor
-engine/      v1model switches, links and Linux interfaces in C++; `_engine` is its Python module
+fidelity     judgement of the times of a run in real time
+circuits     optical circuit switches on either testbed
+traffic/     what runs on the NPUs: frames, schedules, collectives, agents
+testbed      the interface of a testbed: links, hosts, faults, time
+targets      targets of faults, found in a fabric by kind and name
+faults       events and their effects on a testbed, declared once
+linux/       namespaces, netlink, processes, TAP devices, the record of a run: serves both testbeds
+p4runtime/   one gRPC server in front of the switches
+embedded/    testbed 1: every switch in this process, in virtual time
+mininet/     testbed 2: namespaces and processes, in real time
+control/     the control loop: node controllers, spares, circuits that follow jobs, LACP
+switchd/     the engine as a process on Linux interfaces, in real time
+
+Order of the rooms: _engine, errors, namespace, lifetime, fidelity, circuits, traffic, testbed, targets,
+faults, linux, p4runtime, embedded, mininet, control, switchd.
 """

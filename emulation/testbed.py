@@ -6,17 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, final
+from typing import Protocol, final
 
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
 from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Outcome
+from emulation.traffic.memory.agent import MemoryAgent
 from topologies import Fabric
-
-if TYPE_CHECKING:
-    from emulation.traffic.memory.agent import MemoryAgent
 
 __all__ = [
     "RECENT_FRAMES",

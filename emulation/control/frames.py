@@ -3,8 +3,8 @@
 
 Management frames carry notices, watches, their acknowledgements, and hellos: docs/reference/wire-format.md.
 Management frames are written and read with `struct`, since a failure in a Pod sends thousands; Scapy's layers
-define them (emulation.traffic.frames.layers), and read those of unusual form. An LACPDU has Ethernet type
-0x8809 (IEEE 802.1AX).
+define them (emulation.traffic.frames.layers), and tests compare both. An LACPDU has Ethernet type 0x8809
+(IEEE 802.1AX).
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from controller.recovery.hello import Hello
 from controller.recovery.lacp import Lacpdu, Participant, State
 from controller.recovery.messages import Acknowledgement
 from controller.routing.source_route import MAX_INSTRUCTIONS, pack
-from emulation.traffic.frames.values import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTYPE, encode_length
+from emulation.errors import FrameError
+from emulation.traffic.frames.values import (
+    CFG_CNA16,
+    CFG_CNA24,
+    CFG_SOURCE_ROUTE,
+    CFG_SOURCE_ROUTE_CNA24,
+    ETHERTYPE,
+    decode_length,
+    encode_length,
+)
 from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES, mac_bytes
 
 # Scapy is imported by the functions that use it: importing it takes longer than a small run.
@@ -51,9 +60,11 @@ _CNAS = struct.Struct(">HH")
 # Fields of a LinkNotice: version, state, sequence, CNA and port of both ends, origin.
 _MESSAGE = struct.Struct(">BBHHBHBH")
 _MESSAGE_VERSION = 1
-_LPH_BYTES, _NTH_BYTES = 4, 8
-# The flag of NTH that marks management frames; the place of cfg in the LPH; the bits of cfg and length.
-_MGMT, _CFG_SHIFT, _FORM = 8, 16, 0xF3FFF
+_LPH_BYTES, _NTH_BYTES, _NTH24_BYTES = 4, 8, 12
+# The flag of NTH that marks management frames, and nlp; bits of the LPH: cfg, its place, length.
+_MGMT, _NLP, _CFG, _CFG_SHIFT, _LENGTH = 8, 7, 0xF, 16, 0x3FFF
+_FORM = _CFG << _CFG_SHIFT | _LENGTH
+_CARRIER = struct.Struct(">12xHI")  # Ethernet type, LPH
 # A frame without source route up to its message: Ethernet type, LPH, source, and the octet with the flag.
 _PLAIN = struct.Struct(">12xHIH5xB")
 _PLAIN_AT = _PLAIN.size
@@ -102,10 +113,10 @@ def hello_frame(hello: Hello) -> bytes:
 def read_management(frame: bytes) -> Notice | Subscription | Acknowledgement | Hello | None:
     """Return the message of a management frame; None for an unknown one."""
     plain = _plain_source(frame) is not None
-    fields = _MESSAGE.unpack_from(frame, _PLAIN_AT) if plain else _read_by_layers(frame)
-    if fields is None:
+    content = frame[_PLAIN_AT:] if plain else _parts(frame)[1]
+    if len(content) < _MESSAGE.size:
         return None
-    version, state, sequence, cna_a, port_a, cna_b, port_b, origin = fields
+    version, state, sequence, cna_a, port_a, cna_b, port_b, origin = _MESSAGE.unpack_from(content)
     if version != _MESSAGE_VERSION or state > _WATCH_ACKNOWLEDGED:
         return None
     if state in (_HELLO, _HELLO_HEARD):
@@ -122,20 +133,19 @@ def read_management(frame: bytes) -> Notice | Subscription | Acknowledgement | H
 
 @lru_cache(maxsize=1 << 14)
 def sender_of(frame: bytes) -> int:
-    """Return the address of the node that sent a management frame."""
+    """Return the address of the node that sent a management frame; FrameError for another frame."""
     source = _plain_source(frame)
-    if source is not None:
-        return source
-    from emulation.traffic.frames.layers import NTH, Ether
-
-    header: Packet = Ether(frame)[NTH]
-    return int(header.scna)
+    if source is None:
+        source = _parts(frame)[0]
+    if source is None:
+        raise FrameError(f"a frame of {len(frame)} bytes that is no management frame")
+    return source
 
 
 def _plain_source(frame: bytes) -> int | None:
     """Return the source of a management frame in CNA16 form without source route and padding.
 
-    Controllers receive hardly any other. None for other frames, which Scapy reads.
+    Controllers receive hardly any other. None for other frames, which `_parts` reads.
     """
     if len(frame) != _PLAIN_AT + _MESSAGE.size:
         return None
@@ -145,14 +155,28 @@ def _plain_source(frame: bytes) -> int | None:
     return None
 
 
-def _read_by_layers(frame: bytes) -> tuple[int, ...] | None:
-    """Return the fields of a LinkNotice in a frame of any form; None if there is none."""
-    from emulation.traffic.frames.layers import Ether, LinkNotice
+def _parts(frame: bytes) -> tuple[int | None, bytes]:
+    """Return the source and the payload of a management frame in any form; None and b"" for other frames.
 
-    layer: Packet | None = Ether(frame).getlayer(LinkNotice)
-    if layer is None:
-        return None
-    return tuple(getattr(layer, field.name) for field in LinkNotice.fields_desc)
+    Forms are CNA16 and CNA24, with or without source route, with or without the carrier's padding.
+    """
+    if len(frame) < _CARRIER.size:
+        return None, b""
+    ethertype, lph = _CARRIER.unpack_from(frame)
+    packet, size = frame[ETHERNET_BYTES:], decode_length(lph & _LENGTH)
+    if size is not None and _LPH_BYTES <= size <= len(packet):
+        packet = packet[:size]
+    cfg = lph >> _CFG_SHIFT & _CFG
+    steered = cfg in (CFG_SOURCE_ROUTE, CFG_SOURCE_ROUTE_CNA24)
+    header = packet[_LPH_BYTES + SRH_BYTES * steered :]
+    if ethertype != ETHERTYPE:
+        return None, b""
+    if cfg in (CFG_CNA16, CFG_SOURCE_ROUTE) and len(header) >= _NTH_BYTES and header[7] & _MGMT:
+        return int.from_bytes(header[:2]), header[_NTH_BYTES:]
+    wide = cfg in (CFG_CNA24, CFG_SOURCE_ROUTE_CNA24) and len(header) >= _NTH24_BYTES
+    if wide and header[10] & (_MGMT | _NLP) == _MGMT:
+        return int.from_bytes(header[1:4]), header[_NTH24_BYTES:]
+    return None, b""
 
 
 def _message(state: int, link: Notice | Subscription | Acknowledgement, sequence: int = 0) -> bytes:

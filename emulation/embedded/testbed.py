@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, final
+from typing import Literal, final
 
 from emulation._engine import Network, Station
 from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.embedded.agents import Agents
+from emulation.embedded.frame_service import frame_service
 from emulation.embedded.host_ports import HostPorts
 from emulation.embedded.links import Links, usage_of
 from emulation.embedded.partitions import partitions_for
@@ -133,7 +134,7 @@ class EmbeddedTestbed(Lifetime):
             on_packet_out=self._work.set,
             at=self.at,
             pipelines=TRACED_PIPELINES if self._traced else PIPELINES,
-            others=[] if self._grpc_address is None else [_frame_service(self.host_ports)],
+            others=[] if self._grpc_address is None else [frame_service(self.host_ports)],
         )
         self._address = server.start()
         self._server = server
@@ -417,10 +418,3 @@ class EmbeddedTestbed(Lifetime):
         self.on_port = self.on_packet_in = self.on_silence = self.on_log = self.watch = None
         self._time.on_event = None  # no cycle keeps the network's memory
         self.network.end_recordings()
-
-
-def _frame_service(ports: HostPorts) -> Any:
-    """Return the gRPC service of host ports, whose module imports gRPC."""
-    from emulation.embedded.frame_service import frame_service
-
-    return frame_service(ports)

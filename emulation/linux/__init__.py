@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linux facilities of the Mininet testbed; nothing here knows a fabric or a plan.
+"""Linux facilities of both testbeds: namespaces, netlink, processes, records. Knows no fabric and no plan.
 
 record       record of everything a run makes, and cleaning up after it
 processes    processes of a run or in a namespace
@@ -8,7 +8,6 @@ netlink      batches of rtnetlink requests, and dumps
 requests     encoded requests for links, queues and filters
 lanes        requests for a link that serves frames by their priority
 kernel       kernel features, tried in a temporary namespace
-machine      requirements on this machine, and Mininet's own package
 watch        changes of carrier
 backlog      waiting until frames inside veth pairs are delivered
 capture      tcpdump on an interface

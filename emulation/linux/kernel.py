@@ -51,7 +51,7 @@ NETEM = Feature("sch_netem", "CONFIG_NET_SCH_NETEM", "the delay of a link")
 VXLAN = Feature("vxlan", "CONFIG_VXLAN", "links between machines")
 FEATURES = (VETH, CLSACT, CLS_BPF, MIRRED, TBF, HTB, NETEM, VXLAN)
 
-_PATCH, _DEVICE, _TUNNEL, _MTU = 2, 3, 4, 1500
+_INNER, _DEVICE, _TUNNEL, _MTU = 2, 3, 4, 1500
 _LOCALHOST = (IPv4Address("127.0.0.1"), IPv4Address("127.0.0.2"))
 
 
@@ -85,16 +85,16 @@ def _try() -> dict[Feature, str]:
     def attempt(request: Request) -> list[Refusal]:
         return route.attempt([request])
 
-    pair = requests.Side(_PATCH, "patch", _MTU), requests.Side(_DEVICE, "device", _MTU)
+    pair = requests.Side(_INNER, "inner", _MTU), requests.Side(_DEVICE, "device", _MTU)
     # Each trial needs the interfaces and queues of those before it.
     trials: tuple[tuple[Feature, Callable[[], Request]], ...] = (
         (VETH, lambda: requests.veth(*pair, namespace, "a veth pair")),
-        (TBF, lambda: requests.rate_limit(_PATCH, 1e6, _MTU, 1 << 20, "tbf")),
+        (TBF, lambda: requests.rate_limit(_INNER, 1e6, _MTU, 1 << 20, "tbf")),
         (HTB, lambda: lanes.queue(_DEVICE, "htb")),
         (NETEM, lambda: requests.delay(_DEVICE, 1e-3, 1000, "netem")),
-        (CLSACT, lambda: requests.clsact(_PATCH, "clsact")),
-        (CLS_BPF, lambda: requests.loss(_PATCH, 0.5, "a filter")),
-        (MIRRED, lambda: requests.redirect(_PATCH, _DEVICE, "a redirection")),
+        (CLSACT, lambda: requests.clsact(_INNER, "clsact")),
+        (CLS_BPF, lambda: requests.loss(_INNER, 0.5, "a filter")),
+        (MIRRED, lambda: requests.redirect(_INNER, _DEVICE, "a redirection")),
         (
             VXLAN,
             lambda: requests.vxlan(

@@ -37,10 +37,10 @@ __all__ = [
 ]  # fmt: skip
 
 GROUP = 0x5241
-"""Link group of all interfaces of a panel, which the kernel deletes in one request."""
+"""Link group of all interfaces of a cross-connect, which the kernel deletes in one request."""
 ROOT = 0xFFFFFFFF
 LOSS, REDIRECT = 1, 2
-"""Preferences of the two filters of a jack; a lost frame is not redirected."""
+"""Preferences of the two filters of an endpoint; a lost frame is not redirected."""
 TIMER_SLACK = 100e-6
 """Seconds by which a timer may fire late without reducing a link's rate."""
 
@@ -134,13 +134,13 @@ class _TcMessage(tcmsg):
         return _OWN.get(message.get_attr("TCA_KIND")) or tcmsg.get_options(message, *argv, **kwarg)
 
 
-def veth(patch: Side, device: Side, namespace: int, what: str) -> Request:
-    """Make a veth pair: the device side up in the namespace of a handle, the patch side down in this one.
+def veth(inner: Side, device: Side, namespace: int, what: str) -> Request:
+    """Make a veth pair: the device side up in the namespace of a handle, the inner side down in this one.
 
     The indices of the two sides must differ: otherwise the kernel takes the interface for its own lower
     device, and reports a lost carrier up to a second late (linkwatch).
     """
-    peer = {"index": patch.index, "attrs": _side(patch)}
+    peer = {"index": inner.index, "attrs": _side(inner)}
     data = {"attrs": [("VETH_INFO_PEER", peer)]}
     message = ifinfmsg()
     message["index"], message["change"], message["flags"] = device.index, _IFF_UP, _IFF_UP
@@ -227,7 +227,7 @@ def delete_link(index: int, what: str) -> Request:
 
 
 def delete_group(what: str) -> Request:
-    """Delete every interface that a panel has made in this namespace, with its peer; ENODEV without any."""
+    """Delete all interfaces of a cross-connect in this namespace, with their peers; ENODEV without any."""
     message = ifinfmsg()
     message["attrs"] = [("IFLA_GROUP", GROUP)]
     return request(message, RTM_DELLINK, 0, what)

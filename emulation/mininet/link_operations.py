@@ -9,9 +9,9 @@ from emulation.errors import TestbedError
 from emulation.linux import kernel
 from emulation.linux.record import RunRecord
 from emulation.mininet.alarms import Alarms
-from emulation.mininet.cabling import jack_at
-from emulation.mininet.counters import JackCounters
-from emulation.mininet.links import Links
+from emulation.mininet.links.cabling import endpoint_at
+from emulation.mininet.links.counters import EndpointCounters
+from emulation.mininet.links.links import Links
 from emulation.mininet.samples import Samples
 from emulation.testbed import Impairment, LinkSample, RecentFrame
 from topologies import Fabric
@@ -22,7 +22,7 @@ _TICK_SECONDS = 0.05
 
 
 class LinkOperations:
-    """The part of a testbed that works on links by its patch panel."""
+    """The part of a testbed that works on links by its cross-connect."""
 
     fabric: Fabric
     dilation: int
@@ -35,7 +35,7 @@ class LinkOperations:
     # -- faults
 
     def set_link(self, name: str, up: bool) -> None:
-        """Take a link down or bring it up at the patch panel: both ends lose their carrier."""
+        """Take a link down or bring it up at the cross-connect: both ends lose their carrier."""
         self._links.set_link(name, up)
         set_circuit_up(self.circuits, self.fabric, name, up)
 
@@ -105,14 +105,17 @@ class LinkOperations:
         needed = {"rate": (kernel.TBF,), "delay": (kernel.NETEM, kernel.TBF)}
         kernel.need(*needed.get(event, ()))
 
-    def jack_counters(self) -> Mapping[str, JackCounters]:
-        """Return the counters of every jack since its creation, by name."""
+    def endpoint_counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint since its creation, by name."""
         return self._links.counters()
 
     def carried(self) -> Mapping[str, tuple[int, int]]:
         """Return the frames that each link has carried so far: from its first to its second end, and back."""
-        jacks = self._links.counters()
+        endpoints = self._links.counters()
         return {
-            link.name: (jacks[jack_at(link.a)].from_frames, jacks[jack_at(link.b)].from_frames)
+            link.name: (
+                endpoints[endpoint_at(link.a)].from_frames,
+                endpoints[endpoint_at(link.b)].from_frames,
+            )
             for link in self.fabric.links
         }

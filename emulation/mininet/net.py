@@ -2,8 +2,8 @@
 """The fabric as a Mininet network: hosts and switches with shells, links that its command line can cut.
 
 Mininet's own start, with a shell for each node and interfaces made one by one, takes minutes for a rack. Here
-shells start when first used, in existing namespaces, and the patch panel makes the interfaces. The machine's
-settings are not changed.
+shells start when first used, in existing namespaces, and the cross-connect makes the interfaces. The
+machine's settings are not changed.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
 
-from emulation.linux.machine import load
+from emulation.mininet.machine import load
 from emulation.traffic.frames.ip import PREFIX_LENGTH
 from topologies import HOST_PORT, Fabric, RailyardError
 
@@ -163,7 +163,7 @@ class _Link:
         return f"({self.intf1.status()} {self.intf2.status()})"
 
     def stop(self) -> None:
-        """Do nothing: the patch panel removes the interfaces."""
+        """Do nothing: the cross-connect removes the interfaces."""
 
 
 @final
@@ -220,7 +220,7 @@ class _Classes:
             return {intf.node.name.removeprefix("sw_") for intf in (link.intf1, link.intf2)}
 
         class Network(network.Mininet):
-            """A network whose links are cut at the patch panel, never where a switch is bound."""
+            """A network whose links are cut at the cross-connect, never where a switch is bound."""
 
             # Keeps Mininet from raising the limits of the whole machine for good.
             inited = True

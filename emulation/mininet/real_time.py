@@ -21,7 +21,7 @@ from emulation.mininet.agents.population import LEAD_NS
 from emulation.mininet.alarms import Alarms
 from emulation.mininet.link_operations import LinkOperations
 from emulation.mininet.packet_ins import PacketIns
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.teardown import Teardown
 from emulation.testbed import LinkUsage, PacketInHandler, PortHandler, SilenceHandler, SwitchReport, Watch
 from emulation.traffic.frames.values import NetworkHeader

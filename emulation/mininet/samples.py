@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of links in real time: loads, waiting bytes and states, from the counters of the patch panel."""
+"""Samples of links in real time: loads, waiting bytes and states, from the counters of the cross-connect."""
 
 import math
 from collections.abc import Mapping
 from typing import final
 
 from emulation.mininet.agents.measure import Between, usage
-from emulation.mininet.cabling import jack_at
-from emulation.mininet.links import Links
+from emulation.mininet.links.cabling import endpoint_at
+from emulation.mininet.links.links import Links
 from emulation.testbed import LinkSample, LinkUsage
 from topologies import Fabric
 
@@ -35,7 +35,7 @@ class Samples:
         load, queue, state = bytearray(), bytearray(), bytearray()
         for name in self._links.names:
             link = self._links.link(name)
-            for receiver in map(jack_at, (link.b, link.a)):
+            for receiver in map(endpoint_at, (link.b, link.a)):
                 sent = after[receiver].to_bytes - before[receiver].to_bytes
                 load.append(_share(8 * 10**12 * sent, link.rate_bps * since_ps))
                 queue.append(_share(after[receiver].waiting_bytes, self._buffer_bytes))
@@ -51,7 +51,7 @@ class Samples:
     def waiting(self, name: str, direction: int) -> int:
         """Return the bytes that waited for a direction of a link at the last sample."""
         link = self._links.link(name)
-        return self._last[jack_at(link.a if direction else link.b)].waiting_bytes
+        return self._last[endpoint_at(link.a if direction else link.b)].waiting_bytes
 
 
 def _share(part: int, whole: int) -> int:

@@ -14,23 +14,23 @@ from types import MappingProxyType
 from typing import Any, NoReturn, final
 
 from emulation.errors import TestbedError
-from emulation.linux.machine import need_machine
 from emulation.linux.record import RunRecord
 from emulation.linux.watch import CarrierWatch
 from emulation.mininet.agents.attached import Agents
 from emulation.mininet.agents.measure import CpuMeter
 from emulation.mininet.agents.messages import Reports
 from emulation.mininet.agents.population import Population
-from emulation.mininet.cabling import HOST_INTERFACE, cable
 from emulation.mininet.ip.ports import IpPorts
-from emulation.mininet.jacks import Tunnel
-from emulation.mininet.links import Links
+from emulation.mininet.links.cabling import HOST_INTERFACE, cable
+from emulation.mininet.links.connections import LocalConnections
+from emulation.mininet.links.cross_connect import CrossConnect
+from emulation.mininet.links.endpoints import Tunnel
+from emulation.mininet.links.links import Links
+from emulation.mininet.machine import need_machine
 from emulation.mininet.net import make_net
-from emulation.mininet.patch import PatchPanel
-from emulation.mininet.patches import Patches
 from emulation.mininet.real_time import RealTimeTestbed
 from emulation.mininet.samples import Samples
-from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
+from emulation.mininet.switches.processes import SwitchKind, SwitchProcesses, choose
 from topologies import HOST_PORT, End, Fabric, Link
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]
@@ -98,8 +98,8 @@ class MininetTestbed(RealTimeTestbed):
         population = self.population = Population(record)
         self._teardown.add(population.close)
         switches = record.namespace("fabric")
-        patches = record.namespace("patch")
-        self.shared_namespaces = {"fabric": switches, "patch": patches}
+        links = record.namespace("links")
+        self.shared_namespaces = {"fabric": switches, "links": links}
         self.namespaces = {
             node.name: record.namespace(node.name)
             for node in self.fabric.nodes
@@ -110,17 +110,22 @@ class MininetTestbed(RealTimeTestbed):
         self.cabling = cabling = cable(self.fabric, switches, self.namespaces, self._mtu, self._tunnels)
         self._watch = CarrierWatch(switches)
         self._teardown.add(self._watch.close)
-        panel = PatchPanel(patches)
-        self._teardown.add(panel.close)
-        self.patches = Patches(
-            self.fabric, panel, cabling, self.dilation, lanes=self._lanes, paced=self.switch == "builtin"
+        cross_connect = CrossConnect(links)
+        self._teardown.add(cross_connect.close)
+        self.connections = LocalConnections(
+            self.fabric,
+            cross_connect,
+            cabling,
+            self.dilation,
+            lanes=self._lanes,
+            paced=self.switch == "builtin",
         )
-        self._teardown.add(self.patches.close)
-        self.patches.connect()
-        self._links = Links(self.fabric, self.patches)
+        self._teardown.add(self.connections.close)
+        self.connections.connect()
+        self._links = Links(self.fabric, self.connections)
         self._ports = {interface: port for port, interface in cabling.interfaces.items()}
         # No switch starts with ports that look dead, and no host with an interface that drops its frames.
-        joined = {cabling.interfaces[end.node, end.port] for end in self.patches.joined_ends()}
+        joined = {cabling.interfaces[end.node, end.port] for end in self.connections.joined_ends()}
         self._watch.await_up(joined, _CARRIER_SECONDS)
         for namespace in self.namespaces.values():
             with closing(CarrierWatch(namespace)) as watch:
@@ -146,7 +151,7 @@ class MininetTestbed(RealTimeTestbed):
             self.fabric,
             cabling.interfaces,
             self._frames_per_second(),
-            self.patches.switch_rates(),
+            self.connections.switch_rates(),
         )
         self._teardown.add(self._processes.stop)
         self._processes.start()
@@ -199,8 +204,8 @@ class MininetTestbed(RealTimeTestbed):
         return self._running.folder
 
     def capture(self, link: Link, path: Path) -> None:
-        """Write the frames of a patched link to a pcap file; a part knows links that its fabric lacks."""
-        self.patches.record(link, path, self._running)
+        """Write the frames of a connected link to a pcap file; a part knows links that its fabric lacks."""
+        self.connections.record(link, path, self._running)
 
     def on_readable(self, handle: int, callback: Callable[[], None]) -> None:
         """Call `callback` in run() and serve() whenever a descriptor is readable."""

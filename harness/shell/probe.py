@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames that are sent from hosts of a running Mininet testbed, and every place where they are seen.
 
-A raw socket in the namespace of the patch panel sees each frame twice on a link: when the device at one end
+A raw socket in the namespace of the cross-connect sees each frame twice on a link: when the device at one end
 has sent it, and when it is handed to the device at the other end.
 """
 
@@ -19,7 +19,7 @@ from typing import Self, final
 
 from emulation.errors import TestbedError
 from emulation.linux import netns
-from emulation.mininet.cabling import HOST_INTERFACE
+from emulation.mininet.links.cabling import HOST_INTERFACE
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, ETHERTYPE
 
@@ -65,14 +65,14 @@ class Probe:
     def __init__(self, testbed: MininetTestbed) -> None:
         self._testbed = testbed
         self._places: Mapping[str, tuple[str, int | None]] = {
-            jack.interface: _place(jack.name) for jack in testbed.cabling.jacks
+            endpoint.interface: _place(endpoint.name) for endpoint in testbed.cabling.endpoints
         }
         self._senders: dict[str, socket.socket] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._panel = self._stack.enter_context(
-            netns.inside(self._testbed.shared_namespaces["patch"], _listening)
+        self._listening = self._stack.enter_context(
+            netns.inside(self._testbed.shared_namespaces["links"], _listening)
         )
         return self
 
@@ -101,9 +101,9 @@ class Probe:
         """Yield sightings until there was none for `quiet_seconds`."""
         deadline = time.monotonic() + quiet_seconds
         while (left := deadline - time.monotonic()) > 0:
-            self._panel.settimeout(left)
+            self._listening.settimeout(left)
             try:
-                frame, address = self._panel.recvfrom(_MAX_FRAME)
+                frame, address = self._listening.recvfrom(_MAX_FRAME)
             except TimeoutError:
                 return
             if address[0] in self._places:
@@ -127,8 +127,8 @@ class Probe:
         return Trace(tuple(ours), None)
 
 
-def _place(jack: str) -> tuple[str, int | None]:
-    node, _, port = jack.rpartition(":")
+def _place(endpoint: str) -> tuple[str, int | None]:
+    node, _, port = endpoint.rpartition(":")
     return node, int(port) if port.isdecimal() else HOST
 
 
@@ -139,12 +139,12 @@ def _identity(frame: bytes) -> bytes:
 
 
 def _listening() -> socket.socket:
-    panel = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_EVERY_PROTOCOL))
-    panel.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+    listening = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_EVERY_PROTOCOL))
+    listening.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in _ONLY_UB))
     program = struct.pack("@HP", len(_ONLY_UB), ctypes.addressof(code))
-    panel.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
-    return panel
+    listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+    return listening
 
 
 def _sending() -> socket.socket:

@@ -43,7 +43,7 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "levels": jobs.levels,
     "circuit-change": lessons.circuit_change,
     "polarised-hash": lessons.polarised_hash,
-    "patch-panel": testbeds.patch_panel,
+    "cross-connect": testbeds.cross_connect,
     "switchd": testbeds.switchd,
     "pipelines": testbeds.pipelines,
     "virtual-machine": testbeds.virtual_machine,

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from scripts.pictures.svg import Box, arrow, picture, stroke, text
 
-__all__ = ["patch_panel", "pipelines", "switchd", "virtual_machine"]
+__all__ = ["cross_connect", "pipelines", "switchd", "virtual_machine"]
 
 
-def patch_panel() -> str:
+def cross_connect() -> str:
     """Draw a link of the Mininet testbed: namespaces, veth pairs, and the redirection between their ends."""
     parts = [
         *Box(10, 26, 120, 92, (), "quiet").svg(),
@@ -25,17 +25,17 @@ def patch_panel() -> str:
         text(
             380,
             286,
-            "railyard-ID-patch, the patch panel: tc redirects frames; each blue line is a veth pair",
+            "railyard-ID-links, the cross-connect: tc redirects frames; each blue line is a veth pair",
             "title",
         ),
     ]
-    jacks = ((70, "eth0", "npu0-h"), (215, "npu0-0", "npu0-0"), (315, "npu0-1", "npu0-1"))
-    jacks += ((445, "npu1-1", "npu1-1"), (545, "npu1-0", "npu1-0"), (690, "eth0", "npu1-h"))
-    for x, device, panel in jacks:
+    endpoints = ((70, "eth0", "npu0-h"), (215, "npu0-0", "npu0-0"), (315, "npu0-1", "npu0-1"))
+    endpoints += ((445, "npu1-1", "npu1-1"), (545, "npu1-0", "npu1-0"), (690, "eth0", "npu1-h"))
+    for x, device, inner in endpoints:
         parts.append(stroke(f"M{x} 90V190", "blue"))
         parts.append(text(x + 6, 108, device, "small left"))
         parts += Box(x - 27, 190, 54, 26, ()).svg()
-        parts.append(text(x, 207, panel))
+        parts.append(text(x, 207, inner))
     for start, end, words in ((97, 188, ""), (342, 418, "rate, loss, delay"), (572, 663, "")):
         parts += [arrow(f"M{start} 199H{end}"), arrow(f"M{end} 208H{start}")]
         parts.append(text((start + end) / 2, 234, words))

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "load/program.h"
+#include "load/program/program.h"
 
 namespace railyard::fuzz {
 

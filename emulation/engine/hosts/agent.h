@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "frames/ring.h"
-#include "hosts/payloads.h"
-#include "hosts/peer.h"
-#include "hosts/reduction.h"
-#include "hosts/schedule.h"
-#include "hosts/tasks.h"
-#include "network/station.h"
+#include "hosts/messages/payloads.h"
+#include "hosts/reduction/reduction.h"
+#include "hosts/schedule/schedule.h"
+#include "hosts/schedule/tasks.h"
+#include "hosts/transport/peer.h"
+#include "network/links/station.h"
 
 namespace railyard {
 

@@ -5,7 +5,7 @@
 
 #include "frames/stream.h"
 #include "hosts/agent.h"
-#include "hosts/reduce.h"
+#include "hosts/reduction/reduce.h"
 
 namespace railyard {
 

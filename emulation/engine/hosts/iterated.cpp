@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hosts/reduce.h"
+#include "hosts/reduction/reduce.h"
 #include "switch/hash.h"
 
 namespace railyard {

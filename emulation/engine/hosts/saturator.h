@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "hosts/python_random.h"
-#include "network/station.h"
+#include "hosts/random/python_random.h"
+#include "network/links/station.h"
 
 namespace railyard {
 

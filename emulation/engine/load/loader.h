@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "load/compiler.h"
+#include "load/compile/compiler.h"
 
 namespace railyard {
 

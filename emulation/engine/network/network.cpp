@@ -10,7 +10,7 @@ namespace railyard {
 Network::Network() { partitions_.push_back(std::make_unique<Partition>(0, pool_, shares_, sequence_)); }
 
 Network::~Network() {
-    team_.reset();
+    thread_pool_.reset();
     channels_.clear();
     crossings_.clear();
     for (const Host& host : hosts_)

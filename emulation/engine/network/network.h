@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "frames/pages.h"
-#include "network/channel.h"
-#include "network/events.h"
-#include "network/partition.h"
-#include "network/station.h"
-#include "network/team.h"
+#include "network/events/events.h"
+#include "network/events/partition.h"
+#include "network/events/thread_pool.h"
+#include "network/links/channel.h"
+#include "network/links/station.h"
 #include "switch/switch_set.h"
 
 namespace railyard {
@@ -293,7 +293,7 @@ class Network : public SwitchSet {
     bool merging_ = false, settled_ = true, broken_ = false;
     WindowReport report_;
     std::size_t threads_ = kMostPartitions;
-    std::unique_ptr<Team> team_;
+    std::unique_ptr<ThreadPool> thread_pool_;
 };
 
 template <typename T>

@@ -101,9 +101,9 @@ void Network::step() {
 
 // Run all events before `end`, which is no later than the least delay between partitions after the first.
 std::uint64_t Network::run_window(Time end) {
-    if (team_ == nullptr) {
+    if (thread_pool_ == nullptr) {
         report_.threads.resize(std::min(threads_, partitions_.size()));
-        team_ = std::make_unique<Team>(report_.threads.size(), [this](std::size_t member) {
+        thread_pool_ = std::make_unique<ThreadPool>(report_.threads.size(), [this](std::size_t member) {
             for (std::size_t at = member; at < partitions_.size(); at += report_.threads.size())
                 run_window(*partitions_[at]);
         });
@@ -111,7 +111,7 @@ std::uint64_t Network::run_window(Time end) {
     ++window_;
     window_end_ = end;
     broken_ = true;  // unless all goes well
-    team_->run();
+    thread_pool_->run();
     settled_ = false;
     const double start = processor_seconds();
     std::uint64_t events = 0;

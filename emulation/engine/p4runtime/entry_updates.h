@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "load/program.h"
+#include "load/program/program.h"
 #include "p4runtime/wire_format.h"
 #include "switch/switch.h"
 #include "tables/entry.h"

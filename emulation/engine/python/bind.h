@@ -13,7 +13,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "network/station.h"
+#include "network/links/station.h"
 #include "switch/switch_set.h"
 #include "tables/number.h"
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "hosts/random_elements.h"
+#include "hosts/random/random_elements.h"
 #include "python/bind.h"
 
 namespace railyard {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "hosts/payloads.h"
+#include "hosts/messages/payloads.h"
 
 namespace railyard {
 

@@ -9,7 +9,7 @@
 #include "hosts/agent.h"
 #include "hosts/iterated.h"
 #include "hosts/saturator.h"
-#include "network/partition.h"
+#include "network/events/partition.h"
 #include "python/bind.h"
 #include "python/bind_arrays.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptions of programs.
-#include "load/program.h"
+#include "load/program/program.h"
 #include "python/bind.h"
 
 namespace railyard {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "frames/frame.h"
-#include "load/program.h"
+#include "load/program/program.h"
 #include "switch/traversal.h"
 #include "tables/meter.h"
 #include "tables/profile.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "load/translation.h"
+#include "load/program/translation.h"
 #include "switch/switch.h"
 
 namespace railyard {

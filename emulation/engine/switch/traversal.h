@@ -9,7 +9,7 @@
 
 #include "frames/frame.h"
 #include "frames/ring.h"
-#include "load/program.h"
+#include "load/program/program.h"
 #include "tables/table.h"
 
 namespace railyard {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "frames/pages.h"
-#include "load/program.h"
+#include "load/program/program.h"
 #include "tables/key_index.h"
 
 namespace railyard {

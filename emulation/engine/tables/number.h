@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "load/instruction.h"
+#include "load/program/instruction.h"
 
 namespace railyard {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "load/program.h"
+#include "load/program/program.h"
 #include "tables/content.h"
 #include "tables/meter.h"
 #include "tables/profile.h"

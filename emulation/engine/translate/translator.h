@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "load/program.h"
+#include "load/program/program.h"
 
 namespace railyard {
 

@@ -16,7 +16,7 @@
 
 #include "frames/frame.h"
 #include "hosts/agent.h"
-#include "network/station.h"
+#include "network/links/station.h"
 #include "wire/pacer.h"
 #include "wire/receive_ring.h"
 

@@ -8,6 +8,7 @@ processes, which carry the run's token in their environment.
 run         the record of a run that this process begins
 noted       records on disk
 cleaning    removal of everything that runs have left
+__main__    the same for what runs on other machines have left on this one, as a command
 """
 
 from emulation.linux.record.cleaning import Cleaned, clean, living, need_root

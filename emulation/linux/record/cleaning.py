@@ -42,6 +42,12 @@ class Cleaned:
     removed: tuple[str, ...]
     left: tuple[str, ...]
 
+    def lines(self, verb: str = "removed") -> list[str]:
+        """Return a line for each thing removed, by `verb`, and for each thing left."""
+        return [f"{self.run}: {verb} {it}" for it in self.removed] + [
+            f"{self.run}: left {it}" for it in self.left
+        ]
+
 
 def clean(
     all_runs: bool = False, *, dry_run: bool = False, local: bool = False, root: Path = RUNS

@@ -12,9 +12,9 @@ import numpy as np
 from emulation.fidelity import Measured
 from emulation.mininet.agents.driver import Pace
 from emulation.mininet.agents.messages import Report, Reports
-from emulation.mininet.cabling import host_jack, jack_at
-from emulation.mininet.carried import Span
-from emulation.mininet.counters import JackCounters
+from emulation.mininet.links.cabling import endpoint_at, host_endpoint
+from emulation.mininet.links.carried import Span
+from emulation.mininet.links.counters import EndpointCounters
 from emulation.testbed import LinkUsage, SwitchReport
 from topologies import HOST_PORT, End, Fabric, Link
 
@@ -63,15 +63,17 @@ def _process_ticks(pid: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Counters of a patch panel at two times."""
+    """Counters of a cross-connect at two times."""
 
-    before: Mapping[str, JackCounters]
-    after: Mapping[str, JackCounters]
+    before: Mapping[str, EndpointCounters]
+    after: Mapping[str, EndpointCounters]
 
-    def __getitem__(self, jack: str) -> JackCounters:
-        """Return the counts of a jack between the two times."""
-        then, now = self.before[jack], self.after[jack]
-        return JackCounters(*(getattr(now, name) - getattr(then, name) for name in JackCounters.__slots__))
+    def __getitem__(self, endpoint: str) -> EndpointCounters:
+        """Return the counts of an endpoint between the two times."""
+        then, now = self.before[endpoint], self.after[endpoint]
+        return EndpointCounters(
+            *(getattr(now, name) - getattr(then, name) for name in EndpointCounters.__slots__)
+        )
 
 
 def usage(
@@ -97,7 +99,7 @@ def _sum(first: LinkUsage, second: LinkUsage) -> LinkUsage:
 
 def _directions(link: Link, between: Between) -> tuple[LinkUsage, LinkUsage]:
     def direction(source: End, destination: End) -> LinkUsage:
-        sent, received = between[jack_at(source)], between[jack_at(destination)]
+        sent, received = between[endpoint_at(source)], between[endpoint_at(destination)]
         return LinkUsage(
             frames=sent.from_frames,
             bytes=sent.from_bytes,
@@ -140,46 +142,46 @@ def lost(
         for port, sent in counted.sent.items():
             if port == _CPU_PORT:
                 continue
-            jack = jack_at(End(node.name, port))
-            left = between[jack].from_frames if jack in between.after else 0
+            endpoint = endpoint_at(End(node.name, port))
+            left = between[endpoint].from_frames if endpoint in between.after else 0
             if End(node.name, port) in struck:
                 dead += max(0, sent - left)
             else:
                 queue += max(0, sent - left)
         received += sum(
-            between[jack_at(End(node.name, port.number))].to_frames
+            between[endpoint_at(End(node.name, port.number))].to_frames
             for port in node.ports
-            if jack_at(End(node.name, port.number)) in between.after
+            if endpoint_at(End(node.name, port.number)) in between.after
         )
         ring += max(0, received - sum(counted.sent.values()) - counted.refused)
         refused += counted.refused
-    # At the two jacks of a link that was down, frames that entered and did not leave are lost, wherever they
-    # were dropped. Frames that a switch sent and a veth refused are in `dead` already.
-    dark = {jack_at(end) for end in struck}
-    dark |= {host_jack(end.node) for end in struck if end.port == HOST_PORT}
+    # At the two endpoints of a link that was down, frames that entered and did not leave are lost, wherever
+    # they were dropped. Frames that a switch sent and a veth refused are in `dead` already.
+    dark = {endpoint_at(end) for end in struck}
+    dark |= {host_endpoint(end.node) for end in struck if end.port == HOST_PORT}
     veth = filtered = vanished = 0
-    for jack in between.after:
-        passed = between[jack]
-        if jack in dark:
+    for endpoint in between.after:
+        passed = between[endpoint]
+        if endpoint in dark:
             vanished += passed.from_frames - passed.to_frames - passed.to_dropped_queue
         else:
             veth += passed.from_dropped_veth + passed.to_dropped_veth
             filtered += passed.from_dropped_filter
     for node, pace in paces.items():
         # The kernel drops frames without a count while an interface has no carrier that it knows of.
-        jack = host_jack(node)
-        silent = max(0, len(pace.late_us) - between[jack].from_frames) if jack in between.after else 0
-        if jack in dark:
+        endpoint = host_endpoint(node)
+        silent = max(0, len(pace.late_us) - between[endpoint].from_frames) if endpoint in between.after else 0
+        if endpoint in dark:
             vanished += silent
         else:
             veth += silent
-    jacks = [between[jack] for jack in between.after]
+    endpoints = [between[endpoint] for endpoint in between.after]
     return Lost(
         {
             "agent ring": sum(pace.missed for pace in paces.values()),
             "switch ring": ring,
             "switch queue": queue,
-            "link queue": sum(jack.to_dropped_queue for jack in jacks),
+            "link queue": sum(endpoint.to_dropped_queue for endpoint in endpoints),
             "veth": veth,
             "program": refused,
             "fault": dead + filtered + max(0, vanished),

@@ -12,7 +12,7 @@ clocks      the machines' clocks compared, and start times by each of them
 part        the process on a machine: a Mininet testbed of the nodes there
 part_hosts  orders to a part about its hosts
 forwards    sockets of switches on other machines, by ssh
-patches     links of the whole fabric, by orders to the parts
+connections links of the whole fabric, by orders to the parts
 hosts       hosts of all machines and the use of processors, by orders to the parts
 programs    a user's programs on all hosts
 testbed     MachinesTestbed: the parts as a testbed

@@ -10,7 +10,7 @@ from typing import Final, final
 from emulation.errors import MachineError
 from emulation.linux.record import RunRecord
 from emulation.mininet.cluster.machines import Machine
-from emulation.mininet.switches import listens
+from emulation.mininet.switches.processes import listens
 
 __all__ = ["Forwards"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any, Final, final
 
-from emulation.mininet.jacks import Tunnel
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.links.endpoints import Tunnel
+from emulation.mininet.switches.processes import SwitchKind
 from topologies import End, Fabric
 
 __all__ = ["BEGIN", "Answer", "Built", "Event", "Hello", "Needs", "Order", "PartPlan"]

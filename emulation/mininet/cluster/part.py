@@ -24,13 +24,13 @@ from pyroute2.netlink.exceptions import NetlinkError
 
 from emulation.errors import MachineError
 from emulation.linux import kernel
-from emulation.linux.machine import need_machine
 from emulation.mininet.cluster.orders import BEGIN, Answer, Built, Event, Hello, Needs, Order, PartPlan
 from emulation.mininet.cluster.part_hosts import PartHosts
-from emulation.mininet.counters import JackCounters
 from emulation.mininet.ip.programs import Programs
-from emulation.mininet.jacks import Tunnel
-from emulation.mininet.patches import Tapped
+from emulation.mininet.links.connections import Tapped
+from emulation.mininet.links.counters import EndpointCounters
+from emulation.mininet.links.endpoints import Tunnel
+from emulation.mininet.machine import need_machine
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment
 from topologies import End, Link, RailyardError
@@ -124,27 +124,27 @@ class _Part(PartHosts):
 
     def limiter(self, rate_bps: float) -> str:
         """Return whether links of a rate are held to it."""
-        return self.bed.patches.limiter(rate_bps)
+        return self.bed.connections.limiter(rate_bps)
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
-        """Patch the ends of a link together; a tunnel stands for an end on another machine."""
-        self.bed.patches.join(link, tunnel)
+        """Connect the ends of a link together; a tunnel stands for an end on another machine."""
+        self.bed.connections.join(link, tunnel)
 
     def cut(self, link: Link) -> None:
         """Separate the ends of a link."""
-        self.bed.patches.cut(link)
+        self.bed.connections.cut(link)
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take the carrier from this machine's end of a patched link, or from both ends, or restore it."""
-        self.bed.patches.set_carrier(link, up)
+        """Take the carrier from this machine's end of a connected link, or from both ends, or restore it."""
+        self.bed.connections.set_carrier(link, up)
 
     def set_host_carrier(self, node: str, up: bool) -> None:
         """Take the carrier from both ends of a host's link, or restore it."""
-        self.bed.patches.set_host_carrier(node, up)
+        self.bed.connections.set_host_carrier(node, up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
-        """Impair a direction of a patched link."""
-        self.bed.patches.impair(link, direction, how)
+        """Impair a direction of a connected link."""
+        self.bed.connections.impair(link, direction, how)
 
     def record(self, link: Link, name: str) -> None:
         """Write the frames of a link to a file of this part."""
@@ -152,7 +152,7 @@ class _Part(PartHosts):
 
     def end_captures(self) -> None:
         """End all captures."""
-        self.bed.patches.end_captures()
+        self.bed.connections.end_captures()
 
     def capture(self, name: str, offset: int, size: int) -> bytes:
         """Return a piece of a capture's file; nothing at its end."""
@@ -162,15 +162,15 @@ class _Part(PartHosts):
 
     def recent(self, link: Link) -> Sequence[Tapped]:
         """Return the last frames of a link, tapped from the first call on."""
-        return self.bed.patches.recent(link)
+        return self.bed.connections.recent(link)
 
     def forget(self, link: Link) -> None:
         """Tap a link no longer."""
-        self.bed.patches.forget(link)
+        self.bed.connections.forget(link)
 
-    def counters(self) -> Mapping[str, JackCounters]:
-        """Return the counters of all jacks."""
-        return self.bed.jack_counters()
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of all endpoints."""
+        return self.bed.endpoint_counters()
 
     def check(self) -> None:
         """Raise the error of a switch process that has ended."""

@@ -8,8 +8,8 @@ from typing import Final, final
 from emulation.mininet.cluster.cutting import Cut
 from emulation.mininet.cluster.machines import Machines
 from emulation.mininet.cluster.orders import PartPlan
-from emulation.mininet.jacks import Tunnel
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.links.endpoints import Tunnel
+from emulation.mininet.switches.processes import SwitchKind
 from topologies import HOST_PORT, End, Link
 
 __all__ = ["Tunnels", "part_plans"]

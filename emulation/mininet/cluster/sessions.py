@@ -27,7 +27,7 @@ class Sessions(Mapping[str, Session]):
         teardown.add(self._pool.shutdown)
         self._sessions: dict[str, Session] = {}
         for machine in machines.machines:
-            record.note_cleaner(machine.name, machine.command("-m", "railyard", "clean", "--local"))
+            record.note_cleaner(machine.name, machine.command("-m", "emulation.linux.record"))
             session = self._sessions[machine.name] = Session(machine, record)
             teardown.add(lambda session=session, name=machine.name: _end(record, session, name))
 

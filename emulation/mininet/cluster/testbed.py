@@ -16,24 +16,24 @@ from emulation.fidelity import Measured
 from emulation.linux.record import RunRecord
 from emulation.mininet.agents.attached import Agents
 from emulation.mininet.alarms import Alarms
-from emulation.mininet.cabling import HOST_INTERFACE
 from emulation.mininet.cluster.checks import VXLAN_BYTES, check_machines, processors
 from emulation.mininet.cluster.clocks import Clocks
+from emulation.mininet.cluster.connections import MachinesConnections
 from emulation.mininet.cluster.cutting import Cut, cut
 from emulation.mininet.cluster.forwards import Forwards
 from emulation.mininet.cluster.hosts import LEAD_NS, MachinesHosts, MachinesMeter
 from emulation.mininet.cluster.machines import Machine, Machines
 from emulation.mininet.cluster.orders import Built, Needs
-from emulation.mininet.cluster.patches import MachinesPatches
 from emulation.mininet.cluster.plans import Tunnels, part_plans
 from emulation.mininet.cluster.programs import MachinesPrograms
 from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
 from emulation.mininet.ip.programs import variables
-from emulation.mininet.links import Links
+from emulation.mininet.links.cabling import HOST_INTERFACE
+from emulation.mininet.links.links import Links
 from emulation.mininet.real_time import RealTimeTestbed
 from emulation.mininet.samples import Samples
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import DEFAULT_MTU
 from emulation.testbed import SwitchReport
 from emulation.traffic.frames.ip import address_of
@@ -120,9 +120,11 @@ class MachinesTestbed(RealTimeTestbed):
         done("forwards")
         self._hosts = MachinesHosts(self.division.machine_of, sessions, self.clocks)
         self._agents = Agents(self._hosts, self.namespaces, HOST_INTERFACE)
-        self._patches = MachinesPatches(self.division, sessions, tunnels, self.clocks, self.namespaces)
-        self._teardown.add(self._patches.close)
-        self._links = Links(self.fabric, self._patches)
+        self._connections = MachinesConnections(
+            self.division, sessions, tunnels, self.clocks, self.namespaces
+        )
+        self._teardown.add(self._connections.close)
+        self._links = Links(self.fabric, self._connections)
         self._samples = Samples(self.fabric, self._links, self._buffer_bytes)
         self._programs = MachinesPrograms(sessions, self.division.machine_of)
         self._packet_ins.open()
@@ -210,7 +212,7 @@ class MachinesTestbed(RealTimeTestbed):
         measured = super().measured(seen, steps)
         return replace(
             measured,
-            drops={**measured.drops, "tunnel": self._patches.lost_between(self._links.struck)},
+            drops={**measured.drops, "tunnel": self._connections.lost_between(self._links.struck)},
             clocks_us=(self.clocks.error_ns + self.clocks.late_ns) / 1000,
             notes=(self.division.summary, *self.clocks.notes(), *measured.notes),
         )

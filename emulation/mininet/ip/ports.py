@@ -20,7 +20,7 @@ from emulation.linux.netlink import RouteSocket
 from emulation.linux.record import RunRecord
 from emulation.linux.tap import open_tap
 from emulation.mininet.ip.carrier import COUNTERS
-from emulation.mininet.switches import spawn
+from emulation.mininet.switches.processes import spawn
 from emulation.traffic.frames.ip import PREFIX_LENGTH, IpCounters, address_of, ip_mtu
 from emulation.traffic.frames.values import ETHERTYPE
 from emulation.traffic.frames.wire import mac_bytes

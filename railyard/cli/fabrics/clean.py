@@ -44,10 +44,8 @@ def clean(
 
     verb = "would remove" if dry_run else "removed"
     for report in cleaned:
-        for thing in report.removed:
-            say(f"{report.run}: {verb} {thing}")
-        for thing in report.left:
-            say(f"{report.run}: left {thing}")
+        for line in report.lines(verb):
+            say(line)
     done = {report.run for report in cleaned}
     for run, pid in record.living():
         if run not in done:

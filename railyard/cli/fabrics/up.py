@@ -121,7 +121,7 @@ def up(
         return
     if testbed is Bed.mininet:
         from emulation.mininet.ip.programs import check_command
-        from emulation.mininet.switches import choose
+        from emulation.mininet.switches.processes import choose
         from emulation.mininet.testbed import MininetTestbed
         from railyard.cli.fabrics.up_mininet import keep_mininet, launch_on_mininet
 

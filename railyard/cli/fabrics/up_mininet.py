@@ -120,7 +120,7 @@ def _places(testbed: MininetTestbed) -> Iterator[str]:
     """Yield lines with the namespaces and the P4Runtime address of a node."""
     node = testbed.cabling.hosts[0]
     yield f"switches are in the namespace: {testbed.shared_namespaces['fabric']}"
-    yield f"the other sides of their interfaces in: {testbed.shared_namespaces['patch']}"
+    yield f"the other sides of their interfaces in: {testbed.shared_namespaces['links']}"
     yield f"host of {node} in: {testbed.namespaces[node]}"
     yield f"P4Runtime of {node}, device {testbed.device_ids[node]}: {testbed.addresses[node]}"
 

@@ -326,7 +326,7 @@ def _choice(
         for option, given in (("--hosts", hosts), ("--threads", threads)):
             if given is not None:
                 raise typer.BadParameter("is for --testbed embedded", param_hint=option)
-        from emulation.mininet.switches import choose
+        from emulation.mininet.switches.processes import choose
         from harness.run.real_time import RealTime
 
         kind = choose(switch.value if switch else None)

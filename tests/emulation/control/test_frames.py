@@ -22,7 +22,8 @@ from emulation.control.frames import (
     read_management,
     sender_of,
 )
-from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice
+from emulation.errors import FrameError
+from emulation.traffic.frames.layers import LPH, NTH, NTH24, SRH, SRH24, LinkNotice
 from emulation.traffic.frames.values import mac
 from tests.emulation.programs.standing import Standing, installed, router
 from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, packet_out
@@ -87,6 +88,38 @@ def test_frames_with_wrong_bytes_are_read_as_scapy_reads_them(seed: int) -> None
             assert (read.up, read.sequence) == (layer.state == 1, layer.sequence)
         if read is not None and NTH in layers:
             assert sender_of(bytes(frame)) == layers[NTH].scna
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_frames_of_every_form_are_read_as_scapy_reads_them(seed: int) -> None:
+    """CNA16 and CNA24, steered or not, padded, cut short, with a bit flipped in a header."""
+    draw = random.Random(seed)
+    notice = Notice(cna_a=1, port_a=2, cna_b=3, port_b=4, origin=5, up=True, sequence=6)
+    said = LinkNotice(state=1, sequence=6, cna_a=1, port_a=2, cna_b=3, port_b=4, origin=5)
+    read = 0
+    for _ in range(300):
+        wide, steered = draw.random() < 0.5, draw.random() < 0.5
+        packet: Packet = Ether(src=mac(7), dst=mac(8)) / LPH()
+        if steered:
+            packet /= (SRH24 if wide else SRH)(bitmap=0x800, instr=[1])
+        packet /= NTH24(scna=7, dcna=8, mgmt=1, nlp=0) if wide else NTH(scna=7, dcna=8, mgmt=1)
+        frame = bytearray(bytes(packet / said)) + bytes(draw.choice((0, 0, 22)))
+        for _ in range(draw.randrange(2)):
+            frame[draw.randrange(12, len(frame))] ^= 1 << draw.randrange(8)
+        frame = frame[: draw.choice((len(frame), len(frame), draw.randrange(15, len(frame))))]
+        layers = Ether(bytes(frame))
+        layer = layers.getlayer(LinkNotice)
+        message = read_management(bytes(frame))
+        assert (message is None) == (layer is None or layer.version != 1 or layer.state > 6)
+        if message is not None:
+            read += message == notice
+            assert sender_of(bytes(frame)) == layers[NTH24 if NTH24 in layers else NTH].scna
+    assert read > 100
+
+
+def test_other_frames_have_no_sender() -> None:
+    with pytest.raises(FrameError, match="no management frame"):
+        sender_of(bytes(64))
 
 
 def test_bytes() -> None:

@@ -9,8 +9,8 @@ from typing import final
 
 from emulation.faults import Fault, Faults
 from emulation.linux import netns
-from emulation.mininet.counters import JackCounters
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.links.counters import EndpointCounters
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.targets import find_target
 from tests.emulation.mininet.benches import Flush
@@ -117,12 +117,12 @@ class Bed:
         """Wait until no frame is in a backlog of the kernel, nor waits for a link's rate."""
         self._flush.wait()
         self.until(
-            lambda: not any(jack.waiting_frames for jack in self.testbed._links.counters().values()),
+            lambda: not any(endpoint.waiting_frames for endpoint in self.testbed._links.counters().values()),
             "an empty queue at every link",
         )
         self._flush.wait()
 
-    def counters(self, node: str, port: int) -> JackCounters:
+    def counters(self, node: str, port: int) -> EndpointCounters:
         return self.testbed._links.counters()[f"{node}:{port}"]
 
 

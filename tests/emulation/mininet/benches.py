@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test bench of a patch panel: jacks with raw sockets at their device sides, in namespaces of its own."""
+"""Test bench of a cross-connect: endpoints with raw sockets at device sides, in namespaces of its own."""
 
 import os
 import socket
@@ -13,8 +13,8 @@ from emulation.linux.backlog import Backlogs
 from emulation.linux.netlink import RouteSocket
 from emulation.linux.record import RunRecord
 from emulation.linux.watch import CarrierWatch
-from emulation.mininet.jacks import Jack
-from emulation.mininet.patch import PatchPanel
+from emulation.mininet.links.cross_connect import CrossConnect
+from emulation.mininet.links.endpoints import Endpoint
 from tests.emulation.switchd.switchd_process import missing_rights
 
 __all__ = ["MTU", "STALLED", "Bench", "Flush", "frame", "no_rights", "number", "until"]
@@ -55,7 +55,7 @@ def number(content: bytes) -> int:
 
 @final
 class Flush:
-    """Barrier behind every frame that was sent into a patch panel and does not wait for a link's rate.
+    """Barrier behind every frame that was sent into a cross-connect and does not wait for a link's rate.
 
     A frame passes two backlogs of processors on its way from device to device. Each is first in, first out,
     so a probe that comes out shows that nothing sent before it is still inside, however busy the machine is.
@@ -79,14 +79,14 @@ class Flush:
 
 @final
 class Bench:
-    """Jacks j0, j1, ..., whose device sides d0, d1, ... share a namespace, each with a raw socket."""
+    """Endpoints j0, j1, ..., whose device sides d0, d1, ... share a namespace, each with a raw socket."""
 
     def __init__(self, count: int, root: Path) -> None:
         self.record = RunRecord.create(root)
         self.devices = self.record.namespace("devices")
-        self.patches = self.record.namespace("patch")
-        self.panel = PatchPanel(self.patches)
-        self.panel.add([Jack(f"j{i}", f"p{i}", self.devices, f"d{i}", MTU) for i in range(count)])
+        self.connections = self.record.namespace("links")
+        self.cross_connect = CrossConnect(self.connections)
+        self.cross_connect.add([Endpoint(f"j{i}", f"p{i}", self.devices, f"d{i}", MTU) for i in range(count)])
         self.watch = CarrierWatch(self.devices)
         self.up: set[str] = set()
         self.sockets: Sequence[socket.socket] = netns.inside(
@@ -102,7 +102,7 @@ class Bench:
             raw.close()
         self._probes.close()
         self.watch.close()
-        self.panel.close()
+        self.cross_connect.close()
         self.record.close()
 
     def carriers(self) -> set[str]:
@@ -111,10 +111,10 @@ class Bench:
             (self.up.add if up else self.up.discard)(interface)
         return self.up
 
-    def patch(self, a: int, b: int, *, rate_bps: float | None = None, queue_bytes: int = 1 << 20) -> None:
-        """Patch two jacks and wait until both devices can send."""
-        self.panel.patch(f"j{a}", f"j{b}", rate_bps=rate_bps, queue_bytes=queue_bytes)
-        until(lambda: {f"d{a}", f"d{b}"} <= self.carriers(), "the carrier of a new patch")
+    def connect(self, a: int, b: int, *, rate_bps: float | None = None, queue_bytes: int = 1 << 20) -> None:
+        """Connect two endpoints and wait until both devices can send."""
+        self.cross_connect.connect(f"j{a}", f"j{b}", rate_bps=rate_bps, queue_bytes=queue_bytes)
+        until(lambda: {f"d{a}", f"d{b}"} <= self.carriers(), "the carrier of a new connection")
 
     def send(self, device: int, *frames: bytes) -> None:
         """Send frames out of a device."""
@@ -152,8 +152,8 @@ class Bench:
         """Wait until no frame waits for a link's rate."""
         self.flush()
         until(
-            lambda: not any(counters.waiting_frames for counters in self.panel.counters().values()),
-            "an empty queue at every jack",
+            lambda: not any(counters.waiting_frames for counters in self.cross_connect.counters().values()),
+            "an empty queue at every endpoint",
         )
 
     def _take(self, device: int, frames: list[bytes]) -> None:

@@ -7,8 +7,8 @@ from itertools import count
 from pathlib import Path
 
 from emulation.linux.record import RunRecord
-from emulation.mininet.jacks import Jack
-from emulation.mininet.patch import PatchPanel
+from emulation.mininet.links.cross_connect import CrossConnect
+from emulation.mininet.links.endpoints import Endpoint
 
 # Ends only when it is killed, and has a child that leaves its session.
 _STUBBORN = "trap '' TERM; setsid sleep 1000 & while true; do sleep 1000; done"
@@ -20,19 +20,21 @@ def main() -> None:
     record = RunRecord.create(root)
     record.note_file(file)
     file.write_text("ours")
-    devices, patches = record.namespace("fabric"), record.namespace("patch")
-    panel = PatchPanel(patches)
+    devices, connections = record.namespace("fabric"), record.namespace("links")
+    cross_connect = CrossConnect(connections)
     for number in count():
         host = record.namespace(f"npu{number}")
         name = f"npu{number}"
-        panel.add([Jack(f"{name}:{i}", f"{name}-{i}", devices, f"{name}-{i}", 9500) for i in range(8)])
-        panel.add([Jack(f"{name}:host", f"{name}-h", host, "eth0", 9500)])
-        panel.patch(f"{name}:0", f"{name}:host", rate_bps=1e6)
-        panel.patch(f"{name}:1", f"{name}:2")
+        cross_connect.add(
+            [Endpoint(f"{name}:{i}", f"{name}-{i}", devices, f"{name}-{i}", 9500) for i in range(8)]
+        )
+        cross_connect.add([Endpoint(f"{name}:host", f"{name}-h", host, "eth0", 9500)])
+        cross_connect.connect(f"{name}:0", f"{name}:host", rate_bps=1e6)
+        cross_connect.connect(f"{name}:1", f"{name}:2")
         if number % 4 == 0:
             command = ["nsenter", f"--net=/run/netns/{host}", "sh", "-c", _STUBBORN]
             subprocess.Popen(command, env=record.environment())
-        panel.unpatch(f"{name}:1", f"{name}:2")
+        cross_connect.disconnect(f"{name}:1", f"{name}:2")
         (record.folder / f"{name}.log").write_text("made")
 
 

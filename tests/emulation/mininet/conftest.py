@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A patch panel with six jacks in namespaces of its own."""
+"""A cross-connect with six endpoints in namespaces of its own."""
 
 from collections.abc import Iterator
 from pathlib import Path

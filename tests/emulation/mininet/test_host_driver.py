@@ -79,7 +79,7 @@ class Pair:
         self.use_rate(RATE_BPS)
         self.sockets: list[Any] = []
         self.arrived = np.zeros(2, np.int64)
-        bench.patch(0, 1)
+        bench.connect(0, 1)
 
     def use_rate(self, rate_bps: float) -> None:
         self.driver = HostDriver(rate_bps, DILATION, 10**6)

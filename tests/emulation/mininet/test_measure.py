@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of lost frames, computed from the counts of jacks and programs."""
+"""Places of lost frames, computed from the counts of endpoints and programs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,28 +8,28 @@ import numpy as np
 
 from emulation.mininet.agents.driver import Pace
 from emulation.mininet.agents.measure import Between, Lost, lost, usage
-from emulation.mininet.cabling import jack_at
-from emulation.mininet.carried import Span
-from emulation.mininet.counters import JackCounters
+from emulation.mininet.links.cabling import endpoint_at
+from emulation.mininet.links.carried import Span
+from emulation.mininet.links.counters import EndpointCounters
 from emulation.testbed import SwitchReport
 from topologies import HOST_PORT, End, Fabric
 from topologies.families.full_mesh import full_mesh
 
-NOTHING = JackCounters(*(0 for _ in JackCounters.__slots__))
+NOTHING = EndpointCounters(*(0 for _ in EndpointCounters.__slots__))
 QUIET = SwitchReport({}, 0, 0)
 
 
 def found(
     fabric: Fabric,
-    after: Mapping[str, JackCounters],
+    after: Mapping[str, EndpointCounters],
     struck: set[End],
     paces: Mapping[str, Pace] | None = None,
     /,
     **seen: SwitchReport,
 ) -> Lost:
-    jacks = [f"{node.name}:{port.number}" for node in fabric.nodes for port in node.ports]
-    jacks += [f"{node.name}:host" for node in fabric.nodes]
-    before = dict.fromkeys(jacks, NOTHING)
+    endpoints = [f"{node.name}:{port.number}" for node in fabric.nodes for port in node.ports]
+    endpoints += [f"{node.name}:host" for node in fabric.nodes]
+    before = dict.fromkeys(endpoints, NOTHING)
     switches = {node.name: seen.get(node.name, QUIET) for node in fabric.nodes}
     return lost(fabric, Between(before, {**before, **after}), switches, paces or {}, struck)
 
@@ -39,7 +39,7 @@ def places(result: Lost) -> dict[str, int]:
 
 
 def test_a_link_that_was_down_takes_the_blame_for_its_own() -> None:
-    """10 frames were sent, 7 came to the patch; 1 was dropped at the other side and 2 vanished in between."""
+    """10 frames were sent, 7 came to the inner side; 1 was dropped at the other side, 2 in between."""
     fabric = full_mesh([2])
     link = fabric.link("npu0-npu1")
     after = {
@@ -107,16 +107,16 @@ def test_what_links_carried() -> None:
 
 
 def test_a_circuit_counts_the_frames_of_its_own_times() -> None:
-    """A jack counts for all its circuits: 5 frames before a circuit went down, 3 after the next one came."""
+    """An endpoint counts for all its circuits: 5 frames before one went down, 3 after the next came."""
     fabric = full_mesh([3])
     first, second = fabric.link("npu0-npu1"), fabric.link("npu0-npu2")
-    jacks: dict[str, JackCounters] = dict.fromkeys(("npu0:1", "npu1:1", "npu0:2", "npu2:1"), NOTHING)
-    assert {jack_at(end) for link in (first, second) for end in (link.a, link.b)} == set(jacks)
-    torn = {**jacks, "npu0:1": replace(NOTHING, from_frames=5), "npu1:1": replace(NOTHING, to_frames=4)}
+    endpoints: dict[str, EndpointCounters] = dict.fromkeys(("npu0:1", "npu1:1", "npu0:2", "npu2:1"), NOTHING)
+    assert {endpoint_at(end) for link in (first, second) for end in (link.a, link.b)} == set(endpoints)
+    torn = {**endpoints, "npu0:1": replace(NOTHING, from_frames=5), "npu1:1": replace(NOTHING, to_frames=4)}
     after = {**torn, "npu0:1": replace(NOTHING, from_frames=8), "npu1:1": replace(NOTHING, to_frames=7)}
     after["npu0:2"] = replace(NOTHING, from_frames=2)
     spans = [Span(first, None, torn), Span(second, None, torn), Span(second, torn, None)]
     only = replace(fabric, links=(first,))
-    result = usage(only, Between(jacks, after), spans)
+    result = usage(only, Between(endpoints, after), spans)
     assert (result["npu0-npu1"][0].frames, result["npu0-npu1"][0].lost_frames) == (5, 1)
     assert (result["npu0-npu2"][0].frames, result["npu0-npu2"][0].lost_frames) == (2, 2)

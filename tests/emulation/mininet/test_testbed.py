@@ -16,8 +16,8 @@ import pytest
 from emulation.errors import TestbedError
 from emulation.linux import kernel
 from emulation.linux.record import run as recording
-from emulation.mininet import switches
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.switches import processes as switches
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment
 from tests.emulation.mininet.bed import DILATION, Bed, doubled, send, taken

@@ -11,14 +11,14 @@ import pytest
 
 from emulation.mininet.cluster.checks import processors
 from emulation.mininet.cluster.clocks import Clocks
+from emulation.mininet.cluster.connections import MachinesConnections
 from emulation.mininet.cluster.cutting import Cut
 from emulation.mininet.cluster.machines import Machine, Machines
 from emulation.mininet.cluster.orders import Hello
-from emulation.mininet.cluster.patches import MachinesPatches
 from emulation.mininet.cluster.plans import Tunnels
 from emulation.mininet.cluster.session import ClockOffset
 from emulation.mininet.cluster.sessions import Sessions
-from emulation.mininet.counters import JackCounters
+from emulation.mininet.links.counters import EndpointCounters
 from topologies import End
 from topologies.families.full_mesh import full_mesh
 
@@ -59,17 +59,19 @@ def over(a: Answers, b: Answers) -> tuple[Sessions, Both]:
     return cast(Sessions, both), both
 
 
-def jack(**counted: int) -> JackCounters:
-    return JackCounters(**dict.fromkeys(JackCounters.__slots__, 0) | counted)
+def endpoint(**counted: int) -> EndpointCounters:
+    return EndpointCounters(**dict.fromkeys(EndpointCounters.__slots__, 0) | counted)
 
 
-def patches(at_a: Mapping[str, JackCounters], at_b: Mapping[str, JackCounters]) -> MachinesPatches:
-    """Patches of two nodes, npu0 on machine a and npu1 on b, whose jacks have counted this."""
+def connections(
+    at_a: Mapping[str, EndpointCounters], at_b: Mapping[str, EndpointCounters]
+) -> MachinesConnections:
+    """Connections of two nodes, npu0 on machine a and npu1 on b, whose endpoints have counted this."""
     sessions, _ = over(
         Answers("a", ClockOffset(0, 0, 1), counters=at_a), Answers("b", ClockOffset(0, 0, 1), counters=at_b)
     )
     cut = Cut(full_mesh([2]), {"npu0": "a", "npu1": "b"})
-    return MachinesPatches(cut, sessions, Tunnels(cut, MACHINES), Clocks(sessions), ["npu0", "npu1"])
+    return MachinesConnections(cut, sessions, Tunnels(cut, MACHINES), Clocks(sessions), ["npu0", "npu1"])
 
 
 def test_a_time_is_told_in_each_machines_own_clock() -> None:
@@ -92,20 +94,20 @@ def test_a_time_is_told_in_each_machines_own_clock() -> None:
     assert clocks.notes()[-1] == "an order to begin arrived 3.000 ms late"
 
 
-def test_a_jack_has_what_the_ends_of_its_tunnel_dropped() -> None:
-    both = patches(
+def test_a_endpoint_has_what_the_ends_of_its_tunnel_dropped() -> None:
+    both = connections(
         {
-            "npu0:1": jack(from_frames=100, to_frames=90),
-            "npu1:1": jack(from_frames=91, to_frames=97, to_dropped_queue=3, waiting_frames=2),
+            "npu0:1": endpoint(from_frames=100, to_frames=90),
+            "npu1:1": endpoint(from_frames=91, to_frames=97, to_dropped_queue=3, waiting_frames=2),
         },
         {
-            "npu1:1": jack(from_frames=95, to_frames=96),
-            "npu0:1": jack(from_frames=96, to_frames=95, from_dropped_veth=1),
+            "npu1:1": endpoint(from_frames=95, to_frames=96),
+            "npu0:1": endpoint(from_frames=96, to_frames=95, from_dropped_veth=1),
         },
     )
     merged = both.counters()
-    assert merged["npu0:1"] == jack(from_frames=100, to_frames=90, from_dropped_veth=1)
-    assert merged["npu1:1"] == jack(from_frames=95, to_frames=96, to_dropped_queue=3, waiting_frames=2)
+    assert merged["npu0:1"] == endpoint(from_frames=100, to_frames=90, from_dropped_veth=1)
+    assert merged["npu1:1"] == endpoint(from_frames=95, to_frames=96, to_dropped_queue=3, waiting_frames=2)
     # Four of the 95 frames that entered the tunnel at machine b did not leave it at a: 91 did.
     assert both.lost_between(frozenset()) == 4
     (link,) = full_mesh([2]).links
@@ -116,7 +118,7 @@ def test_a_link_is_worked_at_the_machines_of_its_ends() -> None:
     mesh = full_mesh([2, 2])
     cut = Cut(mesh, {"npu0": "a", "npu1": "a", "npu2": "b", "npu3": "b"})
     sessions, both = over(Answers("a", ClockOffset(0, 0, 1)), Answers("b", ClockOffset(0, 0, 1)))
-    work = MachinesPatches(cut, sessions, Tunnels(cut, MACHINES), Clocks(sessions), [])
+    work = MachinesConnections(cut, sessions, Tunnels(cut, MACHINES), Clocks(sessions), [])
     work.set_carrier(mesh.link("npu0-npu1"), False)
     assert [order[0] for order in both["a"].orders] == ["set_carrier"]
     assert both["b"].orders == []

@@ -174,7 +174,7 @@ def test_without_what_it_takes(tmp_path: Path, file: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     no_mininet = (
-        "from pathlib import Path; from emulation.linux import machine; machine._PLACE = Path('/none')"
+        "from pathlib import Path; from emulation.mininet import machine; machine._PLACE = Path('/none')"
     )
     for kind, told, environment, main in (
         ("bmv2", r"simple_switch_grpc is not installed; install p4lang-bmv2", {"PATH": str(empty)}, ""),

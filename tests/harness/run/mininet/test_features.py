@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.switches.processes import SwitchKind
 from harness.run.real_time import RealTime
 from harness.run.runner import run
 from harness.run.testbeds import Embedded, TestbedChoice

@@ -22,7 +22,7 @@ from controller.planner import make_plan
 from emulation.errors import EmulationError, TestbedError
 from emulation.linux import netns
 from emulation.mininet.ip.programs import Programs, check_command, variables
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.frames.dissector import dissector as ub_dissector
 from emulation.traffic.frames.layers import NTH, SRH, TPH, Ether

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from scapy.utils import PcapReader
 
 from emulation.linux import kernel
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.testbed import Testbed
 from emulation.traffic.frames.values import ETHERTYPE
 from emulation.traffic.host.agent import Agent

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.switches.processes import SwitchKind
 from harness.recording.perfetto import trace_events
 from harness.recording.recorder import TOTALS, Recorder
 from harness.recording.records import Kind, Record, Tick

@@ -9,7 +9,7 @@ from subprocess import CompletedProcess, run
 
 import pytest
 
-from emulation.linux import machine
+from emulation.mininet import machine
 from emulation.mininet.net import Verb, command_line, make_net
 from railyard.cli.fabrics.up_mininet import _instead_of_ping
 from topologies import Fabric, TopologyError

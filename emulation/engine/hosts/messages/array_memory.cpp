@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/messages/array_memory.h"
+
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "frames/pages.h"
+
+namespace railyard {
+
+namespace {
+
+// Arrays below this size share the allocator's pages, which stay with the process anyway.
+constexpr std::size_t kLeastBytes = 64 << 10;
+// Memory that waits for the next arrays at most.
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+// Blocks of a single size, that of the array acquired last.
+struct Kept {
+    std::mutex mutex;
+    std::size_t bytes = 0;
+    std::vector<void*> blocks;
+};
+
+// Outlives all arrays.
+Kept& kept() {
+    static auto* const all = new Kept;
+    return *all;
+}
+
+void free_block(void* block) { ::operator delete(block, std::align_val_t{kPageBytes}); }
+
+}  // namespace
+
+void* acquire_array(std::size_t bytes) {
+    if (bytes >= kLeastBytes) {
+        Kept& all = kept();
+        const std::lock_guard lock(all.mutex);
+        if (all.bytes != bytes) {
+            for (void* block : all.blocks) free_block(block);
+            all.blocks.clear();
+            all.bytes = bytes;
+        }
+        if (!all.blocks.empty()) {
+            void* const block = all.blocks.back();
+            all.blocks.pop_back();
+            return block;
+        }
+    }
+    return ::operator new(bytes, std::align_val_t{kPageBytes});
+}
+
+void release_array(void* block, std::size_t bytes) {
+    if (bytes >= kLeastBytes) {
+        Kept& all = kept();
+        const std::lock_guard lock(all.mutex);
+        if (all.bytes == bytes && (all.blocks.size() + 1) * bytes <= kMostBytes) {
+            all.blocks.push_back(block);
+            return;
+        }
+    }
+    free_block(block);
+}
+
+}  // namespace railyard

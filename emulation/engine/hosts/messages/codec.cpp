@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/messages/codec.h"
+
+#include <cstring>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::uint16_t kEthertype = 0x88B5;
+constexpr std::uint32_t kCfgCna16 = 0x6;
+constexpr std::size_t kEthernetBytes = 14;
+// NTH.cc: mode in the upper three bits, mark in the lower two.
+constexpr std::uint32_t kMarkBits = 0xE003, kMarked = 0x8003;
+constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32;
+
+// Offsets of fields in a frame without a source route.
+constexpr std::size_t kEthertypeAt = 12, kLphAt = 14, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kCcAt = 22,
+                      kLbAt = 24, kClassAt = 25, kOpcodeAt = 26, kFlagsAt = 27, kSrcQAt = 28, kDstQAt = 30,
+                      kPsnAt = 32, kMarksAt = 33, kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40,
+                      kDtypeAt = 41, kStepAt = 42, kChunkAt = 44, kOffsetAt = 46, kSizeAt = 50;
+
+template <typename T, std::size_t kBytes = sizeof(T)>
+T get(const std::uint8_t* frame, std::size_t at) {
+    if constexpr (kBytes == 2 || kBytes == 4) {
+        T word = 0;
+        std::memcpy(&word, frame + at, kBytes);
+        return kBytes == 2 ? static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(word)))
+                           : static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(word)));
+    }
+    T value = 0;
+    for (std::size_t i = 0; i < kBytes; ++i) value = static_cast<T>(value << 8 | frame[at + i]);
+    return value;
+}
+
+template <std::size_t kBytes>
+void put(std::uint8_t* frame, std::size_t at, std::uint64_t value) {
+    for (std::size_t i = 0; i < kBytes; ++i)
+        frame[at + i] = static_cast<std::uint8_t>(value >> 8 * (kBytes - 1 - i));
+}
+
+// LPH.length of a packet of `link_bytes` from the LPH to its end.
+std::uint32_t encode_length(std::uint32_t link_bytes) {
+    const std::uint32_t flits = (link_bytes - 1) / kFlitBytes;
+    return flits / kBlockFlits << 10 | flits % kBlockFlits << 5 | (link_bytes - 1) % kFlitBytes;
+}
+
+// Bytes from the LPH to the packet's end; more than any packet has if the last flit has more than 20 bytes.
+std::uint32_t decode_length(std::uint32_t field) {
+    const std::uint32_t tail = field & 0x1F;
+    if (tail >= kFlitBytes) return 1 << 30;
+    return ((field >> 10) * kBlockFlits + (field >> 5 & 0x1F)) * kFlitBytes + tail + 1;
+}
+
+void set_length(std::uint8_t* frame, std::size_t bytes) {
+    const std::uint32_t rest = get<std::uint16_t>(frame, kLengthAt) & 0xC000u;
+    put<2>(frame, kLengthAt, rest | encode_length(static_cast<std::uint32_t>(bytes - kEthernetBytes)));
+}
+
+void set_ends(std::uint8_t* frame, Ends ends, int lb_mode) {
+    put<6>(frame, 0, 0x0200'0000'0000u | ends.dcna);
+    put<6>(frame, 6, 0x0200'0000'0000u | ends.scna);
+    const std::uint32_t rest = get<std::uint16_t>(frame, kLengthAt) & 0x4000u;
+    put<2>(frame, kLengthAt, rest | static_cast<std::uint32_t>(lb_mode) << 15);
+    put<2>(frame, kScnaAt, ends.scna);
+    put<2>(frame, kDcnaAt, ends.dcna);
+    put<2>(frame, kSrcQAt, ends.src_q);
+    put<2>(frame, kDstQAt, ends.dst_q);
+}
+
+}  // namespace
+
+Preview preview(const std::uint8_t* frame) {
+    return {frame[kOpcodeAt] == kOpcodeData, frame[kOpAt] == kCopy, get<std::uint16_t>(frame, kScnaAt),
+            get<std::uint32_t>(frame, kOffsetAt)};
+}
+
+const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
+    if (size < kAckBytes) return "short";
+    if (get<std::uint16_t>(frame, kEthertypeAt) != kEthertype) return "ethertype";
+    const auto lph = get<std::uint32_t>(frame, kLphAt);
+    if ((lph >> 16 & 0xF) != kCfgCna16) return "cfg";
+    const std::uint32_t link_bytes = decode_length(lph & 0x3FFF);
+    if (link_bytes > size - kEthernetBytes) return "length";
+    if ((frame[kClassAt] & 0x8) != 0) return "management";
+    fields.opcode = frame[kOpcodeAt];
+    fields.flags = frame[kFlagsAt];
+    fields.lb = frame[kLbAt];
+    fields.scna = get<std::uint16_t>(frame, kScnaAt);
+    fields.dcna = get<std::uint16_t>(frame, kDcnaAt);
+    fields.src_q = get<std::uint16_t>(frame, kSrcQAt);
+    fields.dst_q = get<std::uint16_t>(frame, kDstQAt);
+    if (fields.opcode == kOpcodeAck) {
+        fields.psn = get<std::uint32_t, 3>(frame, kAckPsnAt);
+        fields.sack = load_word(frame + kSackAt);
+        fields.marks = get<std::uint16_t>(frame, kMarksAt);
+        return link_bytes == kAckBytes - kEthernetBytes ? nullptr : "length";
+    }
+    if (fields.opcode != kOpcodeData) return "opcode";
+    // A frame too short for the header of data has a payload of less than no byte.
+    fields.length = size >= kDataHeaderBytes ? get<std::uint32_t>(frame, kSizeAt) : 0;
+    if (link_bytes != fields.length + (kDataHeaderBytes - kEthernetBytes)) return "length";
+    fields.marked = (get<std::uint16_t>(frame, kCcAt) & kMarkBits) == kMarked;
+    fields.psn = get<std::uint32_t, 3>(frame, kPsnAt);
+    fields.job = get<std::uint16_t>(frame, kJobAt);
+    fields.op = frame[kOpAt];
+    fields.dtype = frame[kDtypeAt];
+    fields.step = get<std::uint16_t>(frame, kStepAt);
+    fields.chunk = get<std::uint16_t>(frame, kChunkAt);
+    fields.offset = get<std::uint32_t>(frame, kOffsetAt);
+    return nullptr;
+}
+
+DataWriter::DataWriter(const Templates& templates, Ends ends, int lb_mode, std::uint16_t job,
+                       std::uint8_t dtype)
+    : header_(templates.data) {
+    set_ends(header_.data(), ends, lb_mode);
+    put<2>(header_.data(), kJobAt, job);
+    header_[kDtypeAt] = dtype;
+}
+
+FrameHandle DataWriter::frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
+                              const Message& message, Payload& payload) const {
+    FrameHandle frame = pool.acquire(kDataHeaderBytes);
+    std::uint8_t* bytes = frame->data();
+    std::memcpy(bytes, header_.data(), kDataHeaderBytes);
+    set_length(bytes, kDataHeaderBytes + message.size);
+    bytes[kLbAt] = lb;
+    bytes[kFlagsAt] = flags;
+    put<3>(bytes, kPsnAt, psn);
+    bytes[kOpAt] = message.op;
+    put<2>(bytes, kStepAt, message.step);
+    put<2>(bytes, kChunkAt, message.chunk);
+    put<4>(bytes, kOffsetAt, message.offset);
+    put<4>(bytes, kSizeAt, message.size);
+    FramePool::carry(*frame, payload, static_cast<std::uint32_t>(kDataHeaderBytes + message.size));
+    return frame;
+}
+
+AckWriter::AckWriter(const Templates& templates, Ends ends, int lb_mode) : header_(templates.ack) {
+    set_ends(header_.data(), ends, lb_mode);
+    set_length(header_.data(), kAckBytes);
+}
+
+FrameHandle AckWriter::frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
+                             std::uint8_t flags, std::uint16_t marks) const {
+    FrameHandle frame = pool.acquire(header_.data(), kAckBytes);
+    std::uint8_t* bytes = frame->data();
+    bytes[kLbAt] = lb;
+    bytes[kFlagsAt] = flags;
+    put<2>(bytes, kMarksAt, marks);
+    put<3>(bytes, kAckPsnAt, ack_psn);
+    store_word(bytes + kSackAt, sack);
+    return frame;
+}
+
+}  // namespace railyard

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// An NPU's array, and the payloads of its frames. A payload is a reference to the array until the array
+// changes; only then is it copied.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "frames/frame.h"
+#include "hosts/messages/array_memory.h"
+#include "hosts/messages/codec.h"
+
+namespace railyard {
+
+// Bytes of all arrays of the process.
+inline std::atomic<std::size_t> array_bytes = 0;
+
+// Allocator of arrays that begin at a page: a slice of a page's size then stands in one page. Huge pages
+// would make frames faster still, but where memory is fragmented the kernel takes longer to find them than
+// they save.
+template <typename T>
+struct PageAllocator {
+    using value_type = T;
+
+    PageAllocator() = default;
+    template <typename U>
+    explicit PageAllocator(const PageAllocator<U>& /*other*/) {}
+
+    T* allocate(std::size_t count) {
+        array_bytes += count * sizeof(T);
+        return static_cast<T*>(acquire_array(count * sizeof(T)));
+    }
+    void deallocate(T* block, std::size_t count) {
+        array_bytes -= count * sizeof(T);
+        release_array(block, count * sizeof(T));
+    }
+    // New elements have no value: whoever makes an array fills it, and clearing it first takes as long.
+    template <typename U>
+    void construct(U* place) {
+        ::new (static_cast<void*>(place)) U;
+    }
+    template <typename U, typename... Arguments>
+    void construct(U* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+    }
+    bool operator==(const PageAllocator& /*other*/) const { return true; }
+};
+
+using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
+
+// A frame that may have to be sent again.
+struct Sent {
+    Message message;
+    std::uint32_t slice = 0, start = 0;  // of the payload in the array
+    std::uint8_t lb = 0;
+    Time sent_at = 0;
+    // Place in the order of transmissions, and number of repetitions, if the sender knows its paths.
+    std::int64_t order = 0;
+    std::uint32_t resent = 0;
+    Payload* payload = nullptr;  // null once the frame is acknowledged
+};
+
+class Payloads {
+   public:
+    Payloads(std::shared_ptr<Bytes> array, std::size_t slices) : array_(std::move(array)), first_(slices) {}
+    Payloads(const Payloads&) = delete;
+    // A lack of memory ends the process.
+    ~Payloads() { keep_all(); }  // NOLINT(bugprone-exception-escape)
+
+    std::uint8_t* array() { return array_->data(); }
+    const std::shared_ptr<Bytes>& shared() const { return array_; }
+
+    void refer(Sent& sent, FramePool& pool) {
+        sent.payload = pool.share(array_->data() + sent.start, sent.message.size);
+        sent.payload->refer(first_[sent.slice]);
+    }
+    // The frame is acknowledged.
+    static void drop(Sent& sent) {
+        if (sent.payload != nullptr) FramePool::drop(std::exchange(sent.payload, nullptr));
+    }
+    // Copy the payloads that refer to a slice, which is about to change.
+    void keep(std::uint32_t slice) {
+        while (first_[slice] != nullptr) first_[slice]->keep();
+    }
+    // Copy the payloads of all slices: frames of a station that is gone may still be under way.
+    void keep_all() {
+        for (std::uint32_t slice = 0; slice < first_.size(); ++slice) keep(slice);
+    }
+
+   private:
+    std::shared_ptr<Bytes> array_;
+    std::vector<Payload*> first_;  // by slice
+};
+
+}  // namespace railyard

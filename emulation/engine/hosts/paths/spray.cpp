@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/paths/spray.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+constexpr int kSuspect = 3;  // losses in a row after which a path is avoided
+constexpr Time kAvoid = 50'000'000, kMaxAvoid = 1'600'000'000;
+
+}  // namespace
+
+PathHealth::PathHealth(const std::array<std::uint32_t, kBuckets>& paths)
+    : paths_(paths), count_(*std::max_element(paths.begin(), paths.end()) + 1), avoid_(kAvoid) {}
+
+bool PathHealth::may_try(std::uint32_t path, Time now) {
+    const Time trial = until_[path];
+    if (trial < 0) return true;
+    if (trial > now) return false;
+    until_.of(path) = now + avoid_[path];
+    return true;
+}
+
+void PathHealth::split(BucketSet buckets) {
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+        if ((buckets >> bucket & 1u) != 0) paths_[bucket] = count_++;
+}
+
+BucketSet PathHealth::suspects() const {
+    BucketSet suspects = 0;
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+        if (losses_[paths_[bucket]] >= kSuspect) suspects = static_cast<BucketSet>(suspects | 1u << bucket);
+    return suspects;
+}
+
+void PathHealth::acknowledged(std::uint32_t path) {
+    if (losses_[path] != 0) losses_.of(path) = 0;
+    if (avoided_ == 0 || works(path)) return;
+    until_.of(path) = -1;
+    avoid_.of(path) = kAvoid;
+    --avoided_;
+}
+
+// The last path that works stays in use.
+void PathHealth::lost(std::uint32_t path, Time now, int count) {
+    losses_.of(path) += count;
+    if (losses_[path] < kSuspect || !works(path)) return;
+    if (std::none_of(paths_.begin(), paths_.end(),
+                     [&](std::uint32_t other) { return other != path && works(other); }))
+        return;
+    ++avoided_;
+    until_.of(path) = now + avoid_[path];
+    avoid_.of(path) = std::min(2 * avoid_[path], kMaxAvoid);
+}
+
+void PathHealth::suspect(std::uint32_t path, Time now) { lost(path, now, kSuspect); }
+
+Spray::Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHealth> health)
+    : health_(std::move(health)), next_(lb) {
+    for (std::size_t bucket = 0; bucket < shares.weights.size(); ++bucket)
+        if (const double weight = shares.weights[bucket]; weight > 0) {
+            // Each first turn is at another place in the bucket's period, from lb on.
+            const std::size_t turn = (bucket + kBuckets - lb % kBuckets) % kBuckets;
+            const double place = (static_cast<double>(turn) + 0.5) / kBuckets;
+            fair_.push_back({place / weight, 1 / weight, static_cast<std::uint8_t>(bucket)});
+        }
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+        order_[bucket] = static_cast<std::uint8_t>(bucket);
+    if (!shares.weights.empty())
+        std::stable_partition(order_.begin(), order_.end(),
+                              [&](std::uint8_t bucket) { return shares.weights[bucket] != 0; });
+}
+
+std::uint8_t Spray::next_lb(Time now) {
+    std::uint8_t lb = draw();
+    if (health_->whole()) return lb;
+    for (std::size_t i = 0; i < kBuckets; ++i) {
+        if (health_->may_try(path_of(lb), now)) return lb;
+        lb = draw();
+    }
+    return other_lb(lb);
+}
+
+std::uint8_t Spray::draw() {
+    if (fair_.empty()) return next_++;
+    const auto first = std::min_element(fair_.begin(), fair_.end(), [](const Due& a, const Due& b) {
+        return a.due != b.due ? a.due < b.due : a.bucket < b.bucket;
+    });
+    first->due += first->step;
+    return first->bucket;
+}
+
+std::uint8_t Spray::other_lb(std::uint8_t lb, const ByPath<Time>* silent) {
+    const std::uint32_t path = path_of(lb);
+    std::rotate(order_.begin(), order_.begin() + 1, order_.end());  // successive calls take different paths
+    const std::uint8_t* other = nullptr;
+    for (const std::uint8_t& bucket : order_) {
+        const std::uint32_t candidate = path_of(bucket);
+        if (candidate == path) continue;
+        if ((silent == nullptr || (*silent)[candidate] < 0) && health_->works(candidate)) return bucket;
+        if (other == nullptr) other = &bucket;
+    }
+    return other != nullptr ? *other : lb;
+}
+
+}  // namespace railyard

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/reduction/reduction.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hosts/reduction/reduce.h"
+
+namespace railyard {
+
+ReductionStats ReductionUnit::stats() const {
+    ReductionStats stats = stats_;
+    stats.core = core();
+    return stats;
+}
+
+Time ReductionUnit::core() const {
+    return reduction_.ccu ? 0 : stats_.busy * static_cast<Time>(reduction_.core_percent) / 100;
+}
+
+Time ReductionUnit::work(std::uint32_t size, std::size_t frames, Time now) {
+    constexpr std::uint64_t kBitsPs = 8'000'000'000'000;  // bits of a byte, picoseconds of a second
+    std::uint64_t length = 0;
+    if (reduction_.rate_bps)
+        length = frames * ((size * kBitsPs + *reduction_.rate_bps - 1) / *reduction_.rate_bps);
+    stats_.busy += static_cast<Time>(length);
+    free_ = std::max(free_, now) + static_cast<Time>(length);
+    return free_;
+}
+
+void ReductionUnit::memory(std::uint64_t read, std::uint64_t written) {
+    stats_.read += read;
+    stats_.written += written;
+}
+
+bool ReductionUnit::claim(std::uint32_t size) {
+    if (reduction_.sram_bytes && sram_ + size > *reduction_.sram_bytes) {
+        stats_.spilled += size;
+        stats_.written += size;
+        return false;
+    }
+    sram_ += size;
+    stats_.sram_peak = std::max(stats_.sram_peak, sram_);
+    return true;
+}
+
+// Cores write the result of a phase to both buffers at once, so only the first sends wait.
+bool Reducer::stages(std::uint32_t index, std::uint32_t applied) {
+    if (unit_->ccu()) return false;
+    if (applied > 0) {
+        unit_->memory(0, size_of(index));
+        return false;
+    }
+    staged_.push_back(index);
+    return true;
+}
+
+void Reducer::begin(Time now) {
+    for (const std::uint32_t index : staged_)
+        tasks_.push_back({unit_->work(size_of(index), 1, now), index, kStage});
+    staged_.clear();
+    run(now);
+}
+
+void Reducer::take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame,
+                   Time now) {
+    const std::uint32_t size = size_of(index);
+    const bool in_sram = unit_->ccu() && unit_->claim(size);
+    if (!unit_->ccu()) unit_->memory(0, size);
+    Held& held = held_[key(index, phase)];
+    const std::size_t sources = phases(index)[phase].sources.size();
+    held.frames.resize(sources);
+    held.in_sram.resize(sources);
+    held.frames[source] = std::move(frame);
+    held.in_sram[source] = in_sram;
+    ++held.count;
+    settle(index, now);
+}
+
+void Reducer::settle(std::uint32_t index, Time now) {
+    offer(index, now);
+    run(now);
+}
+
+void Reducer::run(Time now) {
+    while (!tasks_.empty() && tasks_.front().end <= now) {
+        const Task task = tasks_.front();
+        tasks_.pop_front();
+        if (task.source == kStage) {
+            unit_->memory(size_of(task.index), size_of(task.index));
+            agent_.leave(task.index);
+            continue;
+        }
+        const Phase& phase = phases(task.index)[agent_.slices[task.index].applied];
+        if (unit_->ccu()) add(task.index, phase, task.source);
+        else reduce(task.index, phase, now);
+        offer(task.index, now);
+    }
+}
+
+void Reducer::leave() {
+    held_.clear();
+    work_.clear();
+    tasks_.clear();
+}
+
+// Give the unit what it may take of a slice's present phase; end the phase if nothing is left.
+void Reducer::offer(std::uint32_t index, Time now) {
+    SliceState& slice = agent_.slices[index];
+    const std::vector<Phase>& all = phases(index);
+    while (slice.applied < all.size()) {
+        const Phase& phase = all[slice.applied];
+        const std::size_t count = phase.sources.size();
+        const auto held = held_.find(key(index, slice.applied));
+        if (held == held_.end()) return;
+        Work& work = work_[index];
+        if (!unit_->ccu()) return offer_whole(index, work, held->second.count == count, now);
+        while (work.taken < count && held->second.frames[work.taken] != nullptr) {
+            tasks_.push_back(
+                {unit_->work(size_of(index), 1, now), index, static_cast<std::uint32_t>(work.taken)});
+            ++work.taken;
+        }
+        if (work.added < count) return;
+        if (slice.unsent > 0) {
+            slice.blocked = true;
+            return;
+        }
+        write(index, phase, now);
+    }
+}
+
+// Give the cores a phase whose frames have all arrived.
+void Reducer::offer_whole(std::uint32_t index, Work& work, bool complete, Time now) {
+    if (!complete || work.taken > 0) return;
+    SliceState& slice = agent_.slices[index];
+    if (slice.unsent > 0) {
+        slice.blocked = true;
+        return;
+    }
+    work.taken = phases(index)[slice.applied].sources.size();
+    tasks_.push_back({unit_->work(size_of(index), work.taken, now), index, 0});
+}
+
+// End a phase of the cores.
+void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
+    work_.erase(index);
+    const auto entry = held_.extract(key(index, agent_.slices[index].applied));
+    const std::vector<FrameHandle>& frames = entry.mapped().frames;
+    const std::uint32_t size = size_of(index);
+    agent_.payloads.keep(index);
+    if (phase.op == kCopy) {
+        unit_->memory(size, size);
+        std::memcpy(own(index), content(*frames[0]), size);
+    } else {
+        unit_->memory((frames.size() + 1) * size, size);
+        terms_.clear();
+        for (std::size_t place = 0; place < frames.size(); ++place) {
+            if (terms_.size() == place && phase.sources[place] > agent_.rank) terms_.push_back(own(index));
+            terms_.push_back(content(*frames[place]));
+        }
+        if (terms_.size() == frames.size()) terms_.push_back(own(index));
+        add_in_order(own(index), terms_, size, agent_.dtype, room_);
+    }
+    agent_.finish(index, phase, now);
+}
+
+// Add a frame to the sum of the CCU, and the own elements at their place in the order of ranks.
+void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
+    const std::uint32_t size = size_of(index);
+    Work& work = work_[index];
+    const std::vector<std::uint32_t>& sources = phase.sources;
+    const std::uint32_t source = sources[place];
+    Held& held = held_[key(index, agent_.slices[index].applied)];
+    const FrameHandle frame = std::move(held.frames[place]);
+    const bool in_sram = held.in_sram[place];
+    if (!in_sram) unit_->memory(size, 0);
+    if (place == 0) work.in_sram = in_sram;  // the sum takes the place of its first frame
+    else if (in_sram) unit_->free(size);
+    if (!work.in_sram) unit_->memory(place > 0 ? size : 0, size);
+    const std::uint8_t* const part = content(*frame);
+    terms_.clear();
+    if (place > 0) terms_.push_back(work.total.data());
+    const bool before = source > agent_.rank && (place == 0 || sources[place - 1] < agent_.rank);
+    const bool after = source < agent_.rank && place + 1 == sources.size();
+    if (phase.op != kCopy && before) terms_.push_back(own(index));
+    terms_.push_back(part);
+    if (phase.op != kCopy && after) terms_.push_back(own(index));
+    if (phase.op != kCopy && (before || after)) unit_->memory(size, 0);
+    work.total.resize(size);
+    if (terms_.size() == 1) std::memcpy(work.total.data(), part, size);
+    else add_in_order(work.total.data(), terms_, size, agent_.dtype, room_);
+    ++work.added;
+}
+
+// End a phase of the CCU.
+void Reducer::write(std::uint32_t index, const Phase& phase, Time now) {
+    const auto work = work_.extract(index);
+    held_.erase(key(index, agent_.slices[index].applied));
+    const std::uint32_t size = size_of(index);
+    if (work.mapped().in_sram) unit_->free(size);
+    else unit_->memory(size, 0);
+    unit_->memory(0, size);
+    agent_.payloads.keep(index);
+    std::memcpy(own(index), work.mapped().total.data(), size);
+    agent_.finish(index, phase, now);
+}
+
+}  // namespace railyard

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/schedule/tasks.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "network/links/station.h"
+
+namespace railyard {
+
+Progress::Progress(std::shared_ptr<const std::vector<Task>> tasks) : tasks_(std::move(tasks)) {
+    states_.reserve(tasks_->size());
+    for (const Task& task : *tasks_) {
+        states_.push_back({task.needs, task.slices, task.free, {}, {}});
+        computing_ += task.duration >= 0;
+    }
+}
+
+void Progress::start(Time now) {
+    start_ = now;
+    for (std::uint32_t task = 0; task < states_.size(); ++task)
+        if (states_[task].needs == 0 && !(*tasks_)[task].free) wait(task, now);
+}
+
+std::optional<std::uint32_t> Progress::next_due(Time now) {
+    while (!events_.empty() && events_.top().time <= now) {
+        const Event event = events_.top();
+        events_.pop();
+        const Task& task = (*tasks_)[event.task];
+        State& state = states_[event.task];
+        if (event.ends) {
+            --computing_;
+            end(event.task, now);
+        } else if (task.duration >= 0) {
+            Time& busy = busy_[task.unit];
+            state.span.opened = std::max(now, busy);
+            busy = state.span.opened + task.duration;
+            push(busy, event.task, true);
+        } else {
+            state.open = true;
+            state.span.opened = now;
+            return event.task;
+        }
+    }
+    return std::nullopt;
+}
+
+void Progress::slice_done(std::uint32_t task, Time now) {
+    State& state = states_[task];
+    if (state.span.opened < 0) state.span.opened = now;
+    if (--state.left == 0) end(task, now);
+}
+
+Time Progress::deadline() const { return events_.empty() ? kNever : events_.top().time; }
+
+std::vector<Progress::Span> Progress::times() const {
+    std::vector<Span> spans;
+    spans.reserve(states_.size());
+    for (const State& state : states_) spans.push_back(state.span);
+    return spans;
+}
+
+void Progress::end(std::uint32_t task, Time now) {
+    states_[task].span.ended = now;
+    for (const std::uint32_t follower : (*tasks_)[task].followers)
+        if (--states_[follower].needs == 0 && start_) wait(follower, now);
+}
+
+void Progress::wait(std::uint32_t task, Time now) {
+    push(std::max(now + (*tasks_)[task].delay, *start_ + (*tasks_)[task].at), task, false);
+}
+
+}  // namespace railyard

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/transport/path_sender.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+// Timeouts begin this many times above the largest round trip of late.
+constexpr double kPeaks = 1.5;
+// Timeouts are shorter than those of a Sender, so a connection has some more of them before it is given up.
+constexpr int kMoreRetries = 4;
+// Timeouts in a row after which a sender asks for other paths, and how often they begin anew on these.
+constexpr int kAskAfter = 3, kMostAsks = 16;
+// Probes between two timeouts are sent after this part of the time between them, and after so long at least.
+constexpr Time kProbes = 8, kProbe = 50'000'000;
+
+}  // namespace
+
+PathSender::PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
+                       const std::vector<PathTiming>& timings, RoundTrips& trips, Payloads& payloads)
+    : Sender(parameters, writer, 0, payloads), spray_(std::move(spray)), trips_(trips) {
+    if (parameters.adaptive) delays_ = std::make_unique<PathDelays>(trips, timings, parameters.ack_delay);
+}
+
+bool PathSender::has_room() const {
+    return Sender::has_room() && (!delays_ || delays_->has_room(spray_.health()));
+}
+
+void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
+                      Answer& answer) {
+    lb_ = spray_.next_lb(now);
+    if (delays_) {
+        bool asks = false;
+        std::tie(lb_, asks) = delays_->steer(lb_, spray_.health(), now);
+        last = last || asks || in_flight() + 1 >= parameters_.window;
+        delays_->new_frame(next_psn_ & kSlot, spray_.path_of(lb_), message.size, last);
+    }
+    if (timer == kNever) rto_ = estimate();
+    const std::uint32_t psn = next_psn_;
+    Sender::send(message, slice, start, last, now, answer);
+    at(psn).order = order_++;
+    at(psn).resent = 0;
+}
+
+Time PathSender::estimate() const {
+    if (trips_.peak == 0) return parameters_.initial_rto;
+    const auto peaks = static_cast<Time>(kPeaks * static_cast<double>(trips_.peak));
+    return std::min(std::max({rtt + 4 * rttvar, peaks, parameters_.path_rto}), parameters_.max_rto);
+}
+
+void PathSender::rearm(Time now) {
+    if (timer == kNever || retries_ != 0) return;
+    rto_ = estimate();
+    timer = std::min(timer, now + rto_);
+}
+
+bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
+                        BucketSet marks) {
+    const std::uint32_t base = base_, flying = in_flight(), moved = (ack_psn - base) & kPsnMask;
+    if (moved > flying) return Sender::on_ack(ack_psn, sack, now, flags, marks);
+    const std::uint32_t rest = flying - moved;
+    const std::uint64_t later = rest > 1 ? sack & ((std::uint64_t{1} << (rest - 1)) - 1) : 0;
+    // Bit i stands for PSN base + i.
+    const std::uint64_t before = moved < 64 ? (std::uint64_t{1} << moved) - 1 : ~std::uint64_t{0};
+    std::uint64_t news = (before | (moved < 63 ? later << (moved + 1) : 0)) & ~(sacked_ << 1);
+    const bool advanced = Sender::on_ack(ack_psn, sack, now, flags, marks);
+    const bool again = (flags & kRetransmission) != 0, answered = asked_ && again;
+    if (news == 0 && !answered) return advanced;
+    heard_ = now;
+    asks_ = 0;
+    for (; news != 0; news &= news - 1)
+        arrived(base + static_cast<std::uint32_t>(std::countr_zero(news)), now, again, marks);
+    if (rest > 0 && !advanced) {
+        rto_ = estimate();
+        timer = now + rto_;
+    }
+    find_lost(answered, now);
+    timer = std::min(timer, late_at_);
+    asked_ = asked_ && !answered;
+    return advanced;
+}
+
+void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet marks) {
+    const Sent& frame = at(psn);
+    const std::uint32_t path = spray_.path_of(frame.lb);
+    if (delays_) {
+        delays_->note_mark(path, (marks >> frame.lb % kBuckets & 1u) != 0);
+        if (frame.resent == 0) {
+            delays_->measured(psn & kSlot, now - frame.sent_at);
+        }
+        delays_->ended(psn & kSlot);
+    }
+    if (frame.resent > 0) {
+        // Another of its transmissions may have arrived.
+        if (!again || frame.resent > 1) return;
+    } else {
+        trips_.add(now - frame.sent_at);
+        top_.of(path) = std::max(top_[path], frame.order);
+    }
+    newest_ = std::max(newest_, frame.sent_at);
+    if (silent_[path] >= 0) silent_.of(path) = -1;
+    spray_.health().acknowledged(path);
+}
+
+void PathSender::find_lost(bool answered, Time now) {
+    const Time old = newest_ - estimate();
+    late_at_ = kNever;
+    for (std::uint32_t place = 0; place < in_flight(); ++place) {
+        if (marked(place)) continue;
+        const Sent& frame = at(base_ + place);
+        const std::uint32_t path = spray_.path_of(frame.lb);
+        if (frame.order < top_[path] || frame.sent_at <= old ||
+            (frame.sent_at < silent_[path] && silent_[path] <= newest_) ||
+            (answered && took_former_route(frame))) {
+            lost_.push_back(base_ + place);
+        } else if (delays_ && delays_->congested(path)) {
+            const Time due = frame.sent_at + delays_->patience((base_ + place) & kSlot, parameters_.path_rto);
+            if (due <= now) lost_.push_back(base_ + place);
+            else if (place == 0) late_at_ = due;
+        }
+    }
+}
+
+void PathSender::resend_lost(Time now, Answer& answer) {
+    if (lost_.empty()) return;
+    const std::vector<std::uint32_t> psns = std::exchange(lost_, {});
+    for (const std::uint32_t psn : psns) {
+        const Sent& frame = at(psn);
+        const std::uint32_t path = spray_.path_of(frame.lb);
+        const bool congested = delays_ && delays_->congested(path);
+        if (!congested && !took_former_route(frame)) spray_.health().lost(path, now);
+    }
+    again_by(psns, now, true, answer);
+}
+
+void PathSender::on_reroute(BucketSet buckets, Time now, Answer& answer) {
+    spray_.health().split(buckets);
+    std::optional<std::uint32_t> newest;
+    for (std::uint32_t place = 0; place < in_flight(); ++place) {
+        const std::uint32_t psn = base_ + place;
+        if (marked(place) || (buckets >> at(psn).lb % kBuckets & 1u) == 0) continue;
+        if (!newest || at(psn).order > at(*newest).order) newest = psn;
+    }
+    if (!newest) return;
+    asked_ = true;
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+        if ((buckets >> bucket & 1u) != 0) moved_[bucket] = order_;
+    if (retries_ >= kAskAfter && asks_ < kMostAsks) {
+        ++asks_;
+        retries_ = 0;
+        rto_ = estimate();
+    }
+    again_by({*newest}, now, false, answer);
+}
+
+BucketSet PathSender::silent_buckets() const {
+    if (retries_ < kAskAfter) return 0;
+    BucketSet silent = 0;
+    for (std::uint8_t bucket = 0; bucket < kBuckets; ++bucket) {
+        const std::uint32_t path = spray_.path_of(bucket);
+        if (silent_[path] >= 0 || !spray_.health().works(path))
+            silent = static_cast<BucketSet>(silent | 1u << bucket);
+    }
+    return silent;
+}
+
+std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
+    const std::uint8_t lb = at(psn).lb;
+    if (delays_) {
+        delays_->goes_again(psn & kSlot, now);
+        if (const std::uint8_t faster = delays_->choose(lb, spray_.health(), now); faster != lb)
+            return faster;
+    }
+    return spray_.other_lb(lb, &silent_);
+}
+
+// `other`: by another path. The last frame asks for an acknowledgement.
+void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer) {
+    for (const std::uint32_t psn : psns) {
+        Sent& frame = at(psn);
+        const std::uint8_t lb = other ? other_lb(psn, now) : frame.lb;
+        send_again(psn, lb, psn == psns.back(), now, answer);
+        frame.order = order_++;
+        ++frame.resent;
+        if (delays_) delays_->sent(psn & kSlot, spray_.path_of(lb));
+    }
+    again_ = true;
+    recover_ = next_psn_;
+    timer = std::min(now + rto_, late_at_);
+}
+
+// Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs
+// that was set before longer round trips were measured.
+void PathSender::on_timeout(Time now, Answer& answer) {
+    const Sent& oldest = at(base_);
+    if (retries_ == 0) {
+        if (late_at_ <= now) {
+            find_lost(false, now);
+            if (!lost_.empty()) return resend_lost(now, answer);
+        }
+        const Time due = std::max(oldest.sent_at, heard_) + estimate();
+        if (due > now) {
+            timer = std::min(due, late_at_);
+            return;
+        }
+    }
+    const bool timeout = retries_ == 0 || now >= next_timeout_;
+    if (timeout && retries_ >= parameters_.max_retries + kMoreRetries) {
+        failed_psn = base_;
+        timer = kNever;
+        return;
+    }
+    if (retries_ == 0) rto_ = estimate();
+    const std::uint32_t path = spray_.path_of(oldest.lb);
+    if (silent_[path] < 0) silent_.of(path) = now;
+    spray_.health().lost(path, now);
+    again_by({base_}, now, true, answer);
+    if (timeout) {
+        ++retries_;
+        rto_ = std::min(2 * rto_, parameters_.max_rto);
+        next_timeout_ = now + rto_;
+    }
+    timer = std::min(next_timeout_, now + std::max(rto_ / kProbes, kProbe));
+}
+
+}  // namespace railyard

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/transport/peer.h"
+
+#include <utility>
+
+#include "hosts/transport/path_sender.h"
+
+namespace railyard {
+
+Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& parameters, RoundTrips& trips,
+           Payloads& payloads)
+    : rank_(spec.rank), own_(own.rank), ranks_(own.ranks), address_(spec.address), random_(spec.random) {
+    const auto health = spec.shares ? std::make_shared<PathHealth>(spec.shares->paths) : nullptr;
+    const auto ends = [&](std::size_t number) {
+        const auto first = static_cast<std::uint32_t>(number) * ranks_;
+        return Ends{own.address, spec.address, static_cast<std::uint16_t>(first + rank_),
+                    static_cast<std::uint16_t>(first + own_)};
+    };
+    for (std::size_t number = 0; number < spec.lbs.size(); ++number) {
+        const DataWriter writer(parameters.templates, ends(number), parameters.lb_mode, own.job, own.dtype);
+        const std::uint8_t lb = spec.lbs[number];
+        if (health)
+            senders.push_back(std::make_unique<PathSender>(
+                parameters, writer, Spray(*spec.shares, lb, health), spec.shares->timings, trips, payloads));
+        else senders.push_back(std::make_unique<Sender>(parameters, writer, lb, payloads));
+    }
+    receivers.reserve(spec.ack_lbs.size());
+    for (std::size_t number = 0; number < spec.ack_lbs.size(); ++number) {
+        const AckWriter writer(parameters.templates, ends(number), parameters.lb_mode);
+        const std::uint8_t lb = spec.ack_lbs[number];
+        std::optional<Spray> paths;
+        if (health) paths.emplace(*spec.shares, lb, health);
+        receivers.emplace_back(parameters, writer, lb, std::move(paths));
+    }
+}
+
+std::optional<std::size_t> Peer::number(const Fields& fields) const {
+    const std::uint32_t number = fields.dst_q / ranks_;
+    const std::size_t count = fields.opcode == kOpcodeData ? receivers.size() : senders.size();
+    if (fields.dst_q % ranks_ != rank_ || fields.src_q != number * ranks_ + own_ || number >= count)
+        return std::nullopt;
+    return number;
+}
+
+Sender* Peer::pick() {
+    Sender* sender = senders[0].get();
+    if (senders.size() > 1) {
+        if (random_) {
+            if (drawn_ == nullptr)
+                drawn_ = senders[random_->below(static_cast<std::uint32_t>(senders.size()))].get();
+            sender = drawn_;
+        } else {
+            for (const auto& other : senders)
+                if (other->unfinished < sender->unfinished) sender = other.get();
+        }
+    }
+    return sender->has_room() ? sender : nullptr;
+}
+
+}  // namespace railyard

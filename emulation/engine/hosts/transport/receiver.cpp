@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/transport/receiver.h"
+
+#include <bit>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::uint8_t kBucketStride = 5;  // as for retransmission
+constexpr int kAskAfter = 4;               // frames in a row that have come again unasked
+
+}  // namespace
+
+Receiver::Receiver(const TransportParameters& parameters, const AckWriter& writer, std::uint8_t lb,
+                   std::optional<Spray> paths)
+    : parameters_(parameters),
+      lb_(lb),
+      expected_(parameters.first_psn),
+      writer_(writer),
+      paths_(std::move(paths)) {}
+
+Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time now) {
+    const std::uint32_t ahead = (psn - expected_) & kPsnMask;
+    bool fresh = false;
+    if (ahead == 0) {
+        const int run = std::countr_one(bitmap_) + 1;
+        bitmap_ = run < 64 ? bitmap_ >> run : 0;
+        expected_ = (psn + static_cast<std::uint32_t>(run)) & kPsnMask;
+        fresh = true;
+    } else if (ahead <= kMaxWindow) {
+        const std::uint64_t bit = std::uint64_t{1} << (ahead - 1);
+        fresh = (bitmap_ & bit) == 0;
+        bitmap_ |= bit;
+    } else if (ahead < kHalf) {
+        return Accepted::Beyond;
+    }
+    if (fresh) {
+        ++received;
+        repeated_ = 0;
+    } else {
+        // The sender missed acknowledgements: their path may have failed.
+        ++duplicates;
+        lb_ = static_cast<std::uint8_t>(lb_ + kBucketStride);
+        // A frame that comes late, after it was sent again, says nothing of acknowledgements.
+        if (paths_ && last_ >= 0 && (flags & kRetransmission) != 0) {
+            paths_->health().suspect(paths_->path_of(static_cast<std::uint8_t>(last_)), now);
+            ++repeated_;
+            last_ = -1;
+        }
+    }
+    echo_ |= flags & kRetransmission;
+    ++unacknowledged_;
+    if ((flags & kAckNow) != 0 && fresh && ahead != 0) owed_ = psn;
+    const bool complete = owed_ && ((expected_ - *owed_ - 1) & kPsnMask) < kHalf;
+    if (complete) owed_.reset();
+    if (complete || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
+    else if (unacknowledged_ == 1) ack_at = now + parameters_.ack_delay;
+    return fresh ? Accepted::New : Accepted::Duplicate;
+}
+
+BucketSet Receiver::silent_buckets() {
+    if (!paths_ || repeated_ < kAskAfter) return 0;
+    repeated_ = 0;
+    wants_path_ = true;
+    return paths_->health().suspects();
+}
+
+void Receiver::acknowledge(Time now, Answer& answer) {
+    const std::uint8_t lb = paths_ ? paths_->next_lb(now) : lb_;
+    last_ = lb;
+    if (parameters_.lb_mode != 0) lb_ = static_cast<std::uint8_t>(lb + 1);
+    unacknowledged_ = 0;
+    wants_path_ = false;
+    ack_at = kNever;
+    ++acks;
+    answer.add(writer_.frame(answer.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0}),
+                             std::exchange(marks_, BucketSet{0})),
+               kVlResponse);
+}
+
+}  // namespace railyard

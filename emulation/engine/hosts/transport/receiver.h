@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receiving end of a reliable connection, as in emulation/traffic/host/transport.py: received PSNs, and the
+// time of the next acknowledgement.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "hosts/messages/codec.h"
+#include "hosts/paths/spray.h"
+#include "hosts/transport/sender.h"
+
+namespace railyard {
+
+class Receiver {
+   public:
+    enum class Accepted : std::uint8_t { New, Duplicate, Beyond };  // Beyond: of any window
+
+    Receiver(const TransportParameters& parameters, const AckWriter& writer, std::uint8_t lb,
+             std::optional<Spray> paths);
+
+    // Take a frame; sets ack_at.
+    Accepted accept(std::uint32_t psn, std::uint8_t flags, Time now);
+    // Note that a frame with this load-balance value was marked; the next acknowledgement tells the sender.
+    void note_mark(std::uint8_t lb) {
+        ++marked;
+        marks_ = static_cast<BucketSet>(marks_ | 1u << lb % kBuckets);
+    }
+    // Buckets whose paths have lost acknowledgements, once other paths are called for.
+    BucketSet silent_buckets();
+    // True if the last acknowledgement took one of these buckets or is missing by all paths; false without
+    // known paths.
+    bool last_by(BucketSet buckets) const {
+        if (!paths_ || wants_path_) return wants_path_;
+        return last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
+    }
+    void acknowledge(Time now, Answer& answer);
+
+    Time ack_at = kNever;  // latest time of the next acknowledgement
+    std::uint64_t acks = 0, duplicates = 0, received = 0, marked = 0;
+
+   private:
+    const TransportParameters& parameters_;
+    std::uint8_t lb_, echo_ = 0;
+    BucketSet marks_ = 0;      // buckets of marked frames since the last acknowledgement
+    int last_ = -1;            // load-balance value of the last acknowledgement; -1: none
+    int repeated_ = 0;         // frames in a row that came again
+    bool wants_path_ = false;  // has asked for other paths since the last acknowledgement
+    std::uint32_t expected_, unacknowledged_ = 0;
+    std::optional<std::uint32_t> owed_;  // PSN up to which all frames are to be acknowledged once they are in
+    std::uint64_t bitmap_ = 0;           // bit i: expected + 1 + i is received
+    AckWriter writer_;
+    std::optional<Spray> paths_;
+};
+
+}  // namespace railyard

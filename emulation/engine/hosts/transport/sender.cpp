@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/transport/sender.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace railyard {
+
+namespace {
+
+// Odd, so that sixteen timeouts try all sixteen buckets; not 1, since neighbouring buckets often share a
+// path.
+constexpr std::uint8_t kBucketStride = 5;
+
+}  // namespace
+
+Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
+               Payloads& payloads)
+    : parameters_(parameters),
+      lb_(lb),
+      base_(parameters.first_psn),
+      next_psn_(parameters.first_psn),
+      recover_(parameters.first_psn),
+      rto_(parameters.initial_rto),
+      writer_(writer),
+      payloads_(payloads) {}
+
+void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
+                  Answer& answer) {
+    if (frames_.empty()) frames_ = std::vector<Sent>(kMaxWindow);
+    const std::uint32_t psn = next_psn_;
+    const std::uint8_t lb = lb_;
+    if (parameters_.lb_mode != 0) ++lb_;
+    next_psn_ = (psn + 1) & kPsnMask;
+    const std::uint8_t flags = last || in_flight() >= parameters_.window ? kAckNow : 0;
+    Sent& frame = at(psn);
+    frame.message = message;
+    frame.slice = slice;
+    frame.start = start;
+    frame.lb = lb;
+    frame.sent_at = now;
+    payloads_.refer(frame, answer.pool);
+    ++sent;
+    unfinished += kDataHeaderBytes + message.size;
+    if (timer == kNever) timer = now + rto_;
+    answer.add(writer_.frame(answer.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
+}
+
+bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t /*flags*/,
+                    BucketSet /*marks*/) {
+    ++acks;
+    const std::uint32_t flying = in_flight(), moved = (ack_psn - base_) & kPsnMask;
+    if (moved > flying) return false;
+    const std::uint32_t left = flying - moved;
+    const std::uint64_t news = left > 1 ? sack & ((std::uint64_t{1} << (left - 1)) - 1) : 0;
+    if (moved == 0) {
+        if ((news & ~sacked_) != 0) {
+            sacked_ |= news;
+            retries_ = 0;
+        }
+        return false;
+    }
+    for (std::uint32_t psn = base_; psn != base_ + moved; ++psn) {
+        Sent& frame = at(psn);
+        unfinished -= kDataHeaderBytes + frame.message.size;
+        Payloads::drop(frame);
+    }
+    if (again_ && ((ack_psn - recover_) & kPsnMask) < kHalf) again_ = false;
+    else if (!again_) sample(now - at(ack_psn - 1).sent_at);
+    base_ = ack_psn;
+    sacked_ = news;
+    retries_ = 0;
+    rto_ = estimate();
+    timer = left > 0 ? now + rto_ : kNever;
+    return true;
+}
+
+void Sender::sample(Time rtt_now) {
+    if (rtt != 0) {
+        rttvar = (3 * rttvar + std::abs(rtt - rtt_now)) / 4;
+        rtt = (7 * rtt + rtt_now) / 8;
+    } else {
+        rtt = rtt_now;
+        rttvar = rtt_now / 2;
+    }
+}
+
+Time Sender::estimate() const {
+    if (rtt == 0) return parameters_.initial_rto;
+    return std::min(std::max(rtt + 4 * rttvar, parameters_.min_rto), parameters_.max_rto);
+}
+
+// Frames younger than a timeout are not sent again, except the oldest. The last asks for an immediate
+// acknowledgement.
+void Sender::on_timeout(Time now, Answer& answer) {
+    if (retries_ >= parameters_.max_retries) {
+        failed_psn = base_;
+        timer = kNever;
+        return;
+    }
+    ++retries_;
+    again_ = true;
+    recover_ = next_psn_;
+    const bool spray = parameters_.lb_mode != 0;
+    if (!spray) lb_ = static_cast<std::uint8_t>(lb_ + kBucketStride);
+    const auto due = [&](std::uint32_t place) {
+        return !marked(place) && (place == 0 || now - at(base_ + place).sent_at >= rto_);
+    };
+    std::uint32_t last = in_flight() - 1;
+    while (last > 0 && !due(last)) --last;
+    for (std::uint32_t place = 0; place <= last; ++place) {
+        if (!due(place)) continue;
+        const std::uint32_t psn = base_ + place;
+        const auto lb = spray ? static_cast<std::uint8_t>(at(psn).lb + kBucketStride) : lb_;
+        send_again(psn, lb, place == last, now, answer);
+    }
+    rto_ = std::min(2 * rto_, parameters_.max_rto);
+    timer = now + rto_;
+}
+
+void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer) {
+    Sent& frame = at(psn);
+    frame.lb = lb;
+    frame.sent_at = now;
+    ++retransmitted;
+    const std::uint8_t flags = ack_now ? kRetransmission | kAckNow : kRetransmission;
+    answer.add(writer_.frame(answer.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload),
+               2 * parameters_.level);
+}
+
+void Sender::leave() {
+    for (Sent& frame : frames_) Payloads::drop(frame);
+    frames_.clear();
+}
+
+}  // namespace railyard

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sending end of a reliable connection, as in emulation/traffic/host/transport.py: frames in flight, the
+// round-trip estimate (RFC 6298), the retransmission timer. Retransmission is selective, by a timer only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "frames/frame.h"
+#include "hosts/messages/codec.h"
+#include "hosts/messages/payloads.h"
+#include "hosts/paths/spray.h"
+#include "network/links/station.h"
+
+namespace railyard {
+
+struct TransportParameters {
+    std::uint32_t window = 64, ack_every = 16;
+    Time ack_delay = 0, initial_rto = 0, min_rto = 0, path_rto = 0, max_rto = 0;
+    int max_retries = 10, lb_mode = 1;
+    std::uint32_t first_psn = 0;
+    int level = 0;          // service level of data
+    bool adaptive = false;  // frames leave congested paths
+    Templates templates;
+};
+
+class Sender {
+   public:
+    Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
+           Payloads& payloads);
+    Sender(const Sender&) = delete;
+    virtual ~Sender() { leave(); }
+
+    // Frames from the oldest unacknowledged frame to the newest sent.
+    std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
+    virtual bool has_room() const { return in_flight() < parameters_.window; }
+
+    // Send the next frame, after has_room; `last` if no other frame follows for now.
+    virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
+                      Answer& answer);
+    // Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing.
+    // `marks`: buckets of marked frames that have arrived since the last acknowledgement.
+    virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
+                        BucketSet marks);
+    // Send again what is due; sets failed_psn if the connection is given up.
+    virtual void on_timeout(Time now, Answer& answer);
+    // For senders that know their paths.
+    virtual void resend_lost(Time, Answer&) {}
+    virtual void rearm(Time) {}
+    virtual void on_reroute(BucketSet, Time, Answer&) {}
+    virtual BucketSet silent_buckets() const { return 0; }
+    void leave();
+
+    Time timer = kNever;  // time at which on_timeout is due
+    Time rtt = 0, rttvar = 0;
+    std::uint64_t sent = 0, retransmitted = 0, acks = 0;
+    std::uint64_t unfinished = 0;             // bytes sent and not yet cumulatively acknowledged
+    std::optional<std::uint32_t> failed_psn;  // oldest frame of a connection given up
+
+   protected:
+    virtual Time estimate() const;
+    Sent& at(std::uint32_t psn) { return frames_[psn & kSlot]; }
+    bool marked(std::uint32_t place) const { return place > 0 && (sacked_ >> (place - 1) & 1) != 0; }
+    void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer);
+
+    const TransportParameters& parameters_;
+    std::uint8_t lb_;
+    std::uint32_t base_, next_psn_, recover_;
+    std::uint64_t sacked_ = 0;  // bit i: base + 1 + i is acknowledged
+    bool again_ = false;        // frames before recover_ were sent twice and give no round-trip sample
+    Time rto_;
+    int retries_ = 0;
+
+   private:
+    void sample(Time rtt_now);
+
+    DataWriter writer_;
+    Payloads& payloads_;
+    std::vector<Sent> frames_;  // by the slot of the PSN; empty before the first
+};
+
+}  // namespace railyard

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the JSON's expressions and primitives into instructions over slots.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "load/compile/json.h"
+#include "load/program/program.h"
+
+namespace railyard {
+
+// Location of a value, an unbounded integer in n limbs: zero-extended, or sign-extended if it may be
+// negative. A raw value is correct modulo 2^(64 n) only; its consumer masks it.
+struct Operand {
+    Slot slot = 0;
+    unsigned bits = 64;  // sufficient to hold it, with the sign
+    unsigned n = 1;
+    bool negative = false, raw = false;
+    bool constant = false;
+    std::uint64_t value = 0;  // of a constant of one limb
+};
+
+// A header or union: known at load, or with its index in a slot at run time. `layout`: an instance of its
+// type.
+template <typename T>
+struct Reference {
+    bool dynamic = false;
+    Slot slot = 0;
+    Index<T> layout;
+
+    // Operand of an instruction.
+    Slot operand() const { return dynamic ? slot : static_cast<Slot>(layout.at()); }
+};
+using HeaderRef = Reference<Header>;
+using UnionRef = Reference<HeaderUnion>;
+
+class Compiler {
+   public:
+    explicit Compiler(Program& program) : p_(program) {}
+
+    Slot new_slots(unsigned count, std::uint64_t initial = 0);
+    Slot constant(std::uint64_t value);
+    Operand wide_constant(const std::vector<std::uint64_t>& value, unsigned bits);
+    void reserve(unsigned parameter_limbs);  // parameters and temporaries, before any code
+    Slot parameters() const { return parameters_; }
+
+    void index();
+    Index<Header> header(const Json& name, const std::string& where) const;
+    Index<Stack> stack(const Json& name, const std::string& where) const;
+    Index<Stack> stack_of_headers(const Json& name, const std::string& where) const;
+    Index<HeaderUnion> header_union(const Json& name, const std::string& where) const;
+    Index<Field> field(Index<Header> header, const Json& name, const std::string& where) const;
+    const Field& field(const Json& reference, const std::string& where) const;
+
+    Field target_field(const Json& reference, const std::string& where);  // to be assigned to
+
+    // action: owner of the runtime data; null outside an action. demand: number of low bits that are used; 0:
+    // all.
+    Operand expression(const Json& node, const Action* action, Code& code, const std::string& where,
+                       unsigned demand = 0);
+    void assign(const Json& target, const Json& source, const Action* action, Code& code,
+                const std::string& where);
+    void store(const Field& target, Operand value, Code& code);
+    void branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
+                const std::string& where);
+    void primitive(const Json& call, const Action& action, Code& code, const std::string& where);
+    void written(Index<Header> header, const std::string& name);
+    void written(Index<Header> header);
+    bool is_written(Index<Header> header, std::size_t field) const { return written_[header.at()][field]; }
+
+    Code sequence(const Json& calls, const Action& action,
+                  const std::string& where);  // jumps count from its start
+    // Append to the program's code, without needless instructions. Jumps to kNowhere are for the caller to
+    // fill in. Code that ends with `End` may leave results in temporaries. `Jump`: the caller appends what
+    // follows.
+    Place append(Code code, Op end);
+    void start_code() { temporaries_ = 0; }
+    // Register a note of a traced program, with its place in the source, and return the instruction.
+    Instruction note(Note note, const Json& node);
+
+   private:
+    void shorten(Code& code, bool results) const;  // optimise.cpp
+    Slot temporary(unsigned n = 1);
+    bool fresh(const Operand& operand, const Code& code) const;
+    Slot widen(const Operand& operand, unsigned n, Code& code);
+    Operand constant_operand(const Json& value, const std::string& where);
+    Operand operation(const Json& node, const Action* action, Code& code, const std::string& where,
+                      unsigned demand);
+    Operand arithmetic(Op op, Operand left, Operand right, Code& code, unsigned demand);
+    Operand shift(bool left, Operand value, Operand by, Code& code, unsigned demand);
+    Operand compare(const std::string& op, Operand left, Operand right, Code& code);
+    Operand unary(const std::string& op, Operand value, Code& code, unsigned demand);
+    Operand cast(const std::string& op, const Json& node, const Action* action, Code& code,
+                 const std::string& where);
+    Operand truth(const Json& node, const Action* action, Code& code, const std::string& where);
+    Operand load(const HeaderRef& from, Index<Field> index, Code& code);
+    Slot single(const Json& node, const Action* action, Code& code, const std::string& where);
+    bool names_header(const Json& node) const;
+    HeaderRef header_ref(const Json& node, const Action* action, Code& code, const std::string& where);
+    UnionRef union_ref(const Json& node, const Action* action, Code& code, const std::string& where);
+    Operand equal_headers(const Json& node, const Action* action, Code& code, const std::string& where);
+    void assign_variable(const Json& target, const Json& source, Code& code, const std::string& where);
+    bool header_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code,
+                          const std::string& where);
+    bool extern_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code,
+                          const std::string& where);
+    void mark_to_drop(const Json& arguments, Code& code, const std::string& where);
+    void log_message(const Json& arguments, const Action& action, Code& code, const std::string& where);
+    void note_statement(const Json& call, Code& code, const std::string& where);
+    template <typename Array>
+    Index<Array> array(const List<Array>& arrays, const Json& node, const char* kind,
+                       const std::string& where) const;
+
+    Program& p_;
+    std::unordered_map<std::string, Index<Header>> headers_;
+    std::unordered_map<std::string, Index<Stack>> stacks_;
+    std::unordered_map<std::string, Index<HeaderUnion>> unions_;
+    std::vector<std::unordered_map<std::string, Index<Field>>> fields_;  // by header
+    std::vector<std::vector<bool>> written_;
+    std::map<std::uint64_t, Slot> constants_;
+    Slot parameters_ = 0, temporary_base_ = 0;
+    unsigned temporaries_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/events/events.h"
+
+#include <bit>
+
+namespace railyard {
+
+namespace {
+
+// Days between two looks at how well the calendar fits.
+constexpr std::size_t kTrial = 256;
+// Fewest and most events of a day, on average.
+constexpr std::size_t kFew = 2, kMany = 16;
+// At most one event of so many should go to the heap.
+constexpr std::size_t kFar = 8;
+
+}  // namespace
+
+std::vector<EventQueue::Cell> EventQueue::take_all() {
+    std::vector<Cell> all(today_.begin() + static_cast<std::ptrdiff_t>(first_), today_.end());
+    today_.clear();
+    first_ = 0;
+    for (std::uint32_t& day : days_)
+        for (std::uint32_t part = std::exchange(day, 0); part != 0;) {
+            Part& p = parts_[part];
+            all.insert(all.end(), p.cells.begin(), p.cells.begin() + p.count);
+            part = std::exchange(p.next, std::exchange(free_, part));
+        }
+    std::fill(used_.begin(), used_.end(), 0);
+    listed_ = 0;
+    all.insert(all.end(), far_.begin(), far_.end());
+    far_.clear();
+    return all;
+}
+
+std::uint64_t EventQueue::next_day() const {
+    const std::size_t words = used_.size(), begin = day_ & (days_.size() - 1);
+    std::size_t at = begin / 64;
+    std::uint64_t word = used_[at] & ~std::uint64_t{0} << begin % 64;
+    while (word == 0) {
+        at = (at + 1) & (words - 1);
+        word = used_[at];
+    }
+    const std::size_t found = 64 * at + static_cast<std::size_t>(std::countr_zero(word));
+    return day_ + ((found - begin) & (days_.size() - 1));
+}
+
+void EventQueue::begin_day() {
+    if (begun_ == kTrial) adapt();
+    ++begun_;
+    today_.erase(today_.begin(), today_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+    if (listed_ == 0) day_ = std::max(day_, day_of(far_.front()));
+    while (!far_.empty() && day_of(far_.front()) - day_ < days_.size()) {
+        std::pop_heap(far_.begin(), far_.end(), std::greater<>());
+        const Cell cell = far_.back();
+        far_.pop_back();
+        list(day_of(cell), cell);
+    }
+    day_ = next_day();
+    const std::size_t at = day_++ & (days_.size() - 1), before = today_.size();
+    // The last part comes first, so the list is read backwards: events inserted in their order then stand in
+    // it.
+    for (std::uint32_t part = std::exchange(days_[at], 0); part != 0;) {
+        Part& p = parts_[part];
+        for (std::uint32_t i = p.count; i-- > 0;) today_.push_back(p.cells[i]);
+        part = std::exchange(p.next, std::exchange(free_, part));
+    }
+    used_[at / 64] &= ~(std::uint64_t{1} << at % 64);
+    const auto first = today_.begin() + static_cast<std::ptrdiff_t>(before);
+    std::reverse(first, today_.end());
+    if (!std::is_sorted(first, today_.end())) std::sort(first, today_.end());
+    const std::size_t events = today_.size() - before;
+    listed_ -= events;
+    moved_ += events;
+    if (time_of(*first) != time_of(today_.back())) mixed_ += events;
+    if (listed_ > 0) fetch(&parts_[days_[next_day() & (days_.size() - 1)]]);
+}
+
+// Choose days anew if they have too few or too many events, or if too many events go to the heap.
+void EventQueue::adapt() {
+    unsigned shift = shift_;
+    if (mixed_ > kMany * begun_) shift -= std::min(shift, mixed_ > 4 * kMany * begun_ ? kNarrower : 1U);
+    else if (moved_ < kFew * begun_ && shift < kMostShift && size() > kAhead) ++shift;
+    std::size_t days = days_.size();
+    if (shift <= shift_ && kFar * went_far_ > moved_ && days < size() && days < kMostDays) days *= 2;
+    begun_ = moved_ = mixed_ = went_far_ = displaced_ = 0;
+    if (shift != shift_ || days != days_.size()) rebuild(shift, days);
+}
+
+void EventQueue::rebuild(unsigned shift, std::size_t days) {
+    const std::vector<Cell> pending = take_all();
+    shift_ = shift;
+    days_.assign(days, 0);
+    used_.assign(days / 64, 0);
+    displaced_ = 0;
+    day_ = pending.empty() ? 0 : day_of(*std::min_element(pending.begin(), pending.end()));
+    for (const Cell cell : pending) put(cell);
+}
+
+}  // namespace railyard

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/links/channel.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+namespace railyard {
+
+Channel::Channel(const LinkConfig& given, std::string called)
+    : rate_bps(given.rate_bps), config(given), name(std::move(called)) {
+    if (config.rate_bps <= 0)
+        throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) +
+                                    " bit/s; it must be positive");
+    if (config.delay < 0) throw std::invalid_argument("link " + name + ": a negative delay");
+    if (config.credit_bytes < 0 || config.queue_bytes < 0)
+        throw std::invalid_argument("link " + name + ": a negative buffer");
+    if (config.scheduler == Scheduler::Deficit)
+        for (std::size_t vl = 0; vl < kVls; ++vl)
+            if (const auto quantum = config.quanta[vl]; quantum <= 0)
+                throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
+                                            " bytes for VL " + std::to_string(vl) + "; it must be positive");
+    for (Lane& lane : lanes) lane.credits = config.credit_bytes;
+}
+
+Time Channel::serialisation(std::uint32_t bytes) const {
+    constexpr std::uint64_t kBits =
+        8 * 1'000'000'000'000ULL;  // bits of a byte, times picoseconds of a second
+    const auto rate = static_cast<std::uint64_t>(rate_bps);
+    if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62)
+        return static_cast<Time>((bytes * kBits + rate - 1) / rate);
+    return static_cast<Time>((static_cast<unsigned __int128>(bytes) * kBits + rate - 1) / rate);
+}
+
+void Channel::check_fits(const Frame& frame) const {
+    if (frame.length > config.credit_bytes)
+        throw std::runtime_error("link " + name + ": a frame of " + std::to_string(frame.length) +
+                                 " bytes never fits its receive buffer of " +
+                                 std::to_string(config.credit_bytes) +
+                                 " bytes; raise credit_bytes or lower the payload");
+}
+
+bool Channel::put(FrameHandle& frame) {
+    const std::size_t vl = frame->vl;
+    if (!up) {
+        ++losses.refused_down;
+        return false;
+    }
+    if (lossless()) {
+        check_fits(*frame);
+    } else if (lanes[vl].queued + frame->length > config.queue_bytes) {
+        ++losses.refused_full;
+        return false;
+    }
+    lanes[vl].queued += frame->length;
+    lanes[vl].queue.push_back(std::move(frame));
+    load.max_queued_bytes = std::max(load.max_queued_bytes, static_cast<std::uint64_t>(lanes[vl].queued));
+    ready |= 1u << vl;
+    ++waiting;
+    return true;
+}
+
+bool Channel::passes(const Frame& frame, Time now) {
+    if (!up || waiting > 0 || now < busy_until || config.scheduler != Scheduler::Strict) return false;
+    if (lossless()) {
+        collect(now);
+        if (lanes[frame.vl].credits < frame.length) return false;
+    } else if (frame.length > config.queue_bytes) {
+        return false;
+    }
+    load.max_queued_bytes = std::max<std::uint64_t>(load.max_queued_bytes, frame.length);
+    return true;
+}
+
+FrameHandle Channel::take(std::size_t vl) {
+    FrameHandle frame = lanes[vl].queue.pop_front();
+    lanes[vl].queued -= frame->length;
+    if (lanes[vl].queue.empty()) ready &= ~(1u << vl);
+    --waiting;
+    return frame;
+}
+
+void Channel::put_back(FrameHandle frame) {
+    const std::size_t vl = frame->vl;
+    lanes[vl].queued += frame->length;
+    lanes[vl].queue.push_front(std::move(frame));
+    ready |= 1u << vl;
+    ++waiting;
+}
+
+std::optional<std::size_t> Channel::next() {
+    if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
+    if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
+    // The highest VL first: by standard_metadata.priority, as in BMv2, then by lane.
+    for (unsigned left = ready; left != 0;) {
+        const auto vl = static_cast<std::size_t>(std::bit_width(left)) - 1;
+        if (able(vl)) return vl;
+        left &= ~(1u << vl);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::size_t> Channel::next_in_turn() {
+    for (std::size_t i = 0; i < kVls; ++i) {
+        const std::size_t vl = (turn_ + i) % kVls;
+        if (has(vl) && able(vl)) return vl;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::size_t> Channel::next_by_deficit() {
+    unsigned left = 0;
+    for (std::size_t vl = 0; vl < kVls; ++vl)
+        if (has(vl) && able(vl)) left |= 1u << vl;
+    if (left == 0) return std::nullopt;
+    for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
+        if ((left >> turn_ & 1u) == 0) continue;
+        if (!std::exchange(started_, true)) deficits_[turn_] += config.quanta[turn_];
+        if (deficits_[turn_] >= lanes[turn_].queue.front()->length) return turn_;
+    }
+}
+
+Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to) {
+    if (config.scheduler != Scheduler::Strict) {
+        if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
+        // An empty queue loses its deficit.
+        deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
+    }
+    busy_until = now + serialisation(frame->length);
+    load.busy += busy_until - now;
+    load.bytes += frame->length;
+    lanes[vl].sent += 1;
+    if (lossless()) lanes[vl].credits -= frame->length;
+    Flying flight{busy_until + config.delay, std::move(frame)};
+    if (instrumented) [[unlikely]]
+        instrument(flight, now);
+    to.push_back(std::move(flight));
+    return busy_until;
+}
+
+void Channel::instrument(Flying& flight, Time now) {
+    for (const auto& file : recorders_) file->write(flight.frame->view(), now / 1000);
+    if (recent_) recent_->put(now, direction_, flight.frame->view());
+    flight.arrival += wrong_.extra_delay;
+    // Frames keep their order when the delay decreases.
+    last_arrival_ = flight.arrival = std::max(flight.arrival, last_arrival_);
+    const bool lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
+    flight.frame->lost = lost;
+    losses.impaired += lost;
+}
+
+// Uniform in [0, 1), by SplitMix64 (Steele, Lea and Flood): one word of state for each channel.
+double Channel::draw() {
+    std::uint64_t z = chance_ += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return static_cast<double>((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+void Channel::impair(const Impairment& how) {
+    if (!(how.loss >= 0 && how.loss <= 1))
+        throw std::invalid_argument("link " + name + ": a loss of " + std::to_string(how.loss) +
+                                    "; it must be between 0 and 1");
+    if (how.rate_bps && *how.rate_bps <= 0)
+        throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) +
+                                    " bit/s; it must be positive");
+    if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": a negative extra delay");
+    wrong_ = how;
+    rate_bps = how.rate_bps.value_or(config.rate_bps);
+    instrumented = true;
+}
+
+bool Channel::impaired() const {
+    return wrong_.blocked || wrong_.loss > 0 || wrong_.rate_bps || wrong_.extra_delay > 0;
+}
+
+void Channel::record(std::shared_ptr<PcapFile> file) {
+    recorders_.push_back(std::move(file));
+    instrumented = true;
+}
+
+void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, int direction) {
+    recent_ = std::move(recent);
+    direction_ = direction;
+    instrumented = true;
+}
+
+void Channel::collect(Time now) {
+    while (!returning.empty() && returning.front().time <= now) {
+        const Returning credit = returning.pop_front();
+        lanes[credit.vl].credits += credit.bytes;
+    }
+}
+
+void Channel::give_back(const Held& freed, Time when) {
+    lanes[freed.vl].held -= freed.bytes;
+    return_credit({when + config.delay, freed.bytes, freed.vl});
+}
+
+void Channel::return_credit(Returning credit) {
+    returning.push_back(credit);
+    // Most credits return in the order in which they were given back.
+    for (std::size_t at = returning.size() - 1; at > 0 && returning[at].time < returning[at - 1].time; --at)
+        std::swap(returning[at], returning[at - 1]);
+}
+
+void Channel::bring_up(Time now) {
+    up = true;
+    // Credits of buffers that are not free yet return later.
+    while (!returning.empty() && returning.front().time <= now + config.delay) returning.pop_front();
+    for (std::size_t v = 0; v < kVls; ++v) lanes[v].credits = config.credit_bytes - lanes[v].held;
+    for (std::size_t at = 0; at < returning.size(); ++at)
+        lanes[returning[at].vl].credits -= returning[at].bytes;
+}
+
+}  // namespace railyard

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections of a fabric over several machines, by orders to the parts."""
+
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, final
+
+from emulation.linux.record import RunRecord
+from emulation.mininet.cluster.clocks import Clocks
+from emulation.mininet.cluster.cutting import Cut
+from emulation.mininet.cluster.plans import Tunnels
+from emulation.mininet.cluster.session import Session
+from emulation.mininet.cluster.sessions import Sessions
+from emulation.mininet.links.cabling import endpoint_at
+from emulation.mininet.links.connections import Tapped
+from emulation.mininet.links.counters import EndpointCounters
+from emulation.testbed import Impairment
+from topologies import End, Link
+
+__all__ = ["MachinesConnections"]
+
+_PIECE: Final = 1 << 20
+
+
+@final
+class MachinesConnections:
+    """Connections of the whole fabric; a link between machines is connected to a tunnel on both of them."""
+
+    def __init__(
+        self, cut: Cut, sessions: Sessions, tunnels: Tunnels, clocks: Clocks, hosts: Collection[str]
+    ) -> None:
+        self._cut = cut
+        self._sessions = sessions
+        self._new_tunnels = tunnels
+        self._clocks = clocks
+        self.hosts: Collection[str] = hosts
+        self._tunnels: dict[tuple[str, str], EndpointCounters] = {}
+        self._captures: list[tuple[Session, Path]] = []
+
+    def limiter(self, rate_bps: float) -> str:
+        """Return what holds links to a rate, or "" if a machine lacks it; see `LocalConnections.limiter`."""
+        return min(self._sessions.each(lambda session: session.call("limiter", rate_bps)).values())
+
+    # -- links
+
+    def join(self, link: Link) -> None:
+        """Connect the ends of a link together, by a new tunnel if they are on two machines."""
+        machines = self._machines(link)
+        if len(machines) == 1:
+            self._sessions[machines[0]].call("join", link, None)
+            return
+        tunnels = self._new_tunnels.tunnel(link)
+        self._sessions.each(
+            lambda session: session.call("join", link, tunnels[session.machine.name]), machines
+        )
+
+    def cut(self, link: Link) -> None:
+        """Separate the ends of a link, and remove its tunnel."""
+        self._sessions.each(lambda session: session.call("cut", link), self._machines(link))
+
+    def set_carrier(self, link: Link, up: bool) -> None:
+        """Take the carrier from both ends of a connected link, on one machine or two, or restore it."""
+        self._sessions.each(lambda session: session.call("set_carrier", link, up), self._machines(link))
+
+    def set_host_carrier(self, node: str, up: bool) -> None:
+        """Take the carrier from both ends of a host's link, or restore it."""
+        self._of(node).call("set_host_carrier", node, up)
+
+    def impair(self, link: Link, direction: int, how: Impairment) -> None:
+        """Replace the impairment of a direction of a connected link, at the machine of its sender."""
+        sender = link.b.node if direction == 1 else link.a.node
+        self._of(sender).call("impair", link, direction, how)
+
+    # -- counters and captures
+
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint with a device, by name.
+
+        Drops of the end of a tunnel, on the way to a device or from it, count at the endpoint of the device.
+        """
+        counted = self._sessions.each(lambda session: session.call("counters"))
+        merged: dict[str, EndpointCounters] = {}
+        tunnels: dict[tuple[str, str], EndpointCounters] = {}
+        for machine, endpoints in counted.items():
+            for name, endpoint in endpoints.items():
+                node, _, _ = name.rpartition(":")
+                if self._cut.machine_of[node] == machine:
+                    merged[name] = endpoint
+                else:
+                    tunnels[machine, name] = endpoint
+        for (_, name), endpoint in tunnels.items():
+            dropped = replace(endpoint, from_frames=0, from_bytes=0, to_frames=0, to_bytes=0)
+            merged[name] = merged[name] + dropped
+        self._tunnels = tunnels
+        return merged
+
+    def lost_between(self, struck: Set[End]) -> int:
+        """Return the frames that entered a tunnel and did not leave it, by the last `counters`.
+
+        Links with an end in `struck` were down for a time, and do not count.
+        """
+        lost = 0
+        for link in self._cut.crossing:
+            if {link.a, link.b} & struck:
+                continue
+            for sender, receiver in ((link.a, link.b), (link.b, link.a)):
+                entered = self._tunnels[self._cut.machine_of[sender.node], endpoint_at(receiver)]
+                left = self._tunnels[self._cut.machine_of[receiver.node], endpoint_at(sender)]
+                lost += max(0, entered.to_frames - left.from_frames - left.from_dropped_veth)
+        return lost
+
+    def record(self, link: Link, path: Path, record: RunRecord) -> None:
+        """Write the frames of a link on the machine of its first end; close() brings the file to `path`."""
+        session = self._of(link.a.node)
+        session.call("record", link, path.name)
+        self._captures.append((session, path))
+
+    def recent(self, link: Link) -> Sequence[Tapped]:
+        """Return the last frames of a link, tapped at its first end from the first call on."""
+        machine = self._cut.machine_of[link.a.node]
+        return [
+            (number, self._clocks.own(machine, at_ns), backwards, frame)
+            for number, at_ns, backwards, frame in self._sessions[machine].call("recent", link)
+        ]
+
+    def forget(self, link: Link) -> None:
+        """Tap a link no longer."""
+        self._of(link.a.node).call("forget", link)
+
+    def close(self) -> None:
+        """End all captures, and bring their files to this machine."""
+        captures, self._captures = self._captures, []
+        for session in dict.fromkeys(session for session, _ in captures):
+            session.call("end_captures")
+        for session, path in captures:
+            with path.open("wb") as file:
+                while piece := session.call("capture", path.name, file.tell(), _PIECE):
+                    file.write(piece)
+
+    def _machines(self, link: Link) -> Sequence[str]:
+        return list(dict.fromkeys(self._cut.machine_of[end.node] for end in (link.a, link.b)))
+
+    def _of(self, node: str) -> Session:
+        return self._sessions[self._cut.machine_of[self._cut.fabric.node(node).name]]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that circuits carried, though an endpoint counts those of all its circuits together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from emulation.mininet.links.counters import EndpointCounters
+from topologies import Link
+
+__all__ = ["Carried", "Span"]
+
+Counters = Mapping[str, EndpointCounters]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Counters of all endpoints when a circuit was set up and when it was torn down.
+
+    `before` is None for a circuit of the start, `after` for a circuit that is still up.
+    """
+
+    link: Link
+    before: Counters | None
+    after: Counters | None
+
+
+@final
+class Carried:
+    """Spans of time in which circuits were up; `read` returns the counters of all endpoints."""
+
+    def __init__(self, read: Callable[[], Counters]) -> None:
+        self._read = read
+        self._up: dict[str, Span] = {}
+        self._ended: list[Span] = []
+
+    def joined(self, link: Link) -> None:
+        """Note that a circuit is set up now."""
+        self._up[link.name] = Span(link, self._read(), None)
+
+    def cut(self, link: Link) -> None:
+        """Note that a circuit has been torn down."""
+        began = self._up.pop(link.name, Span(link, None, None))
+        self._ended.append(Span(link, began.before, self._read()))
+
+    def spans(self) -> Sequence[Span]:
+        """Return the spans of all circuits that have moved."""
+        return (*self._ended, *self._up.values())

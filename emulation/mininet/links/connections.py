@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links of a fabric as connections between endpoints of this machine's cross-connect."""
+
+import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, final
+
+from emulation.linux import kernel
+from emulation.linux.frame_tap import FrameTap
+from emulation.linux.record import RunRecord
+from emulation.mininet.links.cabling import Cabling, endpoint_at, host_endpoint, tunnel_endpoint
+from emulation.mininet.links.counters import EndpointCounters
+from emulation.mininet.links.cross_connect import CrossConnect
+from emulation.mininet.links.endpoints import Tunnel
+from emulation.testbed import RECENT_FRAMES, Impairment
+from emulation.traffic.frames.values import ETHERTYPE
+from topologies import HOST_PORT, End, Fabric, Link
+
+__all__ = ["LinkConnections", "LocalConnections", "Tapped"]
+
+# Links faster than this stay unshaped: no kernel queue could hold them to their rate.
+_MOST_SHAPED_BPS = 20e9
+# Instead of waiting for credits, frames wait in a queue that holds what the transport windows allow.
+_QUEUE_BYTES = 16 << 20
+
+Tapped = tuple[int, int, bool, bytes]
+"""A tapped frame: number, monotonic time in ns, whether it came from the link's second end, and its bytes."""
+
+
+class LinkConnections(Protocol):
+    """Connections of a fabric's links, on this machine or on several."""
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Nodes with a host."""
+        ...
+
+    def limiter(self, rate_bps: float) -> str:
+        """Return what holds links of a rate to it: "tbf", "htb", "switch", or "" for nothing."""
+        ...
+
+    def join(self, link: Link) -> None:
+        """Connect the ends of a link together."""
+        ...
+
+    def cut(self, link: Link) -> None:
+        """Separate the ends of a link: frames on their way are lost, and both ends lose their carrier."""
+        ...
+
+    def set_carrier(self, link: Link, up: bool) -> None:
+        """Take the carrier from both ends of a connected link, or restore it."""
+        ...
+
+    def set_host_carrier(self, node: str, up: bool) -> None:
+        """Take the carrier from both ends of a host's link, or restore it."""
+        ...
+
+    def impair(self, link: Link, direction: int, how: Impairment) -> None:
+        """Replace the impairment of a direction of a connected link."""
+        ...
+
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint with a device, by name."""
+        ...
+
+    def record(self, link: Link, path: Path, record: RunRecord) -> None:
+        """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
+        ...
+
+    def recent(self, link: Link) -> Sequence[Tapped]:
+        """Return the last frames of a link, tapped from the first call on."""
+        ...
+
+    def forget(self, link: Link) -> None:
+        """Tap a link no longer."""
+        ...
+
+    def close(self) -> None:
+        """End all captures and taps."""
+        ...
+
+
+@final
+class LocalConnections:
+    """Connections of links in dilated time: rates are divided by `dilation`, delays multiplied by it.
+
+    With `lanes`, frames of a higher service level go first. `paced`: switches can keep rates by themselves
+    where the kernel has no queue for them.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        cross_connect: CrossConnect,
+        cabling: Cabling,
+        dilation: int,
+        *,
+        lanes: bool = False,
+        paced: bool = False,
+    ) -> None:
+        self._fabric = fabric
+        self._cross_connect = cross_connect
+        self._cabling = cabling
+        self._dilation = dilation
+        self._lanes = lanes
+        self._paced = paced
+        self._taps: dict[str, FrameTap] = {}
+        self._captures: list[subprocess.Popen[bytes]] = []
+
+    def connect(self) -> None:
+        """Make all endpoints, and connect every link and every host."""
+        self._cross_connect.add(self._cabling.endpoints)
+        for link in self._fabric.links:
+            self.join(link)
+        host_bps = self._fabric.host_lanes * self._fabric.lane_rate_bps
+        for node in self._cabling.hosts:
+            self._cross_connect.connect(*_host(node), **self._shape(host_bps))
+
+    def joined_ends(self) -> Iterator[End]:
+        """Yield the ports of this machine's switches that `connect` connections, ports to hosts included."""
+        for link in self._fabric.links:
+            yield from (end for end in (link.a, link.b) if (end.node, end.port) in self._cabling.interfaces)
+        yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Nodes with a host."""
+        return self._cabling.hosts
+
+    def limiter(self, rate_bps: float) -> str:
+        """Return what holds links of a rate to it: "tbf", "htb", "switch", or "" for nothing."""
+        name, limit = ("htb", kernel.HTB) if self._lanes else ("tbf", kernel.TBF)
+        if rate_bps / self._dilation > _MOST_SHAPED_BPS:
+            return ""
+        if limit in kernel.missing():
+            return "switch" if self._paced else ""
+        return name
+
+    def switch_rates(self) -> Mapping[tuple[str, int], float]:
+        """Return the real rates in bit/s that switches have to keep by themselves, by node and port."""
+        fabric = self._fabric
+        rates = {end: link.rate_bps for link in fabric.links for end in (link.a, link.b)}
+        rates |= {end: optical.rate_bps for optical in fabric.optical for end in optical.ends}
+        host_bps = fabric.host_lanes * fabric.lane_rate_bps
+        rates |= {End(node, HOST_PORT): host_bps for node in self._cabling.hosts}
+        return {
+            (end.node, end.port): rate / self._dilation
+            for end, rate in rates.items()
+            if (end.node, end.port) in self._cabling.interfaces and self.limiter(rate) == "switch"
+        }
+
+    def _shape(self, rate_bps: float) -> dict[str, Any]:
+        if self.limiter(rate_bps) in ("", "switch"):
+            return {}
+        real = rate_bps / self._dilation
+        return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES, "lanes": self._lanes}
+
+    # -- links
+
+    def join(self, link: Link, tunnel: tuple[End, Tunnel] | None = None) -> None:
+        """Connect the ends of a link together; a `tunnel` is made first, for an end on another machine."""
+        if tunnel is not None:
+            self._cross_connect.add([tunnel_endpoint(*tunnel, self._cabling.mtu)])
+        self._cross_connect.connect(*_endpoints(link), **self._shape(link.rate_bps))
+
+    def cut(self, link: Link) -> None:
+        """Separate the ends of a link: frames on their way are lost, and both ends lose their carrier."""
+        self._cross_connect.disconnect(*_endpoints(link))
+        for endpoint in _endpoints(link):
+            self._cross_connect.remove_tunnel(endpoint)
+
+    def set_carrier(self, link: Link, up: bool) -> None:
+        """Take the carrier from both ends of a connected link, or restore it."""
+        self._cross_connect.set_carrier(*_endpoints(link), up)
+
+    def set_host_carrier(self, node: str, up: bool) -> None:
+        """Take the carrier from both ends of a host's link, or restore it."""
+        self._cross_connect.set_carrier(*_host(node), up)
+
+    def impair(self, link: Link, direction: int, how: Impairment) -> None:
+        """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
+        sender, receiver = _endpoints(link) if direction == 0 else reversed(_endpoints(link))
+        self._cross_connect.impair(
+            sender,
+            receiver,
+            blocked=how.blocked,
+            loss=how.loss,
+            rate_bps=None if how.rate_bps is None else how.rate_bps / self._dilation,
+            delay_s=how.extra_delay_ps * self._dilation / 1e12,
+        )
+
+    # -- counters and captures
+
+    def counters(self) -> Mapping[str, EndpointCounters]:
+        """Return the counters of every endpoint by name."""
+        return self._cross_connect.counters()
+
+    def record(self, link: Link, path: Path, record: RunRecord) -> None:
+        """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
+        endpoint, _ = _endpoints(link)
+        self._captures.append(self._cross_connect.capture(endpoint, path, record))
+
+    def end_captures(self) -> None:
+        """End all captures: their files are complete."""
+        for capture in self._captures:
+            capture.terminate()
+        for capture in self._captures:
+            capture.wait()
+        self._captures.clear()
+
+    def recent(self, link: Link) -> Sequence[Tapped]:
+        """Return the last frames of a link, tapped from the first call on."""
+        if link.name not in self._taps:
+            endpoint, _ = _endpoints(link)
+            self._taps[link.name] = self._cross_connect.tap(endpoint, ETHERTYPE, RECENT_FRAMES)
+        # What the cross-connect's interface at the first end sends has come from the second.
+        return self._taps[link.name].take()
+
+    def forget(self, link: Link) -> None:
+        """Tap a link no longer."""
+        if tap := self._taps.pop(link.name, None):
+            tap.close()
+
+    def close(self) -> None:
+        """End all captures and taps."""
+        for tap in self._taps.values():
+            tap.close()
+        self._taps.clear()
+        self.end_captures()
+
+
+def _endpoints(link: Link) -> tuple[str, str]:
+    return endpoint_at(link.a), endpoint_at(link.b)
+
+
+def _host(node: str) -> tuple[str, str]:
+    return endpoint_at(End(node, HOST_PORT)), host_endpoint(node)
