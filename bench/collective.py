@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole AllReduce over a rack on the embedded testbed: switches, links, hosts and data together.
 
-`python -m bench.collective` prints JSON: figures of experiment 1's healthy variant with agents in C++ and in
-Python, in turn.
+`python -m bench.collective` prints JSON: figures of experiment 1's healthy variant.
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ import json
 import time
 from pathlib import Path
 from statistics import median
-from typing import get_args
 
-from emulation.traffic.host.make import Hosts
 from harness.run.boot import booted
 from harness.run.jobs.running import Jobs
 from harness.run.prepare import Prepared, prepare
@@ -27,13 +24,13 @@ SCENARIO = Path(__file__).resolve().parents[1] / "experiments" / "01_first_train
 SEED = 1
 
 
-def collective_figures(ready: Prepared, hosts: Hosts) -> dict[str, float]:
+def collective_figures(ready: Prepared) -> dict[str, float]:
     """Run a variant once; seconds are processor time.
 
     `begin_seconds` is the time to make and attach all agents, `run_seconds` the time of the run. A packet-hop
     is a pass of a frame through a switch's program.
     """
-    testbed = Embedded(hosts).make(ready, max(1, ready.bound_ps // 48), SEED)
+    testbed = Embedded().make(ready, max(1, ready.bound_ps // 48), SEED)
     with booted(testbed, ready.plan):
         jobs = Jobs(ready, testbed, SEED)
         began = time.process_time()
@@ -56,11 +53,5 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     (first,) = [item for item in prepare(*load(SCENARIO)) if item.variant.name == "healthy"]
-    figures: dict[Hosts, list[dict[str, float]]] = {hosts: [] for hosts in get_args(Hosts)}
-    for _ in range(rounds):
-        for hosts, own in figures.items():
-            own.append(collective_figures(first, hosts))
-    medians = {
-        hosts: {name: median(item[name] for item in own) for name in own[0]} for hosts, own in figures.items()
-    }
-    print(json.dumps(medians, indent=2))
+    figures = [collective_figures(first) for _ in range(rounds)]
+    print(json.dumps({name: median(item[name] for item in figures) for name in figures[0]}, indent=2))

@@ -26,8 +26,8 @@ from emulation.errors import TestbedError
 from emulation.mininet.machine import need_machine
 from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.schedule.data import make_data
+from emulation.traffic.host.spec import agent_specs
+from emulation.traffic.schedule.data import make_inputs
 from harness.report.picture import picture_svg
 from harness.run.boot import booted
 from harness.run.observation.variant_run import VariantRun
@@ -88,23 +88,14 @@ def _start(kind: SwitchKind, fabric: str) -> dict[str, float]:
     ready = prepare(*_scenario(fabric))[0]
     collective = ready.variant.collective
     addresses = [ready.fabric.node(name).address for name in ready.members]
-    agents = {
-        name: Agent(
-            rank,
-            ready.sliced,
-            make_data(rank, collective.elements, collective.dtype, SEED),
-            addresses,
-            parameters=ready.transport,
-        )
-        for rank, name in enumerate(ready.members)
-    }
+    inputs = make_inputs(len(ready.members), collective.elements, collective.dtype, SEED)
+    specs = agent_specs(ready.sliced, inputs, addresses, transport=ready.transport)
     testbed = RealTime(kind).make(ready, ready.bound_ps, SEED)
     assert isinstance(testbed, MininetTestbed)
     free = available_mib()
     began = time.perf_counter()
     with booted(testbed, ready.plan) as up:
-        for name, agent in agents.items():
-            testbed.attach(name, agent)
+        testbed.attach_agents(dict(zip(ready.members, specs, strict=True)))
         testbed.run(0)
         started = time.perf_counter()
         # Until the first frame nothing is in the kernel's queues; halfway everything is.

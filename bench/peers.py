@@ -91,7 +91,7 @@ def ready_of(folder: Path, radix: int, destinations: list[int], flow_bytes: int)
 
 def engine_seconds(ready: Prepared) -> float:
     """Return the processor seconds of the run; RuntimeError unless all flows have ended."""
-    testbed = Embedded("native").make(ready, max(1, ready.bound_ps // 48), SEED)
+    testbed = Embedded().make(ready, max(1, ready.bound_ps // 48), SEED)
     with booted(testbed, ready.plan):
         jobs = Jobs(ready, testbed, SEED)
         began = time.process_time()

@@ -307,7 +307,7 @@ class Station:
     """What runs on a host of a network, in C++. A network's station is not called from outside."""
 
 class Participant(Station):
-    """Agent of an NPU in a collective; see emulation.traffic.host.agent."""
+    """Agent of an NPU in a collective; see emulation.traffic.host.agents."""
 
     def start(self, now: int) -> Output: ...
     def on_frame(self, frame: bytes, now: int) -> Output: ...

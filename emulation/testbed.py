@@ -11,7 +11,8 @@ from typing import Protocol, final
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
 from emulation.traffic.frames.values import NetworkHeader
-from emulation.traffic.host.make import Hosts, Participant
+from emulation.traffic.host.participant import Output
+from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
 from emulation.traffic.memory.agent import MemoryAgent
 from topologies import Fabric
@@ -19,8 +20,10 @@ from topologies import Fabric
 __all__ = [
     "RECENT_FRAMES",
     "ControlledTestbed",
+    "DoneHandler",
     "Host",
     "Impairment",
+    "IterationHandler",
     "LinkSample",
     "LinkUsage",
     "PacketInHandler",
@@ -36,15 +39,17 @@ __all__ = [
 RECENT_FRAMES = 16
 """Frames of a link that `WatchableTestbed.recent` returns at most."""
 
-Output = tuple[list[tuple[bytes, int]], int | None]
-"""Frames to send, each with the VL it is queued on, and the next deadline in ps (None: none)."""
-
 PortHandler = Callable[[str, int, bool], None]
 """Callback with a node, a port, and True if the port is up now."""
 
 PacketInHandler = Callable[[str], None]
 """Callback with the node that sent a packet-in, once the P4Runtime client can take it."""
 
+DoneHandler = Callable[[str], None]
+"""Callback with a node whose agent has ended."""
+
+IterationHandler = Callable[[str, int], None]
+"""Callback with a node, and the number of an iteration that has ended."""
 
 SilenceHandler = Callable[[str, int, frozenset[int]], None]
 """Callback with the node of an agent, the CNA of a peer, and the buckets whose paths to it are silent."""
@@ -247,14 +252,21 @@ class ControlledTestbed(Protocol):
 class Testbed(ControlledTestbed, Protocol):
     """A fabric made real, with agents on its hosts."""
 
-    hosts: Hosts
-    """Language of the agents that a job attaches."""
-
     threads: int
     """Threads that draw the arrays of agents and compare them."""
 
-    def attach(self, node: str, host: Participant | MemoryAgent) -> None:
-        """Put an agent on the node's host; during run() only where a host stands by."""
+    def attach(self, node: str, host: MemoryAgent) -> None:
+        """Put the agent of a pool on the node's host."""
+        ...
+
+    def attach_agents(
+        self,
+        specs: Mapping[str, AgentSpec],
+        *,
+        on_done: DoneHandler | None = None,
+        on_iteration: IterationHandler | None = None,
+    ) -> None:
+        """Make the agents of nodes, and put them on their hosts; during run() only where a host stands by."""
         ...
 
     def stand_by(self, node: str) -> None:
@@ -265,8 +277,10 @@ class Testbed(ControlledTestbed, Protocol):
         """Set the service level of the data of a node's agent from its next iteration on."""
         ...
 
-    def restart(self, hosts: Mapping[str, Participant]) -> None:
-        """Replace all agents now; a node without an entry in `hosts` has no agent from now on.
+    def restart(
+        self, specs: Mapping[str, AgentSpec], *, on_iteration: IterationHandler | None = None
+    ) -> None:
+        """Replace all agents now; a node without an entry in `specs` has no agent from now on.
 
         Statistics of the replaced agents stay in the outcome of their node.
         """

@@ -25,7 +25,7 @@ if [ "${1:-address}" = address ]; then
     RAILYARD_ENGINE=$(echo build/sanitize/_engine*.so) LD_PRELOAD=$(runtime asan) ASAN_OPTIONS=detect_leaks=0 \
         UBSAN_OPTIONS=print_stacktrace=1 "$python" -m pytest -p tests.other_engine -p no:cacheprovider -n 0 \
         tests/emulation/engine tests/emulation/embedded/test_deadlock.py tests/emulation/p4runtime/test_atomicity.py \
-        tests/emulation/traffic/host/test_native.py tests/fuzz/test_findings.py tests/differential/test_goldens.py
+        tests/emulation/traffic/host/test_twins.py tests/fuzz/test_findings.py tests/differential/test_goldens.py
 fi
 if [ "${1:-thread}" = thread ]; then
     build build/sanitize-thread thread

@@ -8,7 +8,7 @@ from typing import Any, final
 from emulation._engine import Network, Station
 from emulation.embedded.virtual_time import call_engine
 from emulation.testbed import Host
-from emulation.traffic.host.make import Participant, RepeatingParticipant
+from emulation.traffic.host.participant import Participant, RepeatingParticipant
 from emulation.traffic.host.stats import Ended, Outcome
 
 __all__ = ["Agents"]

@@ -8,7 +8,7 @@ from typing import final
 
 from emulation._engine import Network
 from emulation.errors import TestbedError
-from emulation.testbed import Output
+from emulation.traffic.host.participant import Output
 
 __all__ = ["MAX_FRAME_BYTES", "FrameHandler", "HostPorts"]
 

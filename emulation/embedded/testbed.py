@@ -26,8 +26,10 @@ from emulation.lifetime import Lifetime
 from emulation.p4runtime import P4RuntimeServer, Requests
 from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
 from emulation.testbed import (
+    DoneHandler,
     Host,
     Impairment,
+    IterationHandler,
     LinkSample,
     LinkUsage,
     PacketInHandler,
@@ -38,7 +40,9 @@ from emulation.testbed import (
     Watch,
 )
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE, NetworkHeader
-from emulation.traffic.host.make import Hosts, Participant
+from emulation.traffic.host.agents import make_agents
+from emulation.traffic.host.participant import Participant
+from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric, Node
 from topologies.model.circuits import circuit_link
@@ -56,11 +60,11 @@ class EmbeddedTestbed(Lifetime):
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
     makes links drop-tail. The port to a node's host has as many buffers as the node has neighbours.
     `scheduler` chooses the VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the
-    bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses. `hosts`
-    chooses the agents that a job attaches: in C++, or in Python. `traced` switches can be asked what a frame
-    executes (network.trace); their frames take longer. With `network_header` cna24 links carry CNA24 and
-    reliable transport headers, which the engine converts at host ports. `threads` run partitions of the
-    fabric, cut for a `demand` in bytes by pair of nodes; without a demand the fabric stays whole.
+    bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses.
+    `traced` switches can be asked what a frame executes (network.trace); their frames take longer. With
+    `network_header` cna24 links carry CNA24 and reliable transport headers, which the engine converts at host
+    ports. `threads` run partitions of the fabric, cut for a `demand` in bytes by pair of nodes; without a
+    demand the fabric stays whole. `make_agents` makes agents from their descriptions: tests replace it.
     """
 
     name = "embedded"
@@ -76,7 +80,6 @@ class EmbeddedTestbed(Lifetime):
         scheduler: Literal["strict", "round-robin"] = "strict",
         bin_ps: int = 0,
         seed: int = 0,
-        hosts: Hosts = "native",
         traced: bool = False,
         network_header: NetworkHeader = "cna16",
         threads: int = 1,
@@ -84,7 +87,7 @@ class EmbeddedTestbed(Lifetime):
     ) -> None:
         self.fabric = fabric
         self.network_header: NetworkHeader = network_header
-        self.hosts: Hosts = hosts
+        self.make_agents: Callable[[Sequence[AgentSpec], int], Sequence[Any]] = make_agents
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
         self.on_silence: SilenceHandler | None = None
@@ -208,8 +211,25 @@ class EmbeddedTestbed(Lifetime):
         """Put `host` on the node's own port and let it send its first frames."""
         self._host_number(node)
         if isinstance(host, Participant) and self.on_silence is not None:
-            host.on_silence = partial(self.on_silence, node)
+            host.on_silence = partial(self.on_silence, node)  # type: ignore[union-attr]
         self._agents.attach(node, host)
+
+    def attach_agents(
+        self,
+        specs: Mapping[str, AgentSpec],
+        *,
+        on_done: DoneHandler | None = None,
+        on_iteration: IterationHandler | None = None,
+    ) -> None:
+        """Make the agents of nodes, and attach them in turn."""
+        agents = self.make_agents([*specs.values()], self.threads)
+        for (node, spec), agent in zip(specs.items(), agents, strict=True):
+            if on_done is not None:
+                agent.on_done = partial(on_done, node)
+            if on_iteration is not None and spec.profile is not None:
+                agent.on_iteration = partial(on_iteration, node)
+        for node, agent in zip(specs, agents, strict=True):
+            self.attach(node, agent)
 
     def set_level(self, node: str, level: int) -> None:
         """Set the service level of the data of a node's agent from its next iteration on."""
@@ -218,11 +238,12 @@ class EmbeddedTestbed(Lifetime):
     def stand_by(self, node: str) -> None:
         """Do nothing: any node can take an agent at any time."""
 
-    def restart(self, hosts: Mapping[str, Participant]) -> None:
+    def restart(
+        self, specs: Mapping[str, AgentSpec], *, on_iteration: IterationHandler | None = None
+    ) -> None:
         """Replace all agents; frames that the old agents have handed over still leave."""
         self._agents.remove_all()
-        for node, host in hosts.items():
-            self.attach(node, host)
+        self.attach_agents(specs, on_iteration=on_iteration)
 
     def give_up(self) -> None:
         """Do nothing: the outcome of an agent is available at any time."""

@@ -23,9 +23,18 @@ from emulation.mininet.link_operations import LinkOperations
 from emulation.mininet.packet_ins import PacketIns
 from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.teardown import Teardown
-from emulation.testbed import LinkUsage, PacketInHandler, PortHandler, SilenceHandler, SwitchReport, Watch
+from emulation.testbed import (
+    DoneHandler,
+    IterationHandler,
+    LinkUsage,
+    PacketInHandler,
+    PortHandler,
+    SilenceHandler,
+    SwitchReport,
+    Watch,
+)
 from emulation.traffic.frames.values import NetworkHeader
-from emulation.traffic.host.make import Hosts, Participant
+from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Ended
 from emulation.traffic.memory.agent import MemoryAgent
 from topologies import Fabric
@@ -54,7 +63,6 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     name = "mininet"
     virtual = False
     network_header: NetworkHeader = "cna16"
-    hosts: Hosts = "python"
     threads: int = 1
     addresses: Mapping[str, str]
     _agents: Agents
@@ -115,17 +123,30 @@ class RealTimeTestbed(LinkOperations, Lifetime):
 
     # -- agents
 
-    def attach(self, node: str, host: Participant | MemoryAgent) -> None:
+    def attach(self, node: str, host: MemoryAgent) -> None:
         """Have a process run an agent like `host` in the node's namespace: from now on, or from run() on."""
         self._agents.attach(node, host)
+
+    def attach_agents(
+        self,
+        specs: Mapping[str, AgentSpec],
+        *,
+        on_done: DoneHandler | None = None,
+        on_iteration: IterationHandler | None = None,
+    ) -> None:
+        """Have processes run agents in the nodes' namespaces: from now on, or from run() on."""
+        for node, spec in specs.items():
+            self._agents.attach(node, spec, on_done, on_iteration)
 
     def stand_by(self, node: str) -> None:
         """Prepare a node's host for an agent that comes later."""
         self._agents.stand_by(node)
 
-    def restart(self, hosts: Mapping[str, Participant]) -> None:
+    def restart(
+        self, specs: Mapping[str, AgentSpec], *, on_iteration: IterationHandler | None = None
+    ) -> None:
         """Replace all agents in their processes; the new agents begin together a little later."""
-        self._agents.restart(hosts)
+        self._agents.restart(specs, on_iteration)
 
     def set_level(self, node: str, level: int) -> None:
         """Set the service level of the data of a node's agent from its next iteration on."""

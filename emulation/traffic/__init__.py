@@ -5,6 +5,6 @@ frames/        every header as a Scapy layer, a fast codec of the same bytes, a 
 schedule/      a collective as a DAG of transfers: its goals, its proof, its slices, its data
 collectives/   schedules of every kind of collective, and lower bounds of their times
 graph/         any traffic as a graph of sends, computations and copies, lowered to slices and tasks
-host/          the agent of an NPU: transport, connections, iterations, statistics
+host/          the agent of an NPU: its description, and the agent in C++ that either testbed makes of it
 memory/        load, store, atomics and messages; memory that nodes lend to each other
 """

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import final
 
-from emulation.testbed import Output
 from emulation.traffic.frames.values import VL_DATA
+from emulation.traffic.host.participant import Output
 
 __all__ = ["Station"]
 

@@ -11,11 +11,10 @@ from controller.deadlock.turn_rules import RuleSet, rule_set, turn_entries
 from controller.errors import PlanError
 from controller.p4runtime.client import P4RuntimeClient
 from controller.routing.paths import PathFinder, hops_of
-from emulation import _engine
+from emulation._engine import Budget
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError
-from emulation.traffic.host.make import Hosts
-from emulation.traffic.host.saturate import Budget, NativeSaturator, Saturator, steered_frame
+from emulation.traffic.host.saturate import Saturator, steered_frame
 from harness.run.boot import programs_of, running
 from topologies import HOST_PORT, Fabric
 
@@ -53,7 +52,6 @@ def saturate(
     max_hops: int = 3,
     frame_bytes: int = 128,
     credit_frames: int = 1,
-    hosts: Hosts = "native",
     progress: Callable[[float], None] = lambda share: None,
 ) -> SaturationResult:
     """Send frames over random paths among all that the rules admit, on the embedded testbed.
@@ -68,7 +66,6 @@ def saturate(
         max_hops: Longest path; up to five, since a route's sixth instruction delivers to the host.
         frame_bytes: Size of a frame.
         credit_frames: Room of a port's receive buffer on each VL, in frames.
-        hosts: Whether NPUs are C++ or Python; both send the same frames.
         progress: Receives the share of frames that have arrived.
 
     Raises:
@@ -79,7 +76,7 @@ def saturate(
     for name, own in choices.items():
         if not own:
             raise PlanError(f"rules {turns.name} admit no path from {name}", remedy="allow more turns")
-    budget = _engine.Budget(frames) if hosts == "native" else Budget(frames)
+    budget = Budget(frames)
     cycle: tuple[tuple[str, str, int], ...] = ()
     testbed = EmbeddedTestbed(fabric, credit_bytes=credit_frames * frame_bytes, seed=seed)
     with running(testbed), P4RuntimeClient(testbed.address) as client:
@@ -87,11 +84,7 @@ def saturate(
         client.push_pipeline(programs_of(fabric))
         client.install({node.name: turn_entries(turns, fabric, node.name) for node in fabric.nodes})
         for number, (name, own) in enumerate(choices.items()):
-            if isinstance(budget, Budget):
-                station = Saturator(own, _AT_FIRST, seed * len(choices) + number, budget)
-            else:
-                station = NativeSaturator(own, _AT_FIRST, seed * len(choices) + number, budget)
-            testbed.attach(name, station)
+            testbed.attach(name, Saturator(own, _AT_FIRST, seed * len(choices) + number, budget))
         try:
             until = _LOOK_PS
             while not testbed.run(until):

@@ -11,7 +11,6 @@ from typing import Protocol, final
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError
 from emulation.testbed import WatchableTestbed
-from emulation.traffic.host.make import Hosts
 from harness.run.estimated_memory import check_memory
 from harness.run.prepare import Prepared
 
@@ -59,14 +58,12 @@ class TestbedChoice(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Virtual time, in this process; `hosts` chooses agents in C++ or in Python, which do the same.
+    """Virtual time, in this process.
 
-    Agents of memory operations exist in Python only, so a variant with `pool:` has agents in Python.
     `threads` run partitions of the fabric at the same time; no result depends on their number, nor on whether
     the fabric stays `whole`.
     """
 
-    hosts: Hosts = "native"
     name: str = "embedded"
     switch: str = ""
     threads: int = field(default=1, repr=False)  # variants of a run with other threads are kept
@@ -74,8 +71,8 @@ class Embedded:
 
     @property
     def options(self) -> Sequence[str]:
-        """Command-line options that choose the testbed."""
-        return () if self.hosts == "native" else ("--hosts", self.hosts)
+        """None: it is the default."""
+        return ()
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Raise a MachineError if this machine lacks the memory or the processors that a run needs."""
@@ -89,29 +86,28 @@ class Embedded:
     def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> EmbeddedTestbed:
         """Return a testbed in virtual time."""
         link = ready.variant.link
-        hosts = self.hosts if ready.pool is None else "python"
         return EmbeddedTestbed(
             ready.fabric,
             credit_bytes=link.credit_bytes,
             scheduler=link.scheduler,
             bin_ps=bin_ps,
             seed=seed,
-            hosts=hosts,
             network_header=link.network_header,
-            threads=1 if hosts == "python" else self.threads,
-            demand=None if self.whole or not _in_partitions(ready, hosts) else ready.demand,
+            threads=self.threads if ready.pool is None else 1,
+            demand=None if self.whole or not _in_partitions(ready) else ready.demand,
         )
 
 
-def _in_partitions(ready: Prepared, hosts: Hosts) -> bool:
+def _in_partitions(ready: Prepared) -> bool:
     """Return whether partitions of the fabric may run on their own in this variant.
 
-    Agents in Python, and jobs whose agents call back, need all partitions at their time. While a frame of a
-    controller is under way the partitions take turns event by event, and hellos are always under way.
+    Agents of a pool, which are in Python, and jobs whose agents call back need all partitions at their time.
+    While a frame of a controller is under way the partitions take turns event by event, and hellos are always
+    under way.
     """
     control = ready.variant.control
     alone = control.circuits != "per-job" and control.scheduler == "none" and control.hello_us is None
-    return hosts == "native" and alone
+    return ready.pool is None and alone
 
 
 def in_one_partition(choice: TestbedChoice) -> TestbedChoice:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from controller.routing.all_path import STRATEGIES
 from controller.routing.general import path_sets
 from emulation.traffic.frames.values import NetworkHeader
-from emulation.traffic.host.paths.choice import Choose
+from emulation.traffic.host.path_choice import Choose
 from emulation.traffic.host.reduction import Reduction
 from harness.scenario.control import Control
 from harness.scenario.faults import Fault

@@ -11,7 +11,7 @@ from emulation.traffic.collectives.declaration import Algorithm
 from emulation.traffic.collectives.registry import find, kinds, names
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
-from emulation.traffic.host.iterations import Rhythm
+from emulation.traffic.host.iterations import IterationProfile
 from harness.scenario.graph import GraphSettings
 from harness.scenario.topology import Model, Name, NotNegative, Positive
 from topologies.errors import RailyardError
@@ -217,12 +217,12 @@ class JobSettings(Model):
         return self
 
     @property
-    def rhythm(self) -> Rhythm | None:
+    def rhythm(self) -> IterationProfile | None:
         """Iterations and their computation; None for a job that only communicates, once."""
         compute_ps = round(self.compute_us * 10**6)
         if self.iterations == 1 and not compute_ps:
             return None
-        return Rhythm(self.iterations, compute_ps, round(self.overlap * compute_ps))
+        return IterationProfile(self.iterations, compute_ps, round(self.overlap * compute_ps))
 
     @property
     def level(self) -> int:

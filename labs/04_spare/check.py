@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -17,7 +17,7 @@ from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError
 from emulation.traffic.frames.layers import LPH, NTH, Ether
 from emulation.traffic.frames.values import CFG_CNA16, mac
-from emulation.traffic.host.make import make_agents
+from emulation.traffic.host.spec import AgentSpec, agent_specs
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import make_inputs, truth
 from emulation.traffic.schedule.schedule import Sliced, slice_schedule
@@ -86,9 +86,8 @@ def sums(attempt: Attempt) -> Verdict:
         f"after {rack.failed} fails in mid-run, an AllReduce of {len(members)} NPUs ends with the right sums"
     )
     with _running(attempt, rack) as testbed:
-        sliced, inputs, agents = _job(attempt, rack)
-        for name, agent in zip(members, agents(1, 0), strict=True):
-            testbed.attach(name, agent)
+        sliced, inputs, specs = _job(attempt, rack)
+        testbed.attach_agents(dict(zip(members, specs(1, 0), strict=True)))
         testbed.run(FAILS_PS)
         if not testbed.busy:
             return failed(expected, "the job had ended before the failure", "report this to your teacher")
@@ -96,7 +95,7 @@ def sums(attempt: Attempt) -> Verdict:
         testbed.run(NOTICED_PS)
         _call(attempt, rack, testbed)
         holders = [rack.spare if name == rack.failed else name for name in members]
-        testbed.restart(dict(zip(holders, agents(2, SECOND_PSN), strict=True)))
+        testbed.restart(dict(zip(holders, specs(2, SECOND_PSN), strict=True)))
         stopped = ""
         try:
             while testbed.busy and testbed.now_ps < LONGEST_PS:
@@ -194,8 +193,8 @@ def _frame(source: int, target: int) -> bytes:
     return bytes(head / bytes(64))
 
 
-def _job(attempt: Attempt, rack: Rack) -> tuple[Sliced, Any, Any]:
-    """Return the schedule, the inputs, and a function that makes the agents of a start of the job."""
+def _job(attempt: Attempt, rack: Rack) -> tuple[Sliced, Any, Callable[[int, int], list[AgentSpec]]]:
+    """Return the schedule, the inputs, and a function that describes the agents of a start of the job."""
     members = _members(rack)
     collective = Collective(elements=ELEMENTS, payload_bytes=FRAME_BYTES)
     schedule = schedule_of(rack.fabric, members, collective, detours=False)
@@ -203,11 +202,11 @@ def _job(attempt: Attempt, rack: Rack) -> tuple[Sliced, Any, Any]:
     inputs = make_inputs(len(members), ELEMENTS, "int32", attempt.random("inputs").randrange(2**31))
     addresses = [rack.fabric.node(name).address for name in members]
 
-    def agents(number: int, first_psn: int) -> Any:
-        parameters = TransportParameters(initial_rto_ps=10**8, first_psn=first_psn)
-        return make_agents("native", sliced, inputs, addresses, job=number, parameters=parameters)
+    def specs(number: int, first_psn: int) -> list[AgentSpec]:
+        transport = TransportParameters(initial_rto_ps=10**8, first_psn=first_psn)
+        return agent_specs(sliced, inputs, addresses, job=number, transport=transport)
 
-    return sliced, inputs, agents
+    return sliced, inputs, specs
 
 
 @contextmanager

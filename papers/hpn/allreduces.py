@@ -18,7 +18,7 @@ import numpy as np
 from controller.plan.entry import Hashing
 from controller.routing.path_probing import LB_VALUES, selected_members
 from controller.tables.pipeline import flow_hash
-from emulation.traffic.host.paths.choice import Choose
+from emulation.traffic.host.path_choice import Choose
 from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Ints, Routes, max_min
 from papers.hpn.ecmp import Gpus, Pod

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from emulation.traffic.host.make import Hosts
 from harness.errors import ScenarioError
 from harness.report.results import conclude
 from harness.run.kept import KeptVariants
@@ -34,7 +33,6 @@ def run(
     variant: str | Sequence[str] | None = None,
     seed: int | None = None,
     progress: Callable[[str, str, float], None] | None = None,
-    hosts: Hosts = "native",
     threads: int = 1,
 ) -> Result:
     """Run a scenario in virtual time, in this process.
@@ -46,7 +44,6 @@ def run(
             variants are left out.
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
         progress: called with variant, stage and the share of the stage that is done, 0 to 1.
-        hosts: agents of NPUs in C++ (native), or in Python; those of a `pool:` are in Python.
         threads: threads that run parts of the fabric at the same time, at most one a processor; no result
             depends on them (docs/testbeds/performance.md).
 
@@ -56,9 +53,9 @@ def run(
     checked, document = _read(scenario)
     if variant is not None:
         checked = only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
-    command = _command(scenario, variant, seed, hosts)
+    command = _command(scenario, variant, seed)
     note = None if progress is None else _without_pace(progress)
-    choice = Embedded(hosts, threads=threads)
+    choice = Embedded(threads=threads)
     return execute(checked, document, seed, progress=note, choice=choice, command=command)
 
 
@@ -125,15 +122,13 @@ def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario
     return read(Document.of_values(scenario))
 
 
-def _command(
-    scenario: object, variant: str | Sequence[str] | None, seed: int | None, hosts: Hosts = "native"
-) -> str:
+def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | None) -> str:
     """Return what repeats the run: a shell command where there is one, else a call in Python."""
     path = str(scenario) if isinstance(scenario, str | Path) else None
     if path is not None and variant is None:
         seeded = [] if seed is None else ["--seed", str(seed)]
-        return shlex.join(["railyard", "run", path, *seeded, *Embedded(hosts).options])
-    given = {"variant": variant, "seed": seed, "hosts": None if hosts == "native" else hosts}
+        return shlex.join(["railyard", "run", path, *seeded])
+    given = {"variant": variant, "seed": seed}
     options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
     return f"railyard.run({', '.join(['...' if path is None else repr(path), *options])})"
 

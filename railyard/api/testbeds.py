@@ -14,9 +14,9 @@ from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.control.loop import ControlLoop
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.testbed import Output
 from emulation.traffic.frames.layers import NTH, TPH, Ether
 from emulation.traffic.frames.values import VL_DATA
+from emulation.traffic.host.participant import Output
 from harness.frames.craft import Order, craft
 from harness.run.boot import Booted, booted
 from harness.run.observation.collect import link_of

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TOPOLOGY",
-    "AgentKind",
     "Bed",
     "Dims",
     "MachinesFile",
@@ -54,13 +53,6 @@ class Bed(StrEnum):
 
     embedded = "embedded"
     mininet = "mininet"
-
-
-class AgentKind(StrEnum):
-    """Implementations of an NPU's agent."""
-
-    native = "native"
-    python = "python"
 
 
 class Switch(StrEnum):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from controller.jobs import compress, contention
-from emulation.traffic.host.iterations import Rhythm
+from emulation.traffic.host.iterations import IterationProfile
 from scripts.pictures.svg import Box, picture, stroke, text
 
 __all__ = ["iterations", "levels"]
@@ -14,18 +14,18 @@ __all__ = ["iterations", "levels"]
 
 def iterations() -> str:
     """Draw two iterations of a job whose collective is hidden by computation, and of one whose is not."""
-    rhythm = Rhythm(iterations=2, compute_ps=40, overlap_ps=20)
+    profile = IterationProfile(iterations=2, compute_ps=40, overlap_ps=20)
     scale, left = 4.4, 160.0
     parts: list[str] = []
     for row, sends in enumerate((15, 30)):
         y = 24.0 + 92 * row
-        period = rhythm.least_ps(sends) // rhythm.iterations
+        period = profile.least_ps(sends) // profile.iterations
         parts.append(text(10, y + 16, f"collective of {sends} µs", "title left"))
         parts.append(text(10, y + 34, f"{period} µs an iteration", "small left"))
-        for number in range(rhythm.iterations):
+        for number in range(profile.iterations):
             begin = left + scale * period * number
-            parts += Box(begin, y, scale * rhythm.compute_ps, 24, ("computes",)).svg()
-            start = begin + scale * rhythm.before_ps
+            parts += Box(begin, y, scale * profile.compute_ps, 24, ("computes",)).svg()
+            start = begin + scale * profile.before_ps
             parts += Box(start, y + 28, scale * sends, 24, ("sends",), "lost").svg()
             end = begin + scale * period
             parts.append(stroke(f"M{end:g} {y - 6:g}V{y + 60:g}", "faint dashed"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agent of an NPU in a collective or a traffic graph, sans-IO. emulation/traffic/host/agent.py and slices.py
+// Agent of an NPU in a collective or a traffic graph, sans-IO. tests/oracle/agent.py and slices.py
 // are its specification: both send the same frames at the same times, in the same order.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Agent of an NPU in a training job, which alternates computation and a collective.
-// emulation/traffic/host/iterations.py is its specification.
+// tests/oracle/repeating.py is its specification.
 #pragma once
 
 #include <cstdint>

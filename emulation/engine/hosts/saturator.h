@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traffic that keeps a lossless fabric full: a frame for every frame received.
-// emulation/traffic/host/saturate.py is its specification.
+// tests/oracle/saturator.py is its specification.
 #pragma once
 
 #include <cstdint>

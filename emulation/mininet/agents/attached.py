@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, final
 
 import numpy as np
 
 from emulation.errors import TestbedError
-from emulation.mininet.agents.messages import Idle, Make, Place, Prototype, Report, Reports, itself, native
-from emulation.testbed import SilenceHandler
-from emulation.traffic.host.iterations import Iterated, IterationReport
+from emulation.mininet.agents.messages import Description, Place, Report, Reports
+from emulation.testbed import DoneHandler, IterationHandler, SilenceHandler
+from emulation.traffic.host.checks import check_agent
+from emulation.traffic.host.iterations import IterationReport
+from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Failure
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 from emulation.traffic.schedule.data import Array
@@ -36,7 +37,7 @@ class HostProcesses(Protocol):
         """Start time at `start_ns`."""
         ...
 
-    def begin(self, number: int, makes: Mapping[str, Make]) -> None:
+    def begin(self, number: int, agents: Mapping[str, Description]) -> None:
         """Replace the agents of some nodes, soon and all at the same time; messages carry `number`."""
         ...
 
@@ -71,10 +72,12 @@ class HostProcesses(Protocol):
 class _Seat:
     """The agent of a node, as far as its process has told. `number` is that of the order that began it.
 
-    `agent` is the agent in its initial state, whose callbacks are called as messages of its process arrive.
+    The callbacks are called as messages of its process arrive.
     """
 
-    agent: Prototype | None = None
+    agent: Description = None
+    on_done: DoneHandler | None = None
+    on_iteration: IterationHandler | None = None
     number: int = 0
     ended: bool = False
     finished_ps: int | None = None
@@ -97,11 +100,24 @@ class Agents:
         self._reports: Mapping[str, Report] | None = None
         self.on_silence: SilenceHandler | None = None
 
-    def attach(self, node: str, host: object) -> None:
-        """Have a process run an agent like `host`."""
-        agent = _in_python(host)
+    def attach(
+        self,
+        node: str,
+        agent: AgentSpec | MemoryAgent,
+        on_done: DoneHandler | None = None,
+        on_iteration: IterationHandler | None = None,
+    ) -> None:
+        """Have a process run an agent as described; EmulationError if none can be made."""
+        if isinstance(agent, AgentSpec):
+            repeats = agent.profile is not None
+            check_agent(agent.rank, agent.sliced, agent.data, agent.addresses, repeats=repeats)
+        elif not isinstance(agent, MemoryAgent):
+            raise TestbedError(
+                f"{node}: a process of a host runs no {type(agent).__name__}",
+                remedy="describe its agent by an AgentSpec",
+            )
         self.stand_by(node)
-        seat = self._seats[node] = _Seat(agent)
+        seat = self._seats[node] = _Seat(agent, on_done, on_iteration)
         if self._begun:
             self._arriving[node] = seat
 
@@ -113,11 +129,11 @@ class Agents:
             raise TestbedError(f"nothing stands by on {node}", remedy="call stand_by() before run()")
         self._seats.setdefault(node, _Seat())
 
-    def restart(self, hosts: Mapping[str, object]) -> None:
-        """Replace all agents; a node without an entry in `hosts` has no agent from now on."""
-        for node, host in hosts.items():
-            self.attach(node, host)
-        for node in self._seats.keys() - hosts.keys():
+    def restart(self, specs: Mapping[str, AgentSpec], on_iteration: IterationHandler | None = None) -> None:
+        """Replace all agents; a node without an entry in `specs` has no agent from now on."""
+        for node, spec in specs.items():
+            self.attach(node, spec, on_iteration=on_iteration)
+        for node in self._seats.keys() - specs.keys():
             self._arriving[node] = self._seats[node] = _Seat()
         self.send_orders()
 
@@ -125,7 +141,7 @@ class Agents:
         """Create the processes of all nodes with an agent, and of those that stand by."""
         if self._seats:
             places = [
-                Place(node, self._namespaces[node], self._interface, _maker(seat.agent))
+                Place(node, self._namespaces[node], self._interface, seat.agent)
                 for node, seat in self._seats.items()
             ]
             self._population.launch(places, rate_bps, dilation, bin_ps, watched=watched)
@@ -143,8 +159,8 @@ class Agents:
             arriving, self._arriving = self._arriving, {}
             for seat in arriving.values():
                 seat.number = self._orders
-            makes = {node: _maker(seat.agent) for node, seat in arriving.items()}
-            self._population.begin(self._orders, makes)
+            agents = {node: seat.agent for node, seat in arriving.items()}
+            self._population.begin(self._orders, agents)
 
     def hear(self, message: tuple[Any, ...]) -> None:
         """Take a message of a host, and call the callback of its agent."""
@@ -158,12 +174,12 @@ class Agents:
             return  # of an agent that has been replaced
         if kind == "iteration":
             seat.log.append(what[1])
-            if isinstance(seat.agent, Iterated) and seat.agent.on_iteration is not None:
-                seat.agent.on_iteration(len(seat.log) - 1)
+            if seat.on_iteration is not None:
+                seat.on_iteration(node, len(seat.log) - 1)
             return
         seat.ended, (seat.finished_ps, seat.failed) = True, what[1:]
-        if seat.agent is not None and seat.failed is None and seat.agent.on_done is not None:
-            seat.agent.on_done()
+        if seat.failed is None and seat.on_done is not None:
+            seat.on_done(node)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
@@ -172,9 +188,9 @@ class Agents:
 
     def set_level(self, node: str, level: int) -> None:
         """Set the service level of an agent's data from its next iteration on."""
-        agent = self._seats[node].agent
-        if isinstance(agent, Iterated):
-            agent.set_level(level)  # for an agent that has not begun
+        seat = self._seats[node]
+        if isinstance(seat.agent, AgentSpec):  # for an agent that has not begun
+            seat.agent = replace(seat.agent, transport=replace(seat.agent.transport, level=level))
         if self._begun:
             self._population.set_level(node, level)
 
@@ -216,15 +232,3 @@ def _failure(failed: Failure | LostMemory | None) -> Failure | None:
     """Return the failure of an agent of a collective; agents of a pool report their own."""
     assert not isinstance(failed, LostMemory)
     return failed
-
-
-def _maker(agent: Prototype | None) -> Make:
-    if agent is None:
-        return Idle
-    return partial(itself, agent) if isinstance(agent, MemoryAgent) else partial(native, agent.again)
-
-
-def _in_python(host: object) -> Prototype:
-    if not isinstance(host, Prototype):
-        raise TestbedError("agents of real time are in Python", remedy="make them with hosts='python'")
-    return host

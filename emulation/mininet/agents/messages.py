@@ -2,41 +2,38 @@
 """Messages between the testbed and the processes of its hosts."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 from emulation.mininet.agents.driver import Pace
-from emulation.traffic.host.agent import Agent, Output
-from emulation.traffic.host.iterations import Iterated, IterationReport
-from emulation.traffic.host.make import Participant
-from emulation.traffic.host.native import Ranks
+from emulation.traffic.host.agents import Agent, RepeatingAgent, make_agents
+from emulation.traffic.host.iterations import IterationReport
+from emulation.traffic.host.participant import Output
+from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 from emulation.traffic.schedule.schedule import Schedule
 
 __all__ = [
+    "Description",
     "HostAgent",
     "Idle",
     "Job",
-    "Make",
     "Place",
-    "Prototype",
     "Report",
     "Reports",
     "busiest_bytes",
-    "itself",
-    "native",
+    "make_host_agents",
     "schedule_of",
 ]
 
 _ELEMENT_BYTES = 4  # of every type
 
-Prototype = Agent | Iterated | MemoryAgent
-"""An agent in its initial state; a host process runs an agent like it."""
+Description = AgentSpec | MemoryAgent | None
+"""Description of a host's agent: that of a pool describes itself by its initial state; None for no agent."""
 
-HostAgent = Participant | MemoryAgent
+HostAgent = Agent | RepeatingAgent | MemoryAgent
 """An agent that a host process runs."""
 
 
@@ -62,27 +59,15 @@ class Idle:
         return [], None
 
 
-Make = Callable[[], HostAgent | Idle]
-"""Creates an agent in the process that runs it."""
+def make_host_agents(descriptions: Sequence[Description]) -> list[HostAgent | Idle]:
+    """Return the agent of each description; that of a pool has been pickled on the way, and is a copy."""
+    agents = iter(make_agents([item for item in descriptions if isinstance(item, AgentSpec)]))
+    return [next(agents) if isinstance(item, AgentSpec) else item or Idle() for item in descriptions]
 
 
-def native(again: partial[Agent] | partial[Iterated]) -> Participant:
-    """Return the agent in C++ that sends the frames of an agent in Python, from what makes the latter."""
-    rank, sliced, data, addresses, *rhythm = again.args
-    ranks = Ranks(sliced, addresses, again.keywords["parameters"], again.keywords["reduction"])
-    return ranks.iterated(rank, data, *rhythm) if rhythm else ranks.agent(rank, data, again.keywords["job"])
-
-
-def itself(agent: MemoryAgent) -> MemoryAgent:
-    """Return the agent: pickled on the way, it arrives as a copy."""
-    return agent
-
-
-def schedule_of(make: Make) -> Schedule | None:
+def schedule_of(description: Description) -> Schedule | None:
     """Return the schedule of an agent; None for an agent without one."""
-    if isinstance(make, partial) and make.func is native:
-        return make.args[0].args[1].schedule
-    return None
+    return description.sliced.schedule if isinstance(description, AgentSpec) else None
 
 
 def busiest_bytes(schedule: Schedule) -> int:
@@ -96,12 +81,12 @@ def busiest_bytes(schedule: Schedule) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A host, which `make` creates, and its place: an `interface` of a `namespace`."""
+    """A host: the description of its agent, and its `interface` in a `namespace`."""
 
     node: str
     namespace: str
     interface: str
-    make: Make
+    agent: Description
 
 
 @final

@@ -15,7 +15,7 @@ import numpy as np
 
 from emulation.errors import EmulationError, MachineError
 from emulation.linux.record import RunRecord
-from emulation.mininet.agents.messages import Job, Make, Place, Report, Reports
+from emulation.mininet.agents.messages import Description, Job, Place, Report, Reports
 from emulation.mininet.agents.tallies import Tallies
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
@@ -72,7 +72,7 @@ class Population:
         """Start time at `start_ns` of the machine's monotonic clock."""
         self.connection.send(("go", start_ns))
 
-    def begin(self, number: int, makes: Mapping[str, Make], start_ns: int | None = None) -> None:
+    def begin(self, number: int, agents: Mapping[str, Description], start_ns: int | None = None) -> None:
         """Replace the agents of some nodes by agents that begin together.
 
         They begin soon, or at `start_ns` of the machine's monotonic clock. Messages about them carry
@@ -81,7 +81,7 @@ class Population:
         if start_ns is None:
             start_ns = time.monotonic_ns() + LEAD_NS
         self._tallies.begin_again()
-        self.connection.send(("begin", number, start_ns, makes))
+        self.connection.send(("begin", number, start_ns, agents))
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
         """Tell a host which buckets, by destination CNA, have other routes now."""

@@ -18,9 +18,18 @@ from emulation._engine import HostDriver
 from emulation.fidelity import MAX_LATE_CHAIN, MAX_LATE_P99
 from emulation.linux import netns
 from emulation.mininet.agents.driver import missed_frames, open_socket, pace_of
-from emulation.mininet.agents.messages import HostAgent, Idle, Job, Make, Report, busiest_bytes, schedule_of
+from emulation.mininet.agents.messages import (
+    Description,
+    HostAgent,
+    Idle,
+    Job,
+    Report,
+    busiest_bytes,
+    make_host_agents,
+    schedule_of,
+)
 from emulation.mininet.agents.tallies import Tallies
-from emulation.traffic.host.make import Participant, RepeatingParticipant
+from emulation.traffic.host.agents import Agent, RepeatingAgent
 from emulation.traffic.host.stats import NOTHING, AgentStats
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.schedule import Schedule
@@ -78,11 +87,12 @@ class Worker:
         self._tallies = Tallies(mmap.mmap(job.memory, Tallies.size(len(job.places))), len(job.places))
         sockets = []
         ring = min(max(_ALL_RING_BYTES // len(job.places), _LEAST_RING_BYTES), _RING_BYTES)
-        for index in self._indices:
+        agents = make_host_agents([job.places[index].agent for index in self._indices])
+        for index, agent in zip(self._indices, agents, strict=True):
             place = job.places[index]
             netns.enter(place.namespace)
             sockets.append(open_socket(place.interface))
-            seat = _Seat(index, place.node, place.make(), schedule_of(place.make))
+            seat = _Seat(index, place.node, agent, schedule_of(place.agent))
             self._place[place.node] = len(self._seats)
             self._seats.append(seat)
             self._listen(seat)
@@ -123,20 +133,23 @@ class Worker:
     def _listen(self, seat: _Seat) -> None:
         """Pass on what an agent asks and tells."""
         agent, number = seat.agent, seat.number
-        if isinstance(agent, Participant):
+        if isinstance(agent, Agent | RepeatingAgent):
             agent.on_silence = partial(self._tell, "silent", seat)
-        if isinstance(agent, RepeatingParticipant):
+        if isinstance(agent, RepeatingAgent):
             agent.on_iteration = lambda _: self._tell("iteration", seat, number, agent.log[-1])
 
     def _report(self, seat: _Seat, place: int, missed: int) -> Report:
         agent = seat.agent
         rest: dict[str, Any] = {}
-        if isinstance(agent, Participant):
+        if isinstance(agent, Agent | RepeatingAgent):
             array = agent.result
             os.pwrite(self._job.memory, array.tobytes(), self._job.array_at(seat.index))
-            rest = {"times": agent.times, "dtype": array.dtype.str, "nbytes": array.nbytes}
-        if isinstance(agent, RepeatingParticipant):
-            rest["log"] = agent.log
+            rest = {
+                "times": agent.times,
+                "log": agent.log,
+                "dtype": array.dtype.str,
+                "nbytes": array.nbytes,
+            }
         elif isinstance(agent, MemoryAgent):
             rest["agent"] = agent
         return Report(
@@ -151,22 +164,23 @@ class Worker:
     def _obey(self) -> None:
         """Begin other agents at the ordered moment, or tell an agent of changed routes or its level."""
         match self._orders.recv():
-            case ("begin", number, start_ns, makes):
-                self._begin(number, start_ns, makes)
+            case ("begin", number, start_ns, agents):
+                self._begin(number, start_ns, agents)
             case ("reroute", node, routes):
                 place = self._place[node]
                 bits = [(cna, sum(1 << bucket for bucket in buckets)) for cna, buckets in routes.items()]
                 self._driver.reroute(place, bits)
             case ("level", node, level):
                 agent = self._seats[self._place[node]].agent
-                if isinstance(agent, RepeatingParticipant):
+                if isinstance(agent, RepeatingAgent):
                     agent.set_level(level)
 
-    def _begin(self, number: int, start_ns: int, makes: Mapping[str, Make]) -> None:
-        for node, make in makes.items():
+    def _begin(self, number: int, start_ns: int, descriptions: Mapping[str, Description]) -> None:
+        agents = make_host_agents([*descriptions.values()])
+        for (node, description), agent in zip(descriptions.items(), agents, strict=True):
             seat = self._seats[self._place[node]]
             seat.before += seat.agent.stats
-            seat.agent, seat.number, seat.schedule = make(), number, schedule_of(make)
+            seat.agent, seat.number, seat.schedule = agent, number, schedule_of(description)
             self._listen(seat)
             self._driver.replace(self._place[node], seat.agent, start_ns)
         self._rest(start_ns)

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
-from emulation.mininet.agents.messages import Make, Place, Report, Reports
+from emulation.mininet.agents.messages import Description, Place, Report, Reports
 from emulation.mininet.cluster.clocks import Clocks
 from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
@@ -60,9 +60,9 @@ class MachinesHosts:
         """Start time at `start_ns`, by each machine's own clock."""
         self._begin_at(lambda session, at: session.call("go", at), self._machines, start_ns)
 
-    def begin(self, number: int, makes: Mapping[str, Make]) -> None:
+    def begin(self, number: int, agents: Mapping[str, Description]) -> None:
         """Replace the agents of some nodes, soon and all at the same time; messages carry `number`."""
-        own = self._apart(makes)
+        own = self._apart(agents)
         # The agents travel first: the order to begin is short.
         self._call(lambda session, here: session.call("prepare_hosts", number, here), own)
         start_ns = time.monotonic_ns() + LEAD_NS

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulation.mininet.agents.measure import CpuMeter
-from emulation.mininet.agents.messages import Make, Place, Reports
+from emulation.mininet.agents.messages import Description, Place, Reports
 from emulation.mininet.cluster.orders import Event
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.stats import AgentStats
@@ -21,7 +21,7 @@ class PartHosts:
     """The methods; times are nanoseconds of this machine's monotonic clock."""
 
     _meter: CpuMeter
-    _makes: Mapping[int, Mapping[str, Make]]
+    _prepared: Mapping[int, Mapping[str, Description]]
 
     @property
     def bed(self) -> MininetTestbed:
@@ -45,13 +45,13 @@ class PartHosts:
         self.bed.population.go(start_ns)
         return max(0, time.monotonic_ns() - start_ns)
 
-    def prepare_hosts(self, number: int, makes: Mapping[str, Make]) -> None:
-        """Take what makes the agents of the order with a number, by node."""
-        self._makes = {number: makes}
+    def prepare_hosts(self, number: int, agents: Mapping[str, Description]) -> None:
+        """Take the descriptions of the agents of the order with a number, by node."""
+        self._prepared = {number: agents}
 
     def begin_hosts(self, number: int, start_ns: int) -> int:
         """Begin prepared agents at `start_ns`; return by how much this order is too late for that."""
-        self.bed.population.begin(number, self._makes[number], start_ns)
+        self.bed.population.begin(number, self._prepared[number], start_ns)
         return max(0, time.monotonic_ns() - start_ns)
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:

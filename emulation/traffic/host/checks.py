@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of what an agent is made from."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from emulation._engine import AgentArray
 from emulation.errors import EmulationError
 from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
-from emulation.traffic.schedule.data import Array
+from emulation.traffic.host.iterations import MOST_FRAMES, too_many_frames
+from emulation.traffic.schedule.data import Array, element_type
 from emulation.traffic.schedule.schedule import SlicedTraffic
 
 __all__ = ["check_agent"]
@@ -16,8 +18,15 @@ _MAX_ARRAY_BYTES = 1 << 32
 _MAX_CELLS = 1 << 16
 
 
-def check_agent(rank: int, sliced: SlicedTraffic, data: Array | AgentArray, addresses: Sequence[int]) -> None:
-    """Raise an EmulationError if an agent cannot be made from these."""
+def check_agent(
+    rank: int,
+    sliced: SlicedTraffic,
+    data: Array | AgentArray,
+    addresses: Sequence[int],
+    *,
+    repeats: bool = False,
+) -> None:
+    """Raise an EmulationError if no agent can be made from these; `repeats`: it has iterations."""
     schedule = sliced.schedule
     if not 0 <= rank < schedule.ranks:
         raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")
@@ -39,3 +48,20 @@ def check_agent(rank: int, sliced: SlicedTraffic, data: Array | AgentArray, addr
             f"slices of {largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
             remedy=f"slice the schedule to {MAX_PAYLOAD_BYTES // _ITEM_BYTES} elements or fewer",
         )
+    if not isinstance(data, AgentArray):
+        element_type(data)
+    if repeats and (frames := _most_frames(sliced, rank)) >= MOST_FRAMES:
+        raise too_many_frames(frames)
+
+
+def _most_frames(sliced: SlicedTraffic, rank: int) -> int:
+    """Return the largest number of frames that a rank sends to a peer."""
+    slices_of: Counter[int] = Counter()
+    plans = sliced.plans_of(rank)
+    for plan, count in zip(plans, sliced.table_of(rank).count, strict=True):
+        slices_of[id(plan)] += count
+    frames: Counter[int] = Counter()
+    for key, plan in {id(plan): plan for plan in plans}.items():
+        for send in (send for group in plan.releases for send in group if send.peer != rank):
+            frames[send.peer] += slices_of[key]
+    return max(frames.values(), default=0)

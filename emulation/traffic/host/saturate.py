@@ -3,7 +3,7 @@
 
 The number of frames under way stays constant; if it exceeds the fabric's buffers, sources always wait. The
 frames carry no data and need no acknowledgement, so only the fabric can stop them. This traffic shows which
-turn rules are free of deadlock. `NativeSaturator` is the same host in C++; a run uses hosts of one kind.
+turn rules are free of deadlock.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from controller.routing.source_route import SourceRoute, encode, pack
 from emulation import _engine
 from emulation.errors import FrameError
 from emulation.traffic.frames.layers import LPH, NTH, SRH
-from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, VL_DATA, mac
+from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, mac
 
-__all__ = ["LEAST_BYTES", "ROUTE_AT", "Budget", "NativeSaturator", "Saturator", "steered_frame"]
+__all__ = ["LEAST_BYTES", "ROUTE_AT", "Saturator", "steered_frame"]
 
 # Of a frame that is headers only.
 LEAST_BYTES = len(Ether(src=mac(0), dst=mac(0)) / LPH() / SRH() / NTH())
@@ -28,8 +28,6 @@ LEAST_BYTES = len(Ether(src=mac(0), dst=mac(0)) / LPH() / SRH() / NTH())
 # Offsets of a frame's fields: its source route, the CNAs in its MAC addresses, the CNAs of its NTH.
 ROUTE_AT = 18
 _TO_MAC, _FROM_MAC, _ADDRESSES = 4, 10, 26
-
-_Answer = tuple[list[tuple[bytes, int]], None]
 
 
 def steered_frame(source: int, target: int, ports: Sequence[int], size: int) -> bytes:
@@ -56,52 +54,8 @@ def _blank(size: int) -> bytes:
 
 
 @final
-class Budget:
-    """Frames that all NPUs together may still send, and frames received."""
-
-    def __init__(self, frames: int) -> None:
-        self.left = frames
-        self.received = 0
-
-
-@final
-class Saturator:
+class Saturator(_engine.Saturator):
     """A host that sends a random one of `frames`, first `at_first` times, then for every received frame."""
-
-    def __init__(self, frames: Sequence[bytes], at_first: int, seed: int, budget: Budget) -> None:
-        # Outputs are built once, since millions are returned.
-        self._answers: tuple[_Answer, ...] = tuple(([(frame, VL_DATA)], None) for frame in frames)
-        self._nothing: _Answer = [], None
-        self._at_first = at_first
-        self._random = Random(seed).random
-        self._budget = budget
-
-    def start(self, now: int) -> _Answer:
-        """Send the first frames."""
-        count = min(self._at_first, self._budget.left)
-        self._budget.left -= count
-        return [frame for _ in range(count) for frame in self._chosen()[0]], None
-
-    def on_frame(self, frame: bytes, now: int) -> _Answer:
-        """Send a frame for a received one, while the budget lasts."""
-        budget = self._budget
-        budget.received += 1
-        if not budget.left:
-            return self._nothing
-        budget.left -= 1
-        return self._chosen()
-
-    def on_timer(self, now: int) -> _Answer:
-        """Do nothing."""
-        return self._nothing
-
-    def _chosen(self) -> _Answer:
-        return self._answers[int(self._random() * len(self._answers))]
-
-
-@final
-class NativeSaturator(_engine.Saturator):
-    """A Saturator in C++, which sends the same frames; its budget is the engine's."""
 
     def __init__(self, frames: Sequence[bytes], at_first: int, seed: int, budget: _engine.Budget) -> None:
         super().__init__(frames, at_first, Random(seed).getstate()[1], budget)

@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, final
+from typing import Protocol, final
 
+from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.reduction import ReductionStats
 from emulation.traffic.schedule.data import Array
-
-if TYPE_CHECKING:
-    from emulation.traffic.host.iterations import IterationReport
 
 __all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "Outcome"]
 
@@ -104,6 +102,11 @@ class Outcome(Protocol):
     @property
     def times(self) -> Sequence[tuple[int, int]]:
         """Time at which each task of a graph opened and at which it ended, in ps, -1 before."""
+        ...
+
+    @property
+    def log(self) -> Sequence[IterationReport]:
+        """Reports of the iterations that have ended; empty without iterations."""
         ...
 
 

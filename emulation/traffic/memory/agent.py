@@ -8,7 +8,7 @@ from functools import partial
 from typing import final
 
 from emulation.traffic.frames.values import VL_DATA, VL_RESPONSE
-from emulation.traffic.host.agent import Output
+from emulation.traffic.host.participant import Output
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.host.transport import NEVER
 from emulation.traffic.memory.borrower import Borrower, Mix

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data of a collective: arrays from a seed, sums in a fixed order, comparison with expected results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -93,6 +93,9 @@ class Inputs(Sequence[Array]):
         ranks = range(self._ranks)[index]
         return [self._of(rank) for rank in ranks] if isinstance(ranks, range) else self._of(ranks)
 
+    def __reduce__(self) -> tuple[type["Inputs"], tuple[int, int, str, int]]:
+        return Inputs, (self._ranks, self._elements, self._dtype, self._seed)
+
     def _of(self, rank: int) -> Array:
         if self._kept is not None and rank in self._kept:
             return self._kept[rank]
@@ -109,10 +112,16 @@ class Inputs(Sequence[Array]):
         return [random_elements(rank, self._elements, self._seed) for rank in range(self._ranks)]
 
 
-def agent_arrays(inputs: Sequence[Array], threads: int = 1) -> Sequence[Array | AgentArray]:
-    """Return what agents in C++ take as their arrays: arrays that the engine has drawn, or the inputs."""
+def agent_arrays(
+    inputs: Sequence[Array], threads: int = 1, ranks: Sequence[int] | None = None
+) -> Iterable[Array | AgentArray]:
+    """Return the arrays of agents, those of some `ranks` or of all: drawn by the engine, or the inputs."""
     drawn = inputs.drawn() if isinstance(inputs, DrawnInputs) else None
-    return inputs if drawn is None else _in_threads(RandomElements.array, drawn, threads)
+    if drawn is None:
+        return inputs if ranks is None else map(inputs.__getitem__, ranks)
+    return _in_threads(
+        RandomElements.array, drawn if ranks is None else [drawn[rank] for rank in ranks], threads
+    )
 
 
 def _in_threads(work: Callable[[_T], _R], items: Sequence[_T], threads: int) -> list[_R]:

@@ -22,7 +22,7 @@ from controller.plan.plan import Plan
 from controller.planner import steers_every_hop
 from controller.routing.path_probing import LB_VALUES, PathProbe
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES
-from emulation.traffic.host.paths.choice import Connections, PathShares, PathTiming
+from emulation.traffic.host.path_choice import Connections, PathShares, PathTiming
 from emulation.traffic.schedule.schedule import Schedule
 from harness.scenario.schema import ConnectionSettings
 from topologies import Fabric

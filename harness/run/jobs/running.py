@@ -10,9 +10,9 @@ from typing import final
 
 from emulation.testbed import Testbed
 from emulation.traffic.graph.truth import GraphInputs
+from emulation.traffic.host.agents import Agent, RepeatingAgent
 from emulation.traffic.host.iterations import IterationReport
-from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
-from emulation.traffic.host.native import NativeAgent, NativeIterated
+from emulation.traffic.host.spec import AgentSpec, agent_specs
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import Array, make_inputs
@@ -144,17 +144,16 @@ class Job:
     def begin(self, ended: Callable[[], None] | None = None) -> None:
         """Attach an agent to every member now, with all spares on standby; call `ended` at the end."""
         self.begun_ps = self._testbed.now_ps
-        agents = self._agents()
+        specs = self._specs()
+        on_done = None
         if ended is not None:
-            self._busy = set(agents)
-            for name, agent in agents.items():
-                agent.on_done = partial(self._member_ended, name, ended)
-        for name, agent in agents.items():
-            self._testbed.attach(name, agent)
+            self._busy = set(specs)
+            on_done = partial(self._member_ended, ended)
+        self._testbed.attach_agents(specs, on_done=on_done, on_iteration=self.on_iteration)
         for spare in standbys(self._ready.fabric):
             self._testbed.stand_by(spare)
 
-    def _member_ended(self, name: str, ended: Callable[[], None]) -> None:
+    def _member_ended(self, ended: Callable[[], None], name: str) -> None:
         self._busy.discard(name)
         if not self._busy:
             # Not from inside the callback of an agent that is processing a frame.
@@ -174,7 +173,7 @@ class Job:
         self._were.update(moved.values())
         self._number += 1
         self._paths = None  # the plan after a takeover has no standby paths and no weights
-        self._testbed.restart(self._agents())
+        self._testbed.restart(self._specs(), on_iteration=self.on_iteration)
 
     @property
     def ends(self) -> list[Outcome]:
@@ -212,7 +211,7 @@ class Job:
     @property
     def logs(self) -> list[Sequence[IterationReport]]:
         """Iterations of each rank; empty for a job without iterations."""
-        return [end.log if isinstance(end, RepeatingParticipant | Ended) else () for end in self.ends]
+        return [end.log for end in self.ends]
 
     @property
     def stats(self) -> list[AgentStats]:
@@ -228,8 +227,9 @@ class Job:
             return []
         return [_progress(self._outcome(name)) for name in sorted(self._were)]
 
-    def _agents(self) -> Mapping[str, Participant]:
-        parameters = replace(
+    def _specs(self) -> Mapping[str, AgentSpec]:
+        """Return the description of each member's agent, by its node."""
+        transport = replace(
             self._ready.transport,
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
             level=self.level,
@@ -237,27 +237,22 @@ class Job:
             paths=self._paths,
         )
         hosts = self._ready.variant.hosts
-        agents = make_agents(
-            self._testbed.hosts,
+        specs = agent_specs(
             self.plan.sliced,
             self.inputs,
             self._addresses,
-            rhythm=self.plan.rhythm,
+            transport=transport,
             job=self._number,
-            parameters=parameters,
+            profile=self.plan.rhythm,
             reduction=None if hosts is None else hosts.model,
-            kept=self.plan.kept.ranks,
-            threads=self.threads,
+            cache=self.plan.kept.ranks,
         )
-        for name, agent in zip(self.holders, agents, strict=True):
-            if self.on_iteration is not None and isinstance(agent, RepeatingParticipant):
-                agent.on_iteration = partial(self.on_iteration, name)
-        return dict(zip(self.holders, agents, strict=True))
+        return dict(zip(self.holders, specs, strict=True))
 
 
 def _progress(outcome: Outcome) -> Progress:
     # A recording asks every node at every tick, and making an AgentStats takes longer than counting.
-    if isinstance(outcome, NativeAgent | NativeIterated):
+    if isinstance(outcome, Agent | RepeatingAgent):
         sent, retransmitted, received, _, _, _, rtt_ps, *_ = outcome.counts()
         return sent, retransmitted, received, rtt_ps
     stats = outcome.stats

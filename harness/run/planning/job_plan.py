@@ -9,9 +9,9 @@ from typing import final
 
 from controller.plan.plan import Plan
 from emulation.traffic.graph.lowering import SlicedGraph
-from emulation.traffic.host.iterations import Rhythm
-from emulation.traffic.host.kept_ranks import KeptRanks
-from emulation.traffic.host.paths.choice import Connections, PathShares
+from emulation.traffic.host.iterations import IterationProfile
+from emulation.traffic.host.path_choice import Connections, PathShares
+from emulation.traffic.host.rank_cache import RankCache
 from emulation.traffic.schedule.schedule import SlicedTraffic, demand
 from harness.scenario.schema import ELEMENT_BYTES, Collective
 
@@ -37,7 +37,7 @@ class KeptAgents:
     """Values that the agents of a job are made from, kept for the next run with the same plan."""
 
     def __init__(self) -> None:
-        self.ranks = KeptRanks()
+        self.ranks = RankCache()
         self._plan: Plan | None = None
         self._paths: PathsByPair | None = None
 
@@ -65,7 +65,7 @@ class JobPlan:
     members: tuple[str, ...]
     sliced: SlicedTraffic
     bound_ps: int
-    rhythm: Rhythm | None = None
+    rhythm: IterationProfile | None = None
     level: int = 0
     connections: Connections | None = None
     bounds: Mapping[str, float] = field(default_factory=dict)

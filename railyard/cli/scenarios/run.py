@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import AgentKind, Bed, MachinesFile, Switch, resized
+from railyard.cli.options import Bed, MachinesFile, Switch, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -67,20 +67,13 @@ def run(
         ),
     ] = None,
     machines: MachinesFile = None,
-    hosts: Annotated[
-        AgentKind | None,
-        typer.Option(
-            help="agents of the NPUs on embedded: native, in C++, the default; python, the slower "
-            "specification; both give the same result"
-        ),
-    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
             min=1,
             help="threads of an embedded run, at most one a processor; 1 unless given. No result depends on "
-            "them. --pcap, --record, --trace, --live, --hosts python, `pool:` and jobs that follow "
-            "each other take one thread",
+            "them. --pcap, --record, --trace, --live, `pool:` and jobs that follow each other "
+            "take one thread",
         ),
     ] = None,
     dims: Annotated[
@@ -147,7 +140,7 @@ def run(
 
         raise typer.Exit(0 if replay(files[0], folder) else 1)
     bench = _Bench(
-        _choice(testbed, switch, dilation, hosts, machines, threads),
+        _choice(testbed, switch, dilation, machines, threads),
         pcap or (),
         quiet or json_to == "-",
         not no_report,
@@ -316,16 +309,14 @@ def _choice(
     testbed: Bed,
     switch: Switch | None,
     dilation: int | None,
-    hosts: AgentKind | None,
     machines: Path | None,
     threads: int | None,
 ) -> TestbedChoice:
     from harness.run.testbeds import Embedded
 
     if testbed is Bed.mininet:
-        for option, given in (("--hosts", hosts), ("--threads", threads)):
-            if given is not None:
-                raise typer.BadParameter("is for --testbed embedded", param_hint=option)
+        if threads is not None:
+            raise typer.BadParameter("is for --testbed embedded", param_hint="--threads")
         from emulation.mininet.switches.processes import choose
         from harness.run.real_time import RealTime
 
@@ -338,4 +329,4 @@ def _choice(
     for option, value in (("--switch", switch), ("--dilation", dilation), ("--machines", machines)):
         if value is not None:
             raise typer.BadParameter("is for --testbed mininet", param_hint=option)
-    return Embedded("native" if hosts is None else hosts.value, threads=threads or 1)
+    return Embedded(threads=threads or 1)

@@ -9,10 +9,10 @@ import pytest
 
 from emulation._engine import Network, Program
 from emulation.traffic.collectives import broadcast
-from emulation.traffic.host.make import Hosts, make_agents
 from emulation.traffic.schedule.data import make_data
 from emulation.traffic.schedule.schedule import slice_schedule
 from tests.emulation.engine.wires import Sink
+from tests.oracle.make import Hosts, make_agents
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "copies.json"
 RATE = 10**11

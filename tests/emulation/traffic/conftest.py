@@ -8,11 +8,12 @@ from itertools import count
 
 import pytest
 
-from emulation.traffic.host.agent import Agent, Output
-from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.participant import Output
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array, make_data
 from emulation.traffic.schedule.schedule import Schedule, Sliced, slice_schedule
+from tests.oracle.agent import Agent
+from tests.oracle.repeating import RepeatingAgent
 
 
 class MemoryWire:
@@ -20,7 +21,7 @@ class MemoryWire:
 
     def __init__(
         self,
-        agents: Sequence[Agent | Iterated],
+        agents: Sequence[Agent | RepeatingAgent],
         *,
         seed: int = 1,
         loss: float = 0.0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Round trips of a connection's paths as multiples of those that the paths would have if nothing else used
-// them, as in emulation/traffic/host/paths/idle.py.
+// them, as in tests/oracle/paths/idle.py.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choice of paths by congestion, as in emulation/traffic/host/paths/delay.py: a path is congested if its
+// Choice of paths by congestion, as in tests/oracle/paths/delay.py: a path is congested if its
 // round trip stands out among all paths of the agent, or if it is slow for its links and another path of the
 // connection is not. The delay to expect on a path is the number of frames under way on it, times the time
 // that it takes for each.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path of each frame of a connection, and the health of paths, as in emulation/traffic/host/paths/spray.py.
+// Path of each frame of a connection, and the health of paths, as in tests/oracle/paths/spray.py.
 #pragma once
 
 #include <algorithm>

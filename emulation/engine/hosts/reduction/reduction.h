@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reducer of an NPU: its cores, or the collective co-processor (CCU) beside the link.
-// emulation/traffic/host/reduction.py and reducer.py are the specification.
+// tests/oracle/reduction.py and reducer.py are the specification.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks of a rank: sends, arrivals and computations that wait for each other as wholes.
-// emulation/traffic/host/tasks.py is the specification.
+// tests/oracle/tasks.py is the specification.
 #pragma once
 
 #include <cstdint>

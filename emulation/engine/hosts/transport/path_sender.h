@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending end of a connection that knows its paths, as in emulation/traffic/host/paths/sender.py: losses are
+// Sending end of a connection that knows its paths, as in tests/oracle/paths/sender.py: losses are
 // found by order on a path, by age, or by silence, and lost frames go again at once.
 #pragma once
 

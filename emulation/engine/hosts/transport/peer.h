@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections of a rank with a peer, as in emulation/traffic/host/connections.py: a single connection, or one
+// Connections of a rank with a peer, as in tests/oracle/connections.py: a single connection, or one
 // for each of several paths. A message uses one connection.
 #pragma once
 

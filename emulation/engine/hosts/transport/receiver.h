@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receiving end of a reliable connection, as in emulation/traffic/host/transport.py: received PSNs, and the
+// Receiving end of a reliable connection, as in tests/oracle/transport.py: received PSNs, and the
 // time of the next acknowledgement.
 #pragma once
 

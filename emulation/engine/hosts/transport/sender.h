@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending end of a reliable connection, as in emulation/traffic/host/transport.py: frames in flight, the
+// Sending end of a reliable connection, as in tests/oracle/transport.py: frames in flight, the
 // round-trip estimate (RFC 6298), the retransmission timer. Retransmission is selective, by a timer only.
 #pragma once
 

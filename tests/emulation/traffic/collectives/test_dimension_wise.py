@@ -15,9 +15,9 @@ from emulation.traffic.collectives import (
     in_order,
     load_of,
 )
-from emulation.traffic.host.agent import Agent
 from emulation.traffic.schedule.data import compare, make_data, truth
 from emulation.traffic.schedule.schedule import Combine, Transfer, check, demand, slice_schedule
+from tests.oracle.agent import Agent
 
 MESHES = [(2,), (8,), (4, 4), (2, 5), (1, 3), (2, 3, 4), (2, 2, 2, 2), (3, 1, 2)]
 

@@ -8,12 +8,12 @@ import pytest
 from emulation.traffic.graph.lowering import JobGraph, SlicedGraph, lower
 from emulation.traffic.graph.operations import Graph, Operation
 from emulation.traffic.graph.truth import GraphInputs, compare_graph
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.make import make_agents
 from emulation.traffic.host.transport import TransportParameters
 from tests.emulation.traffic.conftest import MemoryWire
 from tests.emulation.traffic.graph.random_graphs import US, random_graph
-from tests.emulation.traffic.host.test_native import Twin
+from tests.emulation.traffic.host.test_twins import Twin
+from tests.oracle.agent import Agent
+from tests.oracle.make import make_agents
 
 MEMBERS = [f"npu{number}" for number in range(5)]
 ADDRESSES = [0x40 + 3 * rank for rank in range(5)]
@@ -30,7 +30,7 @@ def test_twins(seed: int) -> None:
     inputs = GraphInputs(sliced, random.choice(["int32", "float32"]), seed)
     parameters = TransportParameters(window=random.choice([1, 4, 64]), ack_every=1)
     kinds = [
-        make_agents(hosts, sliced, inputs, ADDRESSES, job=7, parameters=parameters)
+        make_agents(hosts, sliced, inputs, ADDRESSES, job=7, transport=parameters)
         for hosts in ("python", "native")
     ]
     twins = [Twin(pair, random, random.choice([0, 0.003]), 0) for pair in zip(*kinds, strict=True)]

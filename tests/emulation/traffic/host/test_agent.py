@@ -19,10 +19,10 @@ from emulation.traffic.collectives import (
     ring_bound_ps,
 )
 from emulation.traffic.frames.wire import DataFields, DataWriter, parse
-from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import compare, make_data, truth
 from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, slice_schedule
+from tests.oracle.agent import Agent
 
 Run = Callable[..., Any]
 REDUCE, COPY = Combine.REDUCE, Combine.COPY

@@ -12,12 +12,13 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import allreduce_ring, bidirectional_dimension_order, mesh_ring
 from emulation.traffic.frames.wire import AckWriter, DataWriter, parse
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.connections import Peer, connect
-from emulation.traffic.host.paths.choice import Choose, Connections, first_lb
-from emulation.traffic.host.transport import Receiver, Sender, TransportParameters
+from emulation.traffic.host.path_choice import Choose, Connections, first_lb
+from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import make_data
 from emulation.traffic.schedule.schedule import slice_schedule
+from tests.oracle.agent import Agent
+from tests.oracle.connections import Peer, connect
+from tests.oracle.transport import Receiver, Sender
 
 Run = Callable[..., Any]
 ILL: dict[str, Any] = {"loss": 0.03, "duplication": 0.03, "jitter_ps": 3_000_000}

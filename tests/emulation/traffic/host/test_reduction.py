@@ -6,12 +6,14 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import dimension_wise
 from emulation.traffic.collectives.exchange import direct_all_to_all
-from emulation.traffic.host.iterations import Rhythm
-from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
-from emulation.traffic.host.reduction import Reduction, ReductionStats, ReductionUnit
+from emulation.traffic.host.iterations import IterationProfile
+from emulation.traffic.host.participant import Participant, RepeatingParticipant
+from emulation.traffic.host.reduction import Reduction, ReductionStats
 from emulation.traffic.schedule.data import compare, make_data
 from emulation.traffic.schedule.schedule import Schedule, slice_schedule
 from tests.emulation.traffic.conftest import MemoryWire
+from tests.oracle.make import make_agents
+from tests.oracle.reduction import ReductionUnit
 
 RANKS, ELEMENTS, SLICE = 8, 4096, 64
 ARRAY = 4 * ELEMENTS
@@ -22,7 +24,7 @@ def run(
     reduction: Reduction,
     schedule: Schedule | None = None,
     *,
-    rhythm: Rhythm | None = None,
+    profile: IterationProfile | None = None,
     loss: float = 0.0,
     duplication: float = 0.0,
     jitter_ps: int = 0,
@@ -31,11 +33,11 @@ def run(
     sliced = slice_schedule(schedule or dimension_wise((RANKS,), ELEMENTS), SLICE)
     inputs = [make_data(rank, ELEMENTS, "float32", 1) for rank in range(RANKS)]
     addresses = list(range(8, 8 + RANKS))
-    agents = make_agents("python", sliced, inputs, addresses, rhythm=rhythm, reduction=reduction)
+    agents = make_agents("python", sliced, inputs, addresses, profile=profile, reduction=reduction)
     wire = MemoryWire(agents, loss=loss, duplication=duplication, jitter_ps=jitter_ps)  # type: ignore[arg-type]
     wire.run()
     assert all(agent.done for agent in agents)
-    if rhythm is None:
+    if profile is None:
         assert not compare([agent.result for agent in agents], inputs, sliced).first
     return agents
 
@@ -104,8 +106,8 @@ def test_a_unit_is_as_slow_as_its_rate_and_counts_every_frame_once():
 
 @pytest.mark.parametrize("percent", [20, 100])
 def test_computation_lasts_longer_by_the_time_that_cores_reduce(percent: int):
-    rhythm = Rhythm(3, 400 * US, 400 * US)
-    agents = run(Reduction("core", 10**10, core_percent=percent), rhythm=rhythm)
+    profile = IterationProfile(3, 400 * US, 400 * US)
+    agents = run(Reduction("core", 10**10, core_percent=percent), profile=profile)
     for agent in agents:
         assert isinstance(agent, RepeatingParticipant)
         assert agent.stats.reduction is not None
@@ -115,14 +117,8 @@ def test_computation_lasts_longer_by_the_time_that_cores_reduce(percent: int):
 
 
 def test_with_a_ccu_the_collective_hides_behind_computation():
-    agents = run(Reduction("ccu", 10**10), rhythm=Rhythm(3, 400 * US, 400 * US))
+    agents = run(Reduction("ccu", 10**10), profile=IterationProfile(3, 400 * US, 400 * US))
     assert {agent.finished_ps for agent in agents} == {1200 * US}
-
-
-def test_an_agent_in_another_process_has_the_same_reduction():
-    (first, *_) = run(Reduction("core", 10**10))
-    again = first.again()  # type: ignore[union-attr]
-    assert again.stats.reduction == ReductionStats()
 
 
 @pytest.mark.parametrize(

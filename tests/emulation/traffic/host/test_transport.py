@@ -6,7 +6,8 @@ import pytest
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.wire import AckFields, AckWriter, DataFields, DataWriter, parse
-from emulation.traffic.host.transport import NEVER, Receiver, Sender, TransportParameters
+from emulation.traffic.host.transport import NEVER, TransportParameters
+from tests.oracle.transport import Receiver, Sender
 
 ENDS: dict[str, Any] = {"scna": 1, "dcna": 2, "src_q": 2, "dst_q": 1}
 US = 1_000_000

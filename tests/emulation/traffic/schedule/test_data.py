@@ -8,9 +8,9 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import bidirectional_dimension_order
 from emulation.traffic.collectives.rings import allreduce_ring
-from emulation.traffic.host.make import make_agents
-from emulation.traffic.host.native import Ranks
-from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.frames.values import ElementType
+from emulation.traffic.host.agents import Agent, Parts
+from emulation.traffic.host.spec import agent_specs
 from emulation.traffic.schedule import data
 from emulation.traffic.schedule.data import (
     agent_arrays,
@@ -23,6 +23,7 @@ from emulation.traffic.schedule.data import (
     truth,
 )
 from emulation.traffic.schedule.schedule import Combine, Goal, Schedule, Transfer, slice_schedule
+from tests.oracle.make import make_agents
 
 SLICED = slice_schedule(bidirectional_dimension_order((2, 4), 100))
 
@@ -121,10 +122,11 @@ def test_threads_change_neither_arrays_nor_comparison() -> None:
 def test_an_array_of_the_engine_has_one_agent() -> None:
     whole = slice_schedule(allreduce_ring(range(2), 96))
     (array, _) = agent_arrays(make_inputs(2, 96, "int32", 5))
-    ranks = Ranks(whole, (1, 2), TransportParameters())
-    ranks.agent(0, array, 1)
+    (spec, _) = agent_specs(whole, make_inputs(2, 96, "int32", 5), (1, 2))
+    part = Parts(spec).of(0, ElementType.INT32)
+    Agent(spec, part, array)
     with pytest.raises(ValueError, match="another agent has this array"):
-        ranks.agent(0, array, 1)
+        Agent(spec, part, array)
     floats = make_inputs(2, 96, "float32", 5)
     assert agent_arrays(floats) is floats
 

@@ -12,6 +12,7 @@ from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
+from tests.oracle.make import embedded
 
 INCAST = """\
 name: incast
@@ -35,7 +36,7 @@ def measured(path: Path, choice: Embedded) -> dict[str, float]:
 def incast(write: Callable[[str], Path], link: str) -> dict[str, float]:
     path = write(INCAST.replace("LINK", link))
     native = measured(path, Embedded("native"))
-    assert native == measured(path, Embedded("python"))
+    assert native == measured(path, embedded("python"))
     return native
 
 

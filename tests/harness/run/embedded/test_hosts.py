@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from emulation.traffic.host.make import Hosts
 from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import run
-from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
 from tests.harness.run.embedded.scenarios import JOBS
+from tests.oracle.make import Hosts, embedded
 
 Write = Callable[[str], Path]
 
@@ -38,7 +37,7 @@ def recorded(file: Path, hosts: Hosts, folder: Path) -> tuple[Observation, dict[
     (ready,) = prepare(*load(file))
     folder.mkdir()
     captures = {link.name: folder for link in ready.fabric.links}
-    result = run((ready,), 3, choice=Embedded(hosts), captures=captures).runs["run"]
+    result = run((ready,), 3, choice=embedded(hosts), captures=captures).runs["run"]
     return result.observation, {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

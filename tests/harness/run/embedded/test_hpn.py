@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from emulation.traffic.host.make import Hosts
 from harness.errors import ScenarioError
 from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import observe, run
-from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
+from tests.oracle.make import Hosts, embedded
 
 Write = Callable[[str], Path]
 
@@ -125,7 +124,7 @@ def test_a_gpu_without_cables_ends_the_run_long_before_its_senders_give_up(
 ) -> None:
     text = SCENARIO.format(faults=BOTH_CABLES, topology="", control=control, segments=2)
     prepared = prepare(*load(write(text)))
-    seen = next(iter(run(prepared, 1, choice=Embedded(hosts)).runs.values())).observation
+    seen = next(iter(run(prepared, 1, choice=embedded(hosts)).runs.values())).observation
     assert seen.cut_off.startswith("gpu0 ")
     assert "no data has arrived" in seen.cut_off
     # Ten timeouts, each twice as long as the one before, take 20 ms.

@@ -17,6 +17,7 @@ from harness.run.real_time import RealTime
 from harness.run.runner import run
 from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
+from tests.oracle.make import embedded
 
 MESH = """\
 name: small
@@ -49,7 +50,7 @@ def test_a_failure_under_an_allreduce(write: Callable[[str], Path], tmp_path: Pa
         folder = tmp_path / header
         folder.mkdir()
         native = measured(path, Embedded("native"), {"npu0-npu2": folder})
-        assert native == measured(path, Embedded("python"))
+        assert native == measured(path, embedded("python"))
         results.append(native)
     narrow, wide = results
     assert wide["correct_npus"] == wide["npus"] == 8

@@ -15,6 +15,7 @@ from harness.run.testbeds import Embedded
 from harness.scenario.digest import digest
 from harness.scenario.loader import load
 from harness.scenario.metrics import HOST_METRICS
+from tests.oracle.make import embedded
 
 EXPERIMENT = Path(__file__).resolve().parents[4] / "experiments" / "25_ccu" / "scenario.yaml"
 
@@ -39,7 +40,7 @@ def measured(path: Path, choice: Embedded | None = None) -> dict[str, float]:
 )
 def test_agents_of_either_kind_measure_the_same(write: Callable[[str], Path], hosts: str) -> None:
     path = write(MESH + CUT + f"hosts: {{{hosts}}}\n")
-    native, python = (measured(path, Embedded(kind)) for kind in ("native", "python"))
+    native, python = (measured(path, embedded(kind)) for kind in ("native", "python"))
     assert native == python
     assert native["retransmitted_frames"] > 0
 

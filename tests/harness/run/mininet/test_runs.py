@@ -19,7 +19,7 @@ from emulation.linux import kernel
 from emulation.mininet.switches.processes import SwitchKind
 from emulation.testbed import Testbed
 from emulation.traffic.frames.values import ETHERTYPE
-from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.spec import agent_specs
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import compare, make_data
 from emulation.traffic.schedule.schedule import Sliced
@@ -151,9 +151,8 @@ def observe(file: Path, choice: TestbedChoice) -> Seen:
     addresses = [node.address for node in fabric.nodes]
     capture = file.with_suffix(f".{choice.name}{choice.switch}.pcap")
     with booted(testbed, ready.plan) as up:
-        for rank, node in enumerate(fabric.nodes):
-            agent = Agent(rank, ready.sliced, inputs[rank], addresses, parameters=ready.transport)
-            testbed.attach(node.name, agent)
+        specs = agent_specs(ready.sliced, inputs, addresses, transport=ready.transport)
+        testbed.attach_agents({node.name: spec for node, spec in zip(fabric.nodes, specs, strict=True)})
         testbed.record("npu0-npu1", capture)
         while not testbed.run(testbed.now_ps + 10**12):
             pass

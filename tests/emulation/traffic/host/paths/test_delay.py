@@ -4,9 +4,9 @@
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from emulation.traffic.host.paths.choice import BUCKETS, PathTiming
-from emulation.traffic.host.paths.delay import PathDelays
-from emulation.traffic.host.paths.spray import PathHealth, RoundTrips
+from emulation.traffic.host.path_choice import BUCKETS, PathTiming
+from tests.oracle.paths.delay import PathDelays
+from tests.oracle.paths.spray import PathHealth, RoundTrips
 
 WINDOW = 32
 PATHS = (0, 1, 2, 3) * 4

@@ -7,10 +7,11 @@ from typing import Any
 
 from emulation.traffic.frames.values import Flags
 from emulation.traffic.frames.wire import AckWriter, DataFields, DataWriter, parse
-from emulation.traffic.host.paths.choice import PathShares
-from emulation.traffic.host.paths.sender import PathSender
-from emulation.traffic.host.paths.spray import PathHealth, RoundTrips, Spray
-from emulation.traffic.host.transport import NEVER, Receiver, TransportParameters
+from emulation.traffic.host.path_choice import PathShares
+from emulation.traffic.host.transport import NEVER, TransportParameters
+from tests.oracle.paths.sender import PathSender
+from tests.oracle.paths.spray import PathHealth, RoundTrips, Spray
+from tests.oracle.transport import Receiver
 
 US = 10**6
 ENDS: dict[str, Any] = {"scna": 1, "dcna": 2, "src_q": 3, "dst_q": 4}

@@ -27,15 +27,15 @@ from emulation.traffic.collectives import (
     walecki,
 )
 from emulation.traffic.frames.values import CC_CAPABLE, CC_CONGESTION, SERVICE_LEVELS
-from emulation.traffic.host.agent import Output
-from emulation.traffic.host.iterations import Rhythm
-from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
-from emulation.traffic.host.paths.choice import BUCKETS, Connections, PathShares, PathTiming
+from emulation.traffic.host.iterations import IterationProfile
+from emulation.traffic.host.participant import Output, Participant, RepeatingParticipant
+from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares, PathTiming
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array, make_data
 from emulation.traffic.schedule.schedule import Schedule, Sliced, slice_schedule
 from tests.emulation.traffic.conftest import MemoryWire
+from tests.oracle.make import make_agents
 
 US = 10**6
 RANKS = 8
@@ -193,7 +193,7 @@ def reduction_of(random: Random) -> Reduction:
 def twins_of(
     random: Random,
     parameters: TransportParameters,
-    rhythm: Rhythm | None,
+    profile: IterationProfile | None,
     damage: float,
     reroute: float,
     reduces: bool,
@@ -210,9 +210,9 @@ def twins_of(
             sliced,
             inputs,
             addresses,
-            rhythm=rhythm,
+            profile=profile,
             job=7,
-            parameters=parameters,
+            transport=parameters,
             reduction=reduction,
         )
         for hosts in ("python", "native")
@@ -224,12 +224,12 @@ def twins_of(
 
 
 @cache
-def compare(seed: int, rhythm: Rhythm | None, reduces: bool = False) -> list[Twin]:
+def compare(seed: int, profile: IterationProfile | None, reduces: bool = False) -> list[Twin]:
     """Run twins whose world comes from a seed, and compare them at every event and at the end."""
     random = Random(seed)
     ill = random.random() < 0.8
     damage = random.choice([0, 0, 0.003])
-    twins = twins_of(random, parameters_of(random), rhythm, damage, random.choice([0, 0.02]), reduces)
+    twins = twins_of(random, parameters_of(random), profile, damage, random.choice([0, 0.02]), reduces)
     wire = MemoryWire(
         twins,  # type: ignore[arg-type]
         seed=seed,
@@ -251,12 +251,12 @@ def test_a_collective(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_iterations(seed: int) -> None:
-    compare(seed, Rhythm(6, 20 * US, 5 * US * (seed % 3)))
+    compare(seed, IterationProfile(6, 20 * US, 5 * US * (seed % 3)))
 
 
 @pytest.mark.parametrize("seed", range(200, 216))
 def test_cores_and_the_ccu(seed: int) -> None:
-    compare(seed, None if seed % 4 else Rhythm(4, 10 * US, 5 * US), reduces=True)
+    compare(seed, None if seed % 4 else IterationProfile(4, 10 * US, 5 * US), reduces=True)
 
 
 def test_the_cases_meet_spilled_frames_and_lost_core_time() -> None:
@@ -265,7 +265,7 @@ def test_the_cases_meet_spilled_frames_and_lost_core_time() -> None:
     twins = [
         twin
         for seed in seeds
-        for twin in compare(seed, None if seed % 4 else Rhythm(4, 10 * US, 5 * US), reduces=True)
+        for twin in compare(seed, None if seed % 4 else IterationProfile(4, 10 * US, 5 * US), reduces=True)
     ]
     reports = [twin.python.stats.reduction for twin in twins]
     assert any(report and report.spilled_bytes for report in reports)
@@ -276,13 +276,13 @@ def test_the_cases_meet_spilled_frames_and_lost_core_time() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2000, 2200))
 def test_many_reductions(seed: int) -> None:
-    compare(seed, None if seed % 4 else Rhythm(5, 10 * US, 5 * US), reduces=True)
+    compare(seed, None if seed % 4 else IterationProfile(5, 10 * US, 5 * US), reduces=True)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 1400))
 def test_many(seed: int) -> None:
-    compare(seed, None if seed % 4 else Rhythm(5, 10 * US, 5 * US))
+    compare(seed, None if seed % 4 else IterationProfile(5, 10 * US, 5 * US))
 
 
 def test_the_cases_meet_failures_losses_and_junk() -> None:

@@ -4,13 +4,13 @@
 from collections import Counter, defaultdict
 from typing import Generic, TypeVar, final
 
-__all__ = ["StepGate"]
+__all__ = ["StepBarrier"]
 
 T = TypeVar("T")
 
 
 @final
-class StepGate(Generic[T]):
+class StepBarrier(Generic[T]):
     """Holds items of a step until everything that arrives in earlier steps has arrived.
 
     `due` counts the expected arrivals by step. A send waits for earlier steps only, so ranks cannot block

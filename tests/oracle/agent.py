@@ -1,30 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent of an NPU in a collective or a graph, sans-IO: frames and the time in, frames and deadlines out.
 
-It never reads a clock or opens a socket; a testbed drives it. Its slices: emulation.traffic.host.slices.
+It never reads a clock or opens a socket; a testbed drives it. Its slices: tests.oracle.slices.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from emulation.traffic.frames.values import VL_RESPONSE
 from emulation.traffic.frames.wire import is_marked, marked_buckets, scan
 from emulation.traffic.host.checks import check_agent
-from emulation.traffic.host.connections import Peer, connect
-from emulation.traffic.host.paths.sender import PathSender
-from emulation.traffic.host.paths.spray import RoundTrips
-from emulation.traffic.host.reduction import Reduction, ReductionUnit
-from emulation.traffic.host.slices import Slices
+from emulation.traffic.host.iterations import IterationReport
+from emulation.traffic.host.participant import Output
+from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array, element_type
 from emulation.traffic.schedule.schedule import SlicedTraffic
+from tests.oracle.connections import Peer, connect
+from tests.oracle.paths.sender import PathSender
+from tests.oracle.paths.spray import RoundTrips
+from tests.oracle.reduction import ReductionUnit
+from tests.oracle.slices import Slices
 
-__all__ = ["Agent", "Output"]
-
-Output = tuple[list[tuple[bytes, int]], int | None]
-"""Frames to send, each with its VL, and the time in ps at which to call `on_timer`; None for never."""
+__all__ = ["Agent"]
 
 _DATA = 1
 
@@ -54,10 +53,6 @@ class Agent(Slices):
     ) -> None:
         parameters = parameters or TransportParameters()
         check_agent(rank, sliced, data, addresses)
-        # Creates an equal agent in its initial state, for a testbed that runs it in another process.
-        self.again = partial(
-            Agent, rank, sliced, data, addresses, job=job, parameters=parameters, reduction=reduction
-        )
         self.failed: Failure | None = None
         self.on_done: Callable[[], None] | None = None
         self.on_silence: Callable[[int, frozenset[int]], None] | None = None
@@ -65,6 +60,7 @@ class Agent(Slices):
         self._job = job
         self._kind = int(element_type(data))
         self._junk: Counter[str] = Counter()
+        self.log: Sequence[IterationReport] = ()  # it has no iterations
         self._started = False
         self._own_unit = None if reduction is None or unit is not None else ReductionUnit(reduction)
         self._trips = RoundTrips()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents in C++ (emulation/engine/hosts), with the interface of the agents in Python.
+"""Agents in C++ (emulation/engine/hosts), made from their descriptions; both testbeds run them.
 
-The agents in Python are the specification: for the same frames at the same times both send the same frames,
-and end with the same arrays and statistics. The embedded testbed runs these agents without a call of Python
-for a frame.
+The specification is an agent in Python, which tests compare with these frame by frame: for the same frames
+at the same times both send the same frames, and end with the same arrays and statistics. A testbed calls no
+Python for a frame.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from random import Random
@@ -20,19 +21,19 @@ from emulation import _engine
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import ElementType, Opcode
 from emulation.traffic.frames.wire import header
-from emulation.traffic.host.agent import Output
 from emulation.traffic.host.checks import check_agent
 from emulation.traffic.host.connections import Ends, ends_of
-from emulation.traffic.host.iterations import MOST_FRAMES, IterationReport, Rhythm, too_many_frames
-from emulation.traffic.host.kept_ranks import KeptRanks
-from emulation.traffic.host.paths.choice import BUCKETS
+from emulation.traffic.host.iterations import IterationProfile, IterationReport
+from emulation.traffic.host.participant import Output
+from emulation.traffic.host.path_choice import BUCKETS
 from emulation.traffic.host.reduction import Reduction, ReductionStats
+from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import TransportParameters
-from emulation.traffic.schedule.data import DTYPES, Array, element_type
-from emulation.traffic.schedule.schedule import CellPlan, Send, SlicedTraffic
+from emulation.traffic.schedule.data import DTYPES, Array, agent_arrays, element_type
+from emulation.traffic.schedule.schedule import CellPlan, Send
 
-__all__ = ["NativeAgent", "NativeIterated", "Ranks"]
+__all__ = ["Agent", "Parts", "RepeatingAgent", "make_agents"]
 
 _ITEM_BYTES = 4
 
@@ -40,7 +41,7 @@ if not hasattr(_engine, "Participant"):
     raise EmulationError("the built engine is older than these sources", remedy="run `make setup`")
 
 
-class _Native:
+class _Common:
     """Interface that agents with and without iterations share; the engine defines its annotated members."""
 
     rank: int
@@ -97,21 +98,14 @@ def _nothing() -> None:
 
 
 @final
-class NativeAgent(_Native, _engine.Agent):
-    """A rank of a collective, in C++; see `emulation.traffic.host.agent.Agent`."""
+class Agent(_Common, _engine.Agent):
+    """A rank of a collective or of a traffic graph."""
 
-    def __init__(
-        self,
-        ranks: Ranks,
-        rank: int,
-        data: Array | _engine.AgentArray,
-        job: int,
-        parameters: TransportParameters,
-    ) -> None:
+    def __init__(self, spec: AgentSpec, part: _engine.Rank, data: Array | _engine.AgentArray) -> None:
         array = data if isinstance(data, _engine.AgentArray) else _bytes_of(data)
-        super().__init__(ranks.part(rank), array, job, _transport(parameters), _reduction(ranks.reduction))
-        self.rank = rank
-        self.address = ranks.addresses[rank]
+        super().__init__(part, array, spec.job, _transport(spec.transport), _reduction(spec.reduction))
+        self.rank = spec.rank
+        self.address = spec.addresses[spec.rank]
         self._dtype = DTYPES[_type_of(data)]
 
     @property
@@ -119,30 +113,31 @@ class NativeAgent(_Native, _engine.Agent):
         """Time at which each task opened and at which it ended, in ps, -1 before; empty without tasks."""
         return self.spans
 
+    @property
+    def log(self) -> Sequence[IterationReport]:
+        """Empty: the agent has no iterations."""
+        return ()
+
 
 @final
-class NativeIterated(_Native, _engine.Iterated):
-    """A rank of a training job, in C++; see `emulation.traffic.host.iterations.Iterated`."""
+class RepeatingAgent(_Common, _engine.Iterated):
+    """A rank of a training job, which alternates computation and a collective."""
 
-    def __init__(
-        self, ranks: Ranks, rank: int, data: Array, rhythm: Rhythm, parameters: TransportParameters
-    ) -> None:
+    def __init__(self, spec: AgentSpec, part: _engine.Rank, data: Array, profile: IterationProfile) -> None:
         super().__init__(
-            ranks.part(rank),
+            part,
             _bytes_of(data),
-            rhythm.iterations,
-            rhythm.compute_ps,
-            rhythm.overlap_ps,
-            _transport(parameters),
-            _reduction(ranks.reduction),
+            profile.iterations,
+            profile.compute_ps,
+            profile.overlap_ps,
+            _transport(spec.transport),
+            _reduction(spec.reduction),
         )
-        self.rank = rank
-        self.address = ranks.addresses[rank]
-        self.rhythm = rhythm
-        self._marks = parameters.marks
+        self.rank = spec.rank
+        self.address = spec.addresses[spec.rank]
+        self.profile = profile
+        self._marks = spec.transport.marks
         self._dtype = DTYPES[element_type(data)]
-        if self.longest >= MOST_FRAMES:
-            raise too_many_frames(self.longest)
 
     @property
     def times(self) -> Sequence[tuple[int, int]]:
@@ -166,60 +161,76 @@ class NativeIterated(_Native, _engine.Iterated):
     )
 
 
+def make_agents(specs: Sequence[AgentSpec], threads: int = 1) -> list[Agent | RepeatingAgent]:
+    """Return the agent of each description; `threads` draw their arrays.
+
+    EmulationError for a description that no agent can follow.
+    """
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for index, spec in enumerate(specs):
+        shared = (spec.sliced, spec.inputs, spec.addresses, spec.transport, spec.cache)
+        groups[*map(id, shared), spec.profile is None].append(index)
+    agents: dict[int, Agent | RepeatingAgent] = {}
+    for indices in groups.values():
+        group = [specs[index] for index in indices]
+        agents |= zip(indices, _alike(group, threads), strict=True)
+    return [agents[index] for index in range(len(specs))]
+
+
+def _alike(specs: Sequence[AgentSpec], threads: int) -> list[Agent | RepeatingAgent]:
+    """Return the agents of descriptions that have all but rank, job, profile and reduction in common."""
+    first, parts = specs[0], Parts(specs[0])
+    if first.profile is not None:
+        return [_repeating(spec, parts) for spec in specs]
+    arrays = agent_arrays(first.inputs, threads, [spec.rank for spec in specs])
+    return [_once(spec, parts, data) for spec, data in zip(specs, arrays, strict=True)]
+
+
+def _once(spec: AgentSpec, parts: Parts, data: Array | _engine.AgentArray) -> Agent:
+    check_agent(spec.rank, spec.sliced, data, spec.addresses)
+    return Agent(spec, parts.of(spec.rank, _type_of(data)), data)
+
+
+def _repeating(spec: AgentSpec, parts: Parts) -> RepeatingAgent:
+    data = spec.data
+    check_agent(spec.rank, spec.sliced, data, spec.addresses, repeats=True)
+    assert spec.profile is not None
+    return RepeatingAgent(spec, parts.of(spec.rank, element_type(data)), data, spec.profile)
+
+
 @final
-class Ranks:
-    """Maker of the agents of a collective in C++; the agents share the table of slices."""
+class Parts:
+    """The engine's descriptions of the ranks of a collective; ranks share the table of slices."""
 
-    def __init__(
-        self,
-        sliced: SlicedTraffic,
-        addresses: Sequence[int],
-        parameters: TransportParameters,
-        reduction: Reduction | None = None,
-        kept: KeptRanks | None = None,
-    ) -> None:
-        self.reduction = reduction
-        self.addresses = addresses
-        self._sliced = sliced
-        self._parameters = parameters
+    def __init__(self, spec: AgentSpec) -> None:
+        self._addresses = spec.addresses
+        self._sliced = spec.sliced
+        self._parameters = spec.transport
         self._slices: dict[int, _engine.Slices] = {}
-        self._dtype = 0
-        self._known = (kept or KeptRanks()).of(sliced, addresses, parameters)
+        self._known = spec.cache.of(spec.sliced, spec.addresses, spec.transport)
 
-    def agent(self, rank: int, data: Array | _engine.AgentArray, job: int) -> NativeAgent:
-        """Return a rank's agent, which takes over an AgentArray; EmulationError as for an agent in Python."""
-        check_agent(rank, self._sliced, data, self.addresses)
-        self._dtype = int(_type_of(data))
-        return NativeAgent(self, rank, data, job, self._parameters)
-
-    def iterated(self, rank: int, data: Array, rhythm: Rhythm) -> NativeIterated:
-        """Return a rank's agent for iterations; EmulationError as for an agent in Python."""
-        check_agent(rank, self._sliced, data, self.addresses)
-        self._dtype = int(element_type(data))
-        return NativeIterated(self, rank, data, rhythm, self._parameters)
-
-    def part(self, rank: int) -> _engine.Rank:
-        """Return the engine's description of a rank: its plan and its peers."""
-        known = self._known.get((rank, self._dtype))
+    def of(self, rank: int, dtype: ElementType) -> _engine.Rank:
+        """Return the description of a rank: its plan and its peers."""
+        known = self._known.get((rank, dtype))
         if known is None:
-            known = self._known[rank, self._dtype] = self._part(rank)
+            known = self._known[rank, int(dtype)] = self._part(rank, dtype)
         return known
 
-    def _part(self, rank: int) -> _engine.Rank:
+    def _part(self, rank: int, dtype: ElementType) -> _engine.Rank:
         plans = self._sliced.plans_of(rank)
-        count = len(self.addresses)
+        count = len(self._addresses)
         ends = list(ends_of(rank, plans, count, self._parameters))
-        place = {end.rank: number for number, end in enumerate(ends)}
+        index = {end.rank: number for number, end in enumerate(ends)}
         distinct: dict[int, int] = {}
-        kept: list[CellPlan] = []
+        unlike: list[CellPlan] = []
         of_cell = []
         for plan in plans:
-            number = distinct.setdefault(id(plan), len(kept))
-            if number == len(kept):
-                kept.append(plan)
+            number = distinct.setdefault(id(plan), len(unlike))
+            if number == len(unlike):
+                unlike.append(plan)
             of_cell.append(number)
         sends: dict[Send, int] = {}
-        for plan in kept:
+        for plan in unlike:
             for group in plan.releases:
                 for send in group:
                     sends.setdefault(send, len(sends))
@@ -227,17 +238,17 @@ class Ranks:
             self._slices_of(rank),
             rank=rank,
             ranks=count,
-            address=self.addresses[rank],
-            dtype=self._dtype,
+            address=self._addresses[rank],
+            dtype=int(dtype),
             overlap=self._sliced.overlap,
             peers=[self._peer(end) for end in ends],
-            sends=[(s.step, place.get(s.peer, -1), int(s.op), s.shift * _ITEM_BYTES, s.task) for s in sends],
+            sends=[(s.step, index.get(s.peer, -1), int(s.op), s.shift * _ITEM_BYTES, s.task) for s in sends],
             plans=[
                 (
                     [(phase.step, int(phase.op), list(phase.sources), phase.task) for phase in plan.phases],
                     [[sends[send] for send in group] for group in plan.releases],
                 )
-                for plan in kept
+                for plan in unlike
             ],
             of_cell=of_cell,
             tasks=[
@@ -271,7 +282,7 @@ class Ranks:
         drawn = end.seed is not None and len(end.lbs) > 1
         return (
             end.rank,
-            self.addresses[end.rank],
+            self._addresses[end.rank],
             [lb & 0xFF for lb in end.lbs],
             [lb & 0xFF for lb in end.ack_lbs],
             paths,

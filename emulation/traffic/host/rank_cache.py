@@ -1,32 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of ranks for agents in C++, kept for the next agents of the same traffic."""
+"""Cache of the engine's descriptions of ranks, which later agents of the same traffic share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import TYPE_CHECKING, final
+from typing import final
 
-if TYPE_CHECKING:
-    from emulation import _engine
-    from emulation.traffic.host.transport import TransportParameters
-    from emulation.traffic.schedule.slicing import SlicedTraffic
+from emulation import _engine
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.slicing import SlicedTraffic
 
-__all__ = ["KeptRanks"]
+__all__ = ["RankCache"]
 
 
 @final
-class KeptRanks:
+class RankCache:
     """Descriptions of the ranks of one traffic, by rank and element type; agents do not change them.
 
     They depend on the slices, on the ranks' addresses and on the paths and connections of each pair, which
-    are compared by identity.
+    are compared by identity. A cache that travels to another process arrives empty.
     """
 
     def __init__(self) -> None:
         self._same: tuple[object, ...] = ()
         self._addresses: tuple[int, ...] = ()
         self._known: dict[tuple[int, int], _engine.Rank] = {}
+
+    def __reduce__(self) -> tuple[type[RankCache], tuple[()]]:
+        return RankCache, ()
 
     def of(
         self, sliced: SlicedTraffic, addresses: Sequence[int], parameters: TransportParameters

@@ -13,7 +13,7 @@ not ask counts only if its round trip is high even without that wait.
 from collections.abc import Sequence
 from typing import Final, final
 
-from emulation.traffic.host.paths.choice import PathTiming
+from emulation.traffic.host.path_choice import PathTiming
 from emulation.traffic.host.transport import MAX_WINDOW
 
 __all__ = ["UNIT", "IdleRatios"]

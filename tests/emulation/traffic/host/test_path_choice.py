@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from emulation.traffic.host.paths.choice import BUCKETS, first_lb
+from emulation.traffic.host.path_choice import BUCKETS, first_lb
 
 STRIDES = (1, 2, 8, 16, 64, 256)
 

@@ -8,7 +8,7 @@ under way on a path times the time that it takes for each of them (Little's law)
 shares of the plan: a path loses frames only while it stands out, so shares do not swing.
 
 The source of a single path in use has no other path to compare with. If the round trip of a path is more than
-6 times the expected one (emulation.traffic.host.paths.idle), the path is slow: the next frame goes by another
+6 times the expected one (tests.oracle.paths.idle), the path is slow: the next frame goes by another
 permitted path as a trial, one frame at a time. A path whose ratio turns out 2.5 times smaller is taken into
 use, and the slow path is congested. Trials do not count in the mean: an idle path says nothing about the load
 of the others. If all paths in use are slow, few frames may be under way on each of
@@ -26,10 +26,10 @@ the delay to expect counts them until they have drained.
 from collections.abc import Sequence
 from typing import Final, final
 
-from emulation.traffic.host.paths.choice import BUCKETS, PathTiming
-from emulation.traffic.host.paths.idle import UNIT, IdleRatios
-from emulation.traffic.host.paths.spray import PathHealth, RoundTrips
+from emulation.traffic.host.path_choice import BUCKETS, PathTiming
 from emulation.traffic.host.transport import MAX_WINDOW
+from tests.oracle.paths.idle import UNIT, IdleRatios
+from tests.oracle.paths.spray import PathHealth, RoundTrips
 
 __all__ = ["PathDelays"]
 

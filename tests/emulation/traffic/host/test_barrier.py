@@ -4,12 +4,12 @@
 from collections import Counter
 
 from emulation.traffic.collectives import all_to_all
-from emulation.traffic.host.gate import StepGate
 from emulation.traffic.schedule.schedule import slice_schedule
+from tests.oracle.barrier import StepBarrier
 
 
 def test_a_step_waits_for_all_that_earlier_ones_bring() -> None:
-    gate: StepGate[str] = StepGate(Counter({0: 2, 1: 1, 3: 1}))
+    gate: StepBarrier[str] = StepBarrier(Counter({0: 2, 1: 1, 3: 1}))
     assert not gate.hold(0, "own")
     assert gate.hold(1, "one")
     assert gate.hold(3, "three")
@@ -23,7 +23,7 @@ def test_a_step_waits_for_all_that_earlier_ones_bring() -> None:
 
 
 def test_nothing_to_come_holds_nothing() -> None:
-    gate: StepGate[int] = StepGate(Counter())
+    gate: StepBarrier[int] = StepBarrier(Counter())
     assert not gate.hold(7, 1)
 
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface of an agent that a testbed drives, sans-IO."""
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+__all__ = ["Output", "Participant", "RepeatingParticipant"]
+
+Output = tuple[list[tuple[bytes, int]], int | None]
+"""Frames to send, each with its VL, and the time in ps at which to call `on_timer`; None for never."""
+
+
+@runtime_checkable
+class Participant(Protocol):
+    """An agent of a collective, a traffic graph or a training job. Times are picoseconds."""
+
+    def start(self, now: int) -> Output:
+        """Begin to send or to compute."""
+        ...
+
+    def on_frame(self, frame: bytes, now: int) -> Output:
+        """Handle a frame that has arrived."""
+        ...
+
+    def on_timer(self, now: int) -> Output:
+        """Handle the deadline."""
+        ...
+
+    def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
+        """Send again what is under way in buckets whose route has changed, by destination CNA."""
+        ...
+
+
+@runtime_checkable
+class RepeatingParticipant(Participant, Protocol):
+    """An agent with iterations."""
+
+    def set_level(self, level: int) -> None:
+        """Set the service level of data, for iterations that have received no frame yet."""
+        ...
