@@ -12,6 +12,7 @@ of a fabric with the routes from which they were made. A `Path` lists the names 
     errors      PlanError, DeadlockError, InstallError
     plan/       the values: entries, paths, a plan, updates between two sets of entries
     routing/    paths of a pair, their shares, detours after a failure (routing.detours), source routes
+    paths/      candidate paths of all pairs of a plan, searched at once in arrays
     tables/     entries of each P4 program (tables.node_entries), structured addresses, ECMP groups
     deadlock/   turn rules, virtual lanes, channel dependency graph
     recovery/   reaction of a node to failures; hellos, LACP, spares

@@ -8,6 +8,7 @@ from controller.deadlock import dependency_graph as deadlock
 from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
 from controller.garbage import garbage_collection_paused
+from controller.paths.candidates import candidates_of
 from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path, Strategy
 from controller.plan.plan import Plan
 from controller.recovery.subscribers import Subscribers
@@ -132,13 +133,12 @@ def _candidates(
     known: dict[Pair, list[Path]] = {}
     if not finder.failed:
         known = finder.fabric.cached(("candidates", strategy, rules, hashing), dict)
-    candidates: dict[Pair, list[Path]] = {}
-    for pair in pairs:
-        paths = kept.get(pair)
-        if paths is None and (paths := known.get(pair)) is None:
-            paths = known[pair] = router.candidates(*pair)
-        candidates[pair] = paths
-    return candidates
+    missing = [pair for pair in pairs if pair not in kept and pair not in known]
+    if isinstance(router, Router):
+        known |= candidates_of(router, missing)
+    else:
+        known |= {pair: router.candidates(*pair) for pair in missing}
+    return {pair: kept[pair] if pair in kept else known[pair] for pair in pairs}
 
 
 def _ordered_pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:

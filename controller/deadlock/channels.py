@@ -6,15 +6,17 @@ Which VL a frame leaves on follows from its VL and the ways of two hops alone
 one way are alike, and a fabric has few ways.
 """
 
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.deadlock.turn_rules import CLASS_VLS, ENTRY_VLS, HOST, Direction, RuleSet, direction
+from controller.deadlock.turn_rules import CLASS_VLS, ENTRY_VLS, HOST, Direction, RuleSet, hop_directions
 from controller.plan.entry import Path
 from topologies import Fabric
+from topologies.model.columns import columns
 
 __all__ = ["VLS", "Channel", "Hops", "Numbers"]
 
@@ -42,34 +44,31 @@ class Hops:
     """
 
     def __init__(self, fabric: Fabric, rules: RuleSet) -> None:
+        table = columns(fabric)
         self.links = tuple(link.name for link in fabric.links)
-        self.nodes = tuple(node.name for node in fabric.nodes)
-        numbers = {name: number for number, name in enumerate(self.nodes)}
-        hop_directions: dict[Direction, int] = {HOST: 0}
-        self.number: dict[tuple[str, str], int] = {}
-        tails, heads, way = [], [], []
-        for link in fabric.links:
-            for source, neighbour in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-                # Parallel links wait for the same channels, so the first represents all.
-                self.number.setdefault((source, neighbour), len(tails))
-                tails.append(numbers[source])
-                heads.append(numbers[neighbour])
-                way.append(
-                    hop_directions.setdefault(
-                        direction(rules, fabric, source, neighbour), len(hop_directions)
-                    )
-                )
-        self.tails: Numbers = np.array(tails, dtype=np.int32)
-        self.heads: Numbers = np.array(heads, dtype=np.int32)
-        self.ways: Numbers = np.array(way, dtype=np.int32)
-        self.directions = tuple(hop_directions)
+        self.nodes = table.names
+        self.tails: Numbers = table.tails
+        self.heads: Numbers = table.heads
+        self._leaving = table.leaving
+        codes, ways = np.unique(hop_directions(rules, fabric), return_inverse=True)
+        self.ways: Numbers = (ways.reshape(-1) + 1).astype(np.int32)
+        self.directions = (HOST, *(Direction(code >> 1, bool(code & 1)) for code in codes.tolist()))
         self.turns = [
             [
-                [_or_minus_one(rules.next_vl(arriving, leaves, vl)) for leaves in hop_directions]
+                [_or_minus_one(rules.next_vl(arriving, leaves, vl)) for leaves in self.directions]
                 for vl in range(VLS)
             ]
-            for arriving in hop_directions
+            for arriving in self.directions
         ]
+
+    @cached_property
+    def number(self) -> dict[tuple[str, str], int]:
+        """Number of the hop between two neighbours by name.
+
+        Parallel links wait for the same channels, so the first represents all.
+        """
+        names, tails, heads = self.nodes, self.tails.tolist(), self.heads.tolist()
+        return {(names[tails[hop]], names[heads[hop]]): hop for hop in self._leaving.tolist()}
 
     def __len__(self) -> int:
         return len(self.tails)

@@ -26,11 +26,15 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from controller.errors import PlanError
 from controller.plan.entry import CPU_PORT, Entry, Exact, Path
 from controller.routing.general.order import is_graph, ranks
 from controller.routing.paths import hops_of
 from topologies import HOST_PORT, Fabric, Node
+from topologies.model.columns import NO_DIMENSION, columns
 
 __all__ = [
     "CLASS_VLS",
@@ -41,6 +45,7 @@ __all__ = [
     "Turns",
     "VlIncrement",
     "direction",
+    "hop_directions",
     "rule_names",
     "rule_set",
     "rules_of_turns",
@@ -265,6 +270,36 @@ def _direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Dir
     a, b = fabric.node(node), fabric.node(neighbour)
     goes_up = b.tier > a.tier if dimension is None else b.coordinates[dimension] > a.coordinates[dimension]
     return Direction(rules.stages[_stage(a, b, dimension, rules.groups)], goes_up)
+
+
+def hop_directions(rules: RuleSet, fabric: Fabric) -> NDArray[np.int32]:
+    """Return the direction of every hop of a fabric, as 2 * group + 1 if it goes up, by hop number."""
+    hops = columns(fabric)
+    if is_graph(fabric):
+        rank = ranks(fabric)
+        height = np.array([rank[name] for name in hops.names])
+        return 2 * _GRAPH_GROUP + (height[hops.heads] > height[hops.tails]).astype(np.int32)
+    tail_tier, head_tier = hops.tiers[hops.tails], hops.tiers[hops.heads]
+    # Hops of one shape have one stage; a fabric has few shapes.
+    shape = np.stack(
+        [hops.levels[hops.tails], tail_tier, hops.levels[hops.heads], head_tier, hops.dimensions]
+    )
+    _, first, kind = np.unique(shape, axis=1, return_index=True, return_inverse=True)
+    groups = [
+        rules.stages[
+            _stage(
+                fabric.nodes[hops.tails[hop]],
+                fabric.nodes[hops.heads[hop]],
+                None if hops.dimensions[hop] == NO_DIMENSION else int(hops.dimensions[hop]),
+                rules.groups,
+            )
+        ]
+        for hop in first.tolist()
+    ]
+    axis = np.maximum(hops.dimensions, 0)
+    among = hops.coordinates[hops.heads, axis] > hops.coordinates[hops.tails, axis]
+    up = np.where(hops.dimensions == NO_DIMENSION, head_tier > tail_tier, among)
+    return (2 * np.array(groups, np.int32)[kind.reshape(-1)] + up).astype(np.int32)
 
 
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:

@@ -9,6 +9,9 @@ switch, and from there the switches choose by hash, hop by hop (HPN, path select
 from collections.abc import Sequence
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from controller.plan.entry import BUCKETS, Path, Strategy
@@ -71,6 +74,23 @@ class Router:
         self.strategy = strategy
         self._by_switches = SwitchPaths(finder, rules, base and base._by_switches)
         self._relays = Relays(finder, rules, self._by_switches)
+
+    @property
+    def has_one_path(self) -> bool:
+        """True if a pair within a mesh has a single path."""
+        return self.strategy in _ONE_PATH
+
+    @property
+    def searches_in_bulk(self) -> bool:
+        """True if all candidates are found by the searches of `controller.paths.candidates`."""
+        return self.strategy != "tables" and self.strategy not in _LONGER_PATHS
+
+    @property
+    def mesh_numbers(self) -> NDArray[np.int64]:
+        """Number of the mesh of each node by index; nodes of no mesh have numbers of their own."""
+        meshes = self._meshes
+        nodes = self.finder.fabric.nodes
+        return np.array([meshes.get(node.name, -1 - number) for number, node in enumerate(nodes)])
 
     def candidates(self, source: str, destination: str) -> list[Path]:
         """Return the paths among which a source may share its traffic; empty when none works.
@@ -146,9 +166,13 @@ class Router:
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
         """Return whether links between endpoints alone join two endpoints."""
-        fabric = self.finder.fabric
-        meshes = fabric.cached("meshes", lambda: _meshes(fabric))
+        meshes = self._meshes
         return meshes.get(source, source) == meshes.get(destination, destination)
+
+    @property
+    def _meshes(self) -> dict[str, int]:
+        fabric = self.finder.fabric
+        return fabric.cached("meshes", lambda: _meshes(fabric))
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
         """Return the paths that frames of the 16 buckets take when the switches choose by hash.

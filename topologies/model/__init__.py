@@ -3,6 +3,7 @@
 
 fabric    nodes with ports, links, optical switches
 address   addresses cut into fields
+columns        nodes and hops of a fabric as arrays
 computed_once  functions whose results a fabric keeps
 wiring    a fabric put together by the names of its nodes
 cuts      rates between sets of endpoints, and between halves
