@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic of NPUs, sans-IO: frames, collectives and traffic graphs, and the agents that carry them out.
 
-frames/        every header as a Scapy layer, a fast codec of the same bytes, a Wireshark dissector
+frames/        every header as a Scapy layer, the bytes of agents' headers, a Wireshark dissector
 schedule/      a collective as a DAG of transfers: its goals, its proof, its slices, its data
 collectives/   schedules of every kind of collective, and lower bounds of their times
 graph/         any traffic as a graph of sends, computations and copies, lowered to slices and tasks

@@ -153,7 +153,7 @@ def test_a_frame_of_a_run_is_read_by_openurma(tmp_path: Path, request: pytest.Fi
     if checkout is None or shutil.which("c++") is None:
         pytest.skip("needs a checkout of bojieli/OpenURMA and a C++ compiler: --openurma FOLDER")
     from emulation._engine import to_cna24
-    from emulation.traffic.frames.wire import DataWriter
+    from tests.oracle.codec import DataWriter
 
     compiled = _compiled(Path(checkout), tmp_path)
     writer = DataWriter(scna=0x1234, dcna=0x2345, src_q=3, dst_q=4, job=1, dtype=1, lb_mode=1, level=2)

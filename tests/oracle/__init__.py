@@ -8,6 +8,7 @@ make          agents from their descriptions; an embedded testbed with agents of
 agent         one rank of a collective: its frames, deadlines and outcome
 slices        its slices: phases applied, sends released and sent, tasks opened
 repeating     a rank of a training job, which computes and sends repeatedly
+codec         its frames, written and read as bytes
 transport     a reliable connection: sender and receiver
 connections   the connections of a rank with its peers
 paths/        the path of each frame: health, losses and delay by path

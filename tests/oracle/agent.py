@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from emulation.traffic.frames.values import VL_RESPONSE
-from emulation.traffic.frames.wire import is_marked, marked_buckets, scan
 from emulation.traffic.host.checks import check_agent
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.participant import Output
@@ -17,6 +16,7 @@ from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array, element_type
 from emulation.traffic.schedule.schedule import SlicedTraffic
+from tests.oracle.codec import is_marked, marked_buckets, scan
 from tests.oracle.connections import Peer, connect
 from tests.oracle.paths.sender import PathSender
 from tests.oracle.paths.spray import RoundTrips

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Final, final
 
-from emulation.traffic.frames.wire import AckWriter, DataWriter
 from emulation.traffic.host.connections import ends_of
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.slicing import CellPlan
+from tests.oracle.codec import AckWriter, DataWriter
 from tests.oracle.paths.sender import PathSender
 from tests.oracle.paths.spray import PathHealth, RoundTrips, Spray
 from tests.oracle.transport import Receiver, Sender

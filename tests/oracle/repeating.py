@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import final
 
-from emulation.traffic.frames.wire import iteration_of
 from emulation.traffic.host.iterations import (
     MOST_FRAMES,
     WINDOWS,
@@ -28,6 +27,7 @@ from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array
 from emulation.traffic.schedule.schedule import SlicedTraffic
 from tests.oracle.agent import Agent
+from tests.oracle.codec import iteration_of
 from tests.oracle.reduction import ReductionUnit
 
 __all__ = ["RepeatingAgent"]

@@ -11,9 +11,10 @@ from collections.abc import Container
 from typing import Final
 
 from emulation.traffic.frames.values import Flags
-from emulation.traffic.frames.wire import PSN_MASK, AckWriter, DataWriter, readdress
+from emulation.traffic.frames.wire import PSN_MASK, readdress
 from emulation.traffic.host.path_choice import BUCKETS
 from emulation.traffic.host.transport import MAX_WINDOW, NEVER, TransportParameters
+from tests.oracle.codec import AckWriter, DataWriter
 from tests.oracle.paths.spray import Spray
 
 __all__ = [

@@ -103,9 +103,9 @@ def _heed(testbed: Connection, children: Sequence[_Child]) -> None:
         for ready in wait([testbed, *sources]):
             if ready is testbed:
                 match testbed.recv():
-                    case ("begin", number, start_ns, makes):
+                    case ("begin", number, start_ns, agents):
                         for child in children:
-                            own = {node: makes[node] for node in child.nodes if node in makes}
+                            own = {node: agents[node] for node in child.nodes if node in agents}
                             if own:
                                 child.orders.send(("begin", number, start_ns, own))
                     case ("reroute" | "level" as order, node, what):

@@ -119,6 +119,8 @@ class Worker:
             stopped = stop in readable
             if self._orders.fileno() in readable and not stopped:
                 self._obey()
+        while self._orders.poll():  # sent before the stop: every ordered agent has a report
+            self._obey()
         driver.stop()
         seconds = time.process_time() - before
         reports = {

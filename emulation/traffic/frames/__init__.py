@@ -3,7 +3,7 @@
 
 values      values of fields: service levels, VLs, opcodes, lengths
 layers      the headers as Scapy layers: the definition of the wire format
-wire        a fast codec of the same bytes, for agents
+wire        headers of an agent's frames as bytes, and their fixed sizes
 ip          an IPv4 port: packets of programs as the payload of UB frames, ARP answered
 dissector   a Wireshark dissector in Lua, generated from the layers
 """

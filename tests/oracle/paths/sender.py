@@ -21,9 +21,10 @@ ones (`silent_buckets`); timeouts begin anew on them.
 from collections.abc import Sequence
 from typing import Final, final
 
-from emulation.traffic.frames.wire import PSN_MASK, DataWriter, readdress
+from emulation.traffic.frames.wire import PSN_MASK, readdress
 from emulation.traffic.host.path_choice import BUCKETS, PathTiming
 from emulation.traffic.host.transport import MAX_WINDOW, NEVER, TransportParameters
+from tests.oracle.codec import DataWriter
 from tests.oracle.paths.delay import PathDelays
 from tests.oracle.paths.spray import RoundTrips, Spray
 from tests.oracle.transport import ACK_NOW, RETRANSMISSION, SLOT, Sender

@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 from emulation.errors import FrameError
 from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, TPH, Ether
 from emulation.traffic.frames.values import Opcode, mac
-from emulation.traffic.frames.wire import (
-    DATA_HEADER_BYTES,
-    MAX_PAYLOAD_BYTES,
-    AckFields,
-    AckWriter,
-    DataFields,
-    DataWriter,
-    parse,
-    readdress,
-)
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, readdress
+from tests.oracle.codec import AckFields, AckWriter, DataFields, DataWriter, parse
 
 BYTE = st.integers(0, 0xFF)
 SHORT = st.integers(0, 0xFFFF)

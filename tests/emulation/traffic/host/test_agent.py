@@ -18,11 +18,11 @@ from emulation.traffic.collectives import (
     mesh_ring,
     ring_bound_ps,
 )
-from emulation.traffic.frames.wire import DataFields, DataWriter, parse
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import compare, make_data, truth
 from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, slice_schedule
 from tests.oracle.agent import Agent
+from tests.oracle.codec import DataFields, DataWriter, parse
 
 Run = Callable[..., Any]
 REDUCE, COPY = Combine.REDUCE, Combine.COPY

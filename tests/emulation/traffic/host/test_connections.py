@@ -11,12 +11,12 @@ import pytest
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import allreduce_ring, bidirectional_dimension_order, mesh_ring
-from emulation.traffic.frames.wire import AckWriter, DataWriter, parse
 from emulation.traffic.host.path_choice import Choose, Connections, first_lb
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import make_data
 from emulation.traffic.schedule.schedule import slice_schedule
 from tests.oracle.agent import Agent
+from tests.oracle.codec import AckWriter, DataWriter, parse
 from tests.oracle.connections import Peer, connect
 from tests.oracle.transport import Receiver, Sender
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames.wire import AckFields, AckWriter, DataFields, DataWriter, parse
 from emulation.traffic.host.transport import NEVER, TransportParameters
+from tests.oracle.codec import AckFields, AckWriter, DataFields, DataWriter, parse
 from tests.oracle.transport import Receiver, Sender
 
 ENDS: dict[str, Any] = {"scna": 1, "dcna": 2, "src_q": 2, "dst_q": 1}

@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 from emulation.traffic.frames.values import Flags
-from emulation.traffic.frames.wire import AckWriter, DataFields, DataWriter, parse
 from emulation.traffic.host.path_choice import PathShares
 from emulation.traffic.host.transport import NEVER, TransportParameters
+from tests.oracle.codec import AckWriter, DataFields, DataWriter, parse
 from tests.oracle.paths.sender import PathSender
 from tests.oracle.paths.spray import PathHealth, RoundTrips, Spray
 from tests.oracle.transport import Receiver
