@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, final
+from typing import Any, Literal, final
 
 from emulation._engine import Network, Station
 from emulation.circuits import circuit_switches, set_circuit_up

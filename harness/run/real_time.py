@@ -11,13 +11,13 @@ from statistics import fmean
 from typing import final
 
 from emulation.errors import TestbedError
-from emulation.linux.machine import need_machine
 from emulation.linux.record import need_root
 from emulation.mininet.cluster.cutting import cut
 from emulation.mininet.cluster.machines import Machines
 from emulation.mininet.cluster.orders import Needs
 from emulation.mininet.cluster.testbed import MachinesTestbed
-from emulation.mininet.switches import SwitchKind
+from emulation.mininet.machine import need_machine
+from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from emulation.traffic.memory.wire import HEADER_BYTES
