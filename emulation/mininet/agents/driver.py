@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from emulation._engine import HostDriver
+from emulation import _engine
 
 __all__ = ["Clock", "Pace", "missed_frames", "open_socket", "pace_of"]
 
@@ -75,7 +75,7 @@ def missed_frames(raw: socket.socket) -> int:
     return int.from_bytes(counts[4:8], "little")
 
 
-def pace_of(driver: HostDriver, index: int, missed: int) -> Pace:
+def pace_of(driver: "_engine.HostDriver", index: int, missed: int) -> Pace:
     """Return a host's adherence to its rate, after the driver's stop()."""
     offered, sent, refused, late_ns, waited_ns = driver.pace(index)
     return Pace(round(offered), sent, late_ns / 1000, waited_ns / 1000, refused, missed)

@@ -14,7 +14,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, final
 
-from emulation._engine import HostDriver
+from emulation import _engine
 from emulation.fidelity import MAX_LATE_CHAIN, MAX_LATE_P99
 from emulation.linux import netns
 from emulation.mininet.agents.driver import missed_frames, open_socket, pace_of
@@ -68,7 +68,9 @@ class Worker:
     def __init__(self, job: Job, indices: Sequence[int], parent: Connection, orders: Connection) -> None:
         self._job = job
         self._parent, self._orders = parent, orders
-        self._driver = HostDriver(job.rate_bps, job.dilation, job.bin_ps, _NOTE_NS if job.watched else 0)
+        self._driver = _engine.HostDriver(
+            job.rate_bps, job.dilation, job.bin_ps, _NOTE_NS if job.watched else 0
+        )
         self._indices = indices
         self._seats: list[_Seat] = []
         self._place: dict[str, int] = {}
