@@ -21,7 +21,7 @@ SCENARIO = "name: small\ntopology: {name: full-mesh, dims: [2, 4]}\ncollective: 
 
 FLOORS = {"topologies", "controller", "emulation", "harness", "papers", "railyard"}
 
-# Modules of other packages in such a run, 614 at the end of November 2026, and a few for other versions of them.
+# Modules of other packages in such a run: 614 at the end of November 2026, and a few for other versions.
 MODULES = 635
 # Modules of this project in such a run: 372, and a few for modules that are divided.
 OWN_MODULES = 420
