@@ -4,7 +4,7 @@
 A `Claim` is declared as data: the paper's figure and its place, its kind, the interval in which it holds,
 for a known difference the interval in which ours is expected, and a mutation that must turn the verdict. A
 `Check` measures the values of its claims when asked. Each module of `papers.<paper>.claims` exports `CHECKS`
-and imports what a measurement needs when it runs, so that listing checks builds nothing.
+and builds nothing when it is imported, so that listing checks is quick.
 
     claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
     declare.py      constructors of claims by kind, of intervals and of mutations

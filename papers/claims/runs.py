@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from harness.files import EXPERIMENTS
+from harness.run.observation import Observation
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
 from papers.claims import Progress
 from topologies.errors import RailyardError
-
-if TYPE_CHECKING:
-    from harness.run.observation.values import Observation
-    from harness.run.prepare import Prepared
 
 __all__ = ["Runs", "observed", "right"]
 
@@ -36,10 +36,6 @@ def observed(
         domains: number of domains of the fabric, as in the file if None.
         collective: keys of the collective that differ from the file in all variants.
     """
-    from harness.run.prepare import prepare
-    from harness.run.runner import observe
-    from harness.scenario.loader import load
-
     scenario, document = load(EXPERIMENTS / file)
     chosen = tuple(
         variant.model_copy(

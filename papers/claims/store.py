@@ -11,17 +11,15 @@ import json
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from harness.errors import OutputError
 from harness.files import EXPERIMENTS
 from harness.program import program_digest
+from harness.report.output import OutputFolder
 from harness.scenario.digest import canonical, sha256
 from papers.claims.check import Check, Row, judged
 from papers.claims.claim import Measured
-
-if TYPE_CHECKING:
-    from harness.output import OutputFolder
 
 __all__ = ["KeptChecks"]
 
@@ -31,8 +29,6 @@ class KeptChecks:
     """Finished checks of a folder; without `resume` those of earlier calls are removed."""
 
     def __init__(self, output: OutputFolder, *, resume: bool) -> None:
-        from harness.output import OutputFolder
-
         self._folder = OutputFolder(output.path / "checks")
         try:
             self._folder.path.mkdir(exist_ok=True)

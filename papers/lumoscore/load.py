@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from controller.circuits import CircuitPlan, allocate, saturate_demand
-
-if TYPE_CHECKING:
-    from controller.circuits.flow import Ints
+from controller.circuits.flow import Ints
 
 __all__ = ["Trace", "feasible", "full", "least", "refilled", "states"]
 

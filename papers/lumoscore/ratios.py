@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from controller.circuits import allocate, assign_exact, assign_pairs, count_moves, symmetric_split
+from controller.circuits import (
+    CircuitPlan,
+    Method,
+    allocate,
+    assign_exact,
+    assign_pairs,
+    count_moves,
+    symmetric_split,
+)
+from controller.circuits.flow import Ints
 from papers.lumoscore.load import feasible, refilled, states
-
-if TYPE_CHECKING:
-    from controller.circuits import CircuitPlan, Method
-    from controller.circuits.flow import Ints
 
 __all__ = ["METHODS", "SMALL", "full_ratios", "ratios", "two_pairs"]
 

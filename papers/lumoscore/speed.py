@@ -12,16 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from controller import PlanError
-from controller.circuits import allocate
+from controller.circuits import CircuitPlan, allocate
+from controller.circuits.flow import Ints
 from papers.lumoscore.load import Trace, least, refilled, states
 from papers.lumoscore.published import AUTHORS, NPUS_A_POD, PODS, TARGET, Change
-
-if TYPE_CHECKING:
-    from controller.circuits import CircuitPlan
-    from controller.circuits.flow import Ints
 
 __all__ = [
     "EXACT_LIMIT_S",

@@ -25,7 +25,6 @@ from itertools import product
 from typing import Literal, final
 
 import numpy as np
-from scipy.optimize import linprog
 
 from harness.errors import ModelError
 from papers.training.workload import Op
@@ -159,6 +158,8 @@ class Interconnect:
         """Least load of the busiest resource when data are split over ways."""
         if len(columns) == 1:
             return max(load / self.lanes[name] for name, load in columns[0].items())
+        from scipy.optimize import linprog
+
         names = list(self.lanes)
         loads = np.array([[column.get(name, 0.0) / self.lanes[name] for column in columns] for name in names])
         count = len(columns)

@@ -75,6 +75,7 @@ def trace(
         A record for each hop: node, neighbour that sent the frame, the rule that decided, the next node
         (None: the switch or the link lost the frame) and, for a lost frame, the reason.
     """
+    # These modules need Scapy, which is slow to import.
     from harness.frames.craft import Order, craft
     from harness.frames.walk import walk
 

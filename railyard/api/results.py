@@ -15,8 +15,11 @@ from harness.report import results
 from harness.report.captures import read_capture
 from harness.report.charts import Charts
 from harness.report.document import to_json
-from harness.run.observation.collect import link_of
-from harness.run.observation.variant_run import VariantRun, busy_share
+from harness.report.metrics import VariantRun, busy_share
+from harness.report.output import OutputFolder, output_folder
+from harness.report.page import report_html
+from harness.report.picture import picture_svg
+from harness.run.collect import link_of
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records
@@ -169,8 +172,6 @@ class Result:
             variant: name of a variant, to draw its fabric alone, with busy and failed links.
         """
         if variant is None:
-            from harness.report.picture import picture_svg
-
             return Drawing(picture_svg(self.scenario, self.fabric, self.runs, self._charts))
         run = self._run(variant)
         down = [fault for fault in run.observation.faults if fault.event == "down"]
@@ -183,8 +184,6 @@ class Result:
 
     def report(self) -> str:
         """Return the text of report.html, one page that needs no other file."""
-        from harness.report.page import report_html
-
         return report_html(
             self.scenario,
             self.verdict,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 
+from controller.tables.pipeline import frame_hash
 from scripts.pictures.svg import Box, arrow, picture, stroke, text
 
 __all__ = ["circuit_change", "polarised_hash"]
@@ -60,8 +61,6 @@ def polarised_hash() -> str:
 
 def _divided(left: float, shift: int, title: str) -> list[str]:
     """Draw flows from a ToR over four aggregation switches to two ToRs; the latter shift the hash."""
-    from controller.tables.pipeline import frame_hash
-
     counts: Counter[tuple[int, int]] = Counter()
     for source, target, lb in product(range(4), range(4), range(256)):
         value = frame_hash(source, 256 + target, lb)

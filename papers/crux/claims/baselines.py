@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, recalled
+from papers.crux.baselines import cassini_excess, cassini_gain, sincronia_example, sincronia_factor
 
 __all__ = ["CHECKS"]
 
@@ -65,8 +66,6 @@ _CLAIMS = (
 def _measure(
     note: Progress, apart: bool = False, rotated: bool = True, by_size: bool = False, reverse: bool = False
 ) -> Values:
-    from papers.crux.baselines import cassini_excess, cassini_gain, sincronia_example, sincronia_factor
-
     note("circles", 0.0)
     turns, excess = cassini_excess(apart=apart, rotated=rotated)
     note("orders", 0.3)

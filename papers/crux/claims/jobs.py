@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from statistics import median
-from typing import TYPE_CHECKING
 
 from papers.claims import Check, Claim, Interval, Measured, Progress, Values, over_seeds
 from papers.claims.declare import Figure, between, changed, derived, fitted, scaled, stated
-
-if TYPE_CHECKING:
-    from papers.crux.study import Comparison, Study
+from papers.crux.plot import utilisation_svg
+from papers.crux.study import Comparison, Study, run
+from papers.crux.testbed import CASES, compared
+from papers.crux.workloads import Lingjun
 
 __all__ = ["CHECKS", "measure_testbed", "measure_trace"]
 
@@ -62,8 +62,6 @@ def measure_testbed(
     note: Progress, seconds: float = 30.0, draws: int = 10, paths_only: str = "fair", wider: int = 1
 ) -> Values:
     """Measure the work that the paper's mixes of jobs do until the same moment, with and without Crux."""
-    from papers.crux.testbed import CASES, compared
-
     result: dict[str, Measured | float] = {}
     for done, name in enumerate(CASES):
         note(name, done / len(CASES))
@@ -149,15 +147,10 @@ def _trace_claims(traces: Mapping[str, tuple[str, _Expected]], time: str) -> tup
 
 @lru_cache(maxsize=64)
 def _compared(study: Study) -> Comparison:
-    from papers.crux.study import run
-
     return run(study)
 
 
 def _studies(key: str, days: float, seeds: Sequence[int]) -> Sequence[Study]:
-    from papers.crux.study import Study
-    from papers.crux.workloads import Lingjun
-
     trace = Lingjun(days=days)
     fabric, connections, placement = {
         "tiers": ("three tiers", 1, "first-fit"),
@@ -200,8 +193,6 @@ def measure_trace(
 
 
 def _picture(keys: Sequence[str], days: float, seed: int = 1) -> str:
-    from papers.crux.plot import utilisation_svg
-
     return utilisation_svg([_compared(_studies(key, days, (seed,))[0]) for key in keys])
 
 

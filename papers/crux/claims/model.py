@@ -4,13 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from controller.jobs import (
+    Job,
+    JobProfile,
+    Schedule,
+    bottleneck_seconds,
+    correction,
+    intensity,
+    priorities,
+    simulate,
+    utilisation,
+)
 from papers.claims import Check, Measured, Progress, Values, over_seeds
 from papers.claims.declare import at_least, between, changed, derived, fitted, identity, stated
-
-if TYPE_CHECKING:
-    from papers.crux.contended import Setting
+from papers.crux.contended import Setting, works
+from papers.crux.pair import contention, fitted_share
 
 __all__ = ["CHECKS", "measure_intensity", "measure_pair", "measure_priority"]
 
@@ -48,8 +57,6 @@ _INTENSITY = (
 def measure_intensity(note: Progress, draws: int = 20, rate: float = 1.0, iterations: int = 1000) -> Values:
     """Compute intensity by hand, and check that the transmitted intensity is the work done."""
     import numpy as np
-
-    from controller.jobs import Job, JobProfile, bottleneck_seconds, intensity, simulate
 
     note("cases by hand", 0.0)
     job = Job("a", 16, 4.0, np.array([3.0, 1.0]), np.array([[[0, -1], [1, -1]], [[0, 2], [1, 2]]]))
@@ -135,8 +142,6 @@ _PRIORITY = (
 def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: int = 1) -> Values:
     """Compute the paper's two examples, and check that k follows the rule that they illustrate."""
     import numpy as np
-
-    from controller.jobs import Job, JobProfile, Schedule, correction, priorities, utilisation
 
     note("the paper's examples", 0.0)
     longer, shorter = JobProfile(2.0, {0: sends}), JobProfile(1.0, {0: 1.0})
@@ -234,8 +239,6 @@ _PAIR_CLAIMS = (
 
 def measure_pair(note: Progress, share: float | None = None, levels: tuple[int, int] = (0, 1)) -> Values:
     """Let a GPT and a BERT contend for a link, in one class and by priority."""
-    from papers.crux.pair import contention, fitted_share
-
     note("a GPT and a BERT", 0.0)
     own = fitted_share() if share is None else share
     result, ranked = contention(own), contention(own, levels=levels)
@@ -280,8 +283,6 @@ _CONTENDED = tuple(
 
 def measure_contended(note: Progress, draws: int = 20, own: str = "crux") -> Values:
     """Measure the gain of an order by intensity where paths alone gain nothing."""
-    from papers.crux.contended import works
-
     result: dict[str, Measured | float] = {}
     for setting in _SETTINGS:
         note(setting, 0.5 * (setting == "uplinks"))

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from statistics import mean
-from typing import TYPE_CHECKING
 
+from harness.report.job_metrics import computed_ps
+from harness.run.observation import JobReport, Observation
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import at_least, at_most, between, changed, derived, scaled, shifted, stated
 from papers.claims.runs import observed
-
-if TYPE_CHECKING:
-    from harness.run.observation.values import JobReport, Observation
 
 __all__ = ["CHECKS"]
 
@@ -147,8 +145,6 @@ _PROFILED = (
 
 def _measure_profiled(note: Progress, variant: str = "crux") -> Values:
     """Run jobs to measure them, and serve them by their intensity."""
-    from harness.report.job_metrics import computed_ps
-
     runs = observed(_SCENARIO, note, {"one-class", "turned", "crux"})
     until_ps = round((runs["crux"][0].variant.work_until_us or 0) * 10**6)
 

@@ -5,8 +5,20 @@ from __future__ import annotations
 
 from functools import partial
 
+from controller.jobs import (
+    Job,
+    best_cut,
+    compress,
+    contention,
+    cut_weight,
+    has_inversion,
+    intensity,
+    least_congested,
+    ranking,
+)
 from papers.claims import Check, Claim, Measured, Progress, Values, over_seeds
 from papers.claims.declare import at_least, at_most, changed, derived, recalled, scaled, stated
+from papers.crux.steps import drawn, reached
 
 __all__ = ["CHECKS", "measure_compression", "measure_paths", "measure_steps"]
 
@@ -30,8 +42,6 @@ def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Val
     Jobs outnumber paths by two to one, and congestion is what jobs placed before keep busy.
     """
     import numpy as np
-
-    from controller.jobs import Job, intensity, least_congested, ranking
 
     rng = np.random.default_rng(1)
     met = 0
@@ -76,8 +86,6 @@ def measure_compression(
 ) -> Values:
     """Cut random contention graphs, and compare with the best of every assignment."""
     import numpy as np
-
-    from controller.jobs import best_cut, compress, contention, cut_weight, has_inversion
 
     rng = np.random.default_rng(1)
     shares, inverted = [], 0
@@ -132,8 +140,6 @@ def _step_claims(cases: int, jobs: int, levels: int) -> tuple[Claim, ...]:
 def measure_steps(note: Progress, jobs: int = 4, levels: int = 2, cases: int = 20) -> Values:
     """Measure work with one step by Crux and the others the best."""
     import numpy as np
-
-    from papers.crux.steps import drawn, reached
 
     rng = np.random.default_rng(1)
     result = []

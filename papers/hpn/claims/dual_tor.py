@@ -9,6 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from controller import NodeController
+from controller.recovery.lacp import PORT_OFFSET, SYSTEM, Bond, Lacpdu, TorIdentity, bonded_ports
+from emulation.control.frames import is_slow, read_lacpdu
+from emulation.testbed import LinkUsage, Testbed
+from harness.run.observation import Observation
+from harness.run.prepare import Prepared
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import (
     Declared,
@@ -21,14 +27,11 @@ from papers.claims.declare import (
     shifted,
     stated,
 )
+from papers.claims.runs import Runs, observed
+from papers.hpn.claims.runs import small
+from topologies import hpn
 
 if TYPE_CHECKING:
-    from controller.recovery.lacp import Lacpdu
-    from emulation.testbed import LinkUsage, Testbed
-    from harness.run.observation.values import Observation
-    from harness.run.prepare import Prepared
-    from papers.claims.runs import Runs
-
     Usage = Mapping[str, tuple[LinkUsage, LinkUsage]]
 
 __all__ = ["CHECKS"]
@@ -75,9 +78,6 @@ _LACP = (
 
 def _measure_lacp(note: Progress, offset: int | None = None) -> Values:
     """Read the LACPDUs of hosts and ToRs from captures, and count the ports of a NIC's bundle."""
-    from controller.recovery.lacp import PORT_OFFSET, SYSTEM
-    from papers.hpn.claims.runs import small
-
     note("an AllReduce with LACP", 0.0)
     links = [f"gpu0-tor0.0.{number}" for number in range(2)]
     with TemporaryDirectory() as folder:
@@ -164,8 +164,6 @@ _SHARES = (
 
 def _measure_shares(note: Progress, cut: bool = True) -> Values:
     """Cut and repair a NIC's cable under eight jobs, and cut it under one AllReduce of all rails."""
-    from papers.hpn.claims.runs import small
-
     note("eight jobs, one a rail", 0.0)
     samples: dict[int, Usage] = {}
 
@@ -261,8 +259,6 @@ _FAILURE_CLAIMS = (
 @cache
 def _failure_runs(file: str) -> Runs:
     """Run all variants of a scenario of experiment 16; mutations read other variants of the same runs."""
-    from papers.claims.runs import observed
-
     return observed(f"16_hpn/{file}.yaml", lambda what, share: None)
 
 
@@ -291,8 +287,6 @@ def _measure_failures(note: Progress, stacked: bool = False, healthy: bool = Fal
 
 def _withdrawn(ready: Prepared, seen: Observation) -> Values:
     """Return the entries withdrawn at a ToR after a cable is cut, and the time until the last update."""
-    from controller import NodeController
-
     fabric = ready.fabric
     cable = fabric.link_between("gpu0", "tor0.0.0")
     reaction = NodeController(ready.plan, "tor0.0.0").on_port(cable.far("gpu0").port, up=False)
@@ -328,8 +322,6 @@ def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
 def _lacpdus(file: Path) -> Iterator[Lacpdu]:
     from scapy.utils import RawPcapReader
 
-    from emulation.control.frames import is_slow, read_lacpdu
-
     for frame, _ in RawPcapReader(str(file)):
         if is_slow(frame) and (pdu := read_lacpdu(frame)) is not None:
             yield pdu
@@ -337,9 +329,6 @@ def _lacpdus(file: Path) -> Iterator[Lacpdu]:
 
 def _joined(offset: int) -> int:
     """Return the number of ports in a NIC's bundle after LACP has converged."""
-    from controller.recovery.lacp import Bond, TorIdentity, bonded_ports
-    from topologies import hpn
-
     fabric = hpn(1, 1, 2, aggs=1)
     bonds = {
         node.name: Bond(

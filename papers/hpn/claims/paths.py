@@ -6,15 +6,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING
 
+from controller import make_plan
+from controller.routing.path_probing import LB_VALUES, PathProbe, min_reached_members
+from emulation.traffic.frames.values import mac
+from harness.files import EXPERIMENTS
+from harness.run.observation import Observation
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
 from papers.claims import Check, Claim, Measured, Progress, Values, over_seeds
 from papers.claims.declare import around, at_most, between, changed, derived, scaled, shifted, stated
 from papers.claims.runs import observed
-
-if TYPE_CHECKING:
-    from harness.run.observation.values import Observation
-    from harness.run.prepare import Prepared
+from papers.hpn.allreduces import Workload, imbalance, steps
+from papers.hpn.plot import plot_svg
+from topologies import HOST_PORT, End, hpn
+from topologies.families.hpn.shape import planned
 
 __all__ = ["CHECKS", "idle_downlinks", "port_imbalance"]
 
@@ -74,12 +81,9 @@ _SEARCH = (
 
 def _measure_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int = 0) -> Values:
     """Check which uplinks a source reaches by lb, and that frames take the paths of the search."""
-    from controller import make_plan
-    from controller.routing.path_probing import LB_VALUES, PathProbe, min_reached_members
+    # These modules need Scapy, which is slow to import.
     from emulation.traffic.frames.layers import LPH, NTH, Ether
-    from emulation.traffic.frames.values import mac
     from harness.frames.walk import walk
-    from topologies import HOST_PORT, End, hpn
 
     note("all addresses that there can be", 0.0)
     ports = [[lb for lb in range(LB_VALUES) if lb >> port_bit & 1 == port] for port in (0, 1)]
@@ -192,9 +196,6 @@ def _measure_polarisation(
     note: Progress, planes: int = 1, swapped: bool = False, variant: str = "same"
 ) -> Values:
     """Measure a NIC's two ports with the same hash everywhere, in a typical Clos and with planes."""
-    from papers.hpn.allreduces import imbalance
-    from topologies.families.hpn.shape import planned
-
     note("by hash", 0.0)
     typical = planned(4, 128, 8, aggs=_UPLINKS, planes=planes)
     apart = planned(4, 128, 8, aggs=_UPLINKS, planes=1 if swapped else 2)
@@ -257,8 +258,6 @@ _FLOWS = (
 
 @cache
 def _steps() -> dict[str, Sequence[float]]:
-    from papers.hpn.allreduces import Workload, steps
-
     names = {
         "search, least unfinished": "search",
         "random, least unfinished": "random-least",
@@ -287,11 +286,6 @@ _PACKETS = tuple(
 
 def _measure_packets(note: Progress) -> Values:
     """Run four AllReduces packet by packet, ten draws of the connections."""
-    from harness.files import EXPERIMENTS
-    from harness.run.prepare import prepare
-    from harness.run.runner import observe
-    from harness.scenario.loader import load
-
     scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
     gains: dict[str, list[float]] = {name: [] for name in _BASELINES}
     for place, seed in enumerate(_SEEDS):
@@ -307,8 +301,6 @@ def _measure_packets(note: Progress) -> Values:
 
 
 def _picture() -> str:
-    from papers.hpn.plot import plot_svg
-
     return plot_svg(_SEEDS)
 
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
+from emulation.testbed import Testbed
+from harness.run.observation import Observation
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
 from papers.claims import Check
-
-if TYPE_CHECKING:
-    from emulation.testbed import Testbed
-    from harness.run.observation.values import Observation
-    from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS", "small"]
 
@@ -39,10 +38,6 @@ def small(
     look: Callable[[Testbed], None] | None = None,
 ) -> tuple[Prepared, Observation]:
     """Run the only variant of a scenario; `look` is called before virtual time starts."""
-    from harness.run.prepare import prepare
-    from harness.run.runner import observe
-    from harness.scenario.loader import load
-
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.yaml"
         file.write_text(_SCENARIO.format(topology=topology, more=more, elements=elements))

@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING
 
+from controller import Exact, Lpm, make_plan
+from controller.plan import Entry, Plan
+from controller.routing.path_probing import PathProbe
+from harness.run.crossings import plane_of
 from papers.claims import Check, Claim, Measured, Mutation, Progress, Values
 from papers.claims.declare import at_least, between, changed, derived, scaled, shifted, stated
-
-if TYPE_CHECKING:
-    from controller.plan.entry import Entry
-    from controller.plan.plan import Plan
-    from topologies import Fabric
+from papers.hpn.claims.runs import small
+from topologies import Fabric, NodeKind, dcn_plus, hpn
+from topologies.model.checks import lane_audit, problems
+from topologies.model.places import nic_ports
 
 __all__ = ["CHECKS", "choice_points", "left_their_plane"]
 
@@ -61,10 +63,6 @@ _SIZES = (
 
 def _measure_sizes(note: Progress, more: bool = False) -> Values:
     """Build the fabric at full size, node by node, and count its parts."""
-    from topologies import NodeKind, hpn
-    from topologies.model.checks import lane_audit, problems
-    from topologies.model.places import nic_ports
-
     note("building 15,360 GPUs", 0.0)
     if more:
         # Rails and planes do not grow, so ToRs of a host and a segment are counted without their last rail.
@@ -137,8 +135,6 @@ _PLANES = (
 
 def _measure_planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
     """Count frames that change planes, by the counters of a run, and by the path of every flow."""
-    from papers.hpn.claims.runs import small
-
     result: dict[str, Measured | float] = {}
     for name, number in (("flows", planes), ("typical", other)):
         note(f"planes: {number}", number % 2 / 2)
@@ -191,9 +187,6 @@ _CHOICES = (
 
 def _measure_choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
     """Count the switches of a Pod that choose by hash, from what the tables hold."""
-    from controller import make_plan
-    from topologies import dcn_plus, hpn
-
     note("planning", 0.0)
     result: dict[str, Measured | float] = {}
     for name, fabric in (
@@ -212,9 +205,6 @@ def _measure_choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
     """Count flows, one a pair and value of lb, and the flows that arrive by another plane."""
-    from controller.routing.path_probing import PathProbe
-    from harness.run.observation.crossings import plane_of
-
     planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0
     for source, destination in permutations(members, 2):
@@ -243,8 +233,6 @@ def choice_points(plan: Plan, source: str, destination: str) -> tuple[int, ...]:
 
 def _installed(entries: Sequence[Entry], address: int) -> Iterator[int]:
     """Yield the ports to which the tables of a switch may send an address."""
-    from controller import Exact, Lpm
-
     tables: dict[str, dict[int, Entry]] = {"linear": {}, "multipath": {}}
     best, length = None, -1
     for entry in entries:

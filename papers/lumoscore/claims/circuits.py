@@ -5,13 +5,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from controller import PlanError
+from controller.circuits import (
+    allocate,
+    allocate_uniform,
+    check_crossconnects,
+    check_l2,
+    crossconnects,
+    even_split,
+    symmetric_split,
+)
+from controller.circuits.flow import Ints
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, shifted, stated
+from papers.lumoscore.load import feasible, full
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from controller.circuits.flow import Ints
 
 __all__ = ["CHECKS", "SEED", "run_decomposition", "run_ports", "run_realisable"]
 
@@ -45,8 +56,6 @@ DECOMPOSITION = (
 def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False) -> Values:
     """Any symmetric matrix as A + A.T; then A over spines; the share of draws in which all sums are right."""
     import numpy as np
-
-    from controller.circuits import even_split, symmetric_split
 
     rng = np.random.default_rng(SEED)
     exact, even, split = 0, 0, max(draws // 5, 1)
@@ -124,9 +133,6 @@ def run_realisable(
 ) -> Values:
     """Demands that use every port; `wiring` stands for cross wiring, `baseline` for uniform wiring."""
     import numpy as np
-
-    from controller.circuits import allocate, allocate_uniform
-    from papers.lumoscore.load import full
 
     def circuits(kind: str, demand: Ints, spines: int, ports: int) -> int:
         if kind == "cross":
@@ -207,10 +213,6 @@ PORTS = (
 def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: bool = True) -> Values:
     """Check the peers of each port, fibre by fibre, in plans and after changes of plans."""
     import numpy as np
-
-    from controller import PlanError
-    from controller.circuits import allocate, check_crossconnects, check_l2, crossconnects
-    from papers.lumoscore.load import feasible
 
     rng = np.random.default_rng(SEED + 2)
     ports = different = pairs_of = asymmetric = switches = crowded = tried = refused = 0

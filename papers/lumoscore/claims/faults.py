@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+from controller.circuits import allocate, allocate_available, fill_unused_ports
+from controller.circuits.demand import trim_demand
+from emulation.control.rewiring_record import RewiringRecord
+from harness.run.observation import Observation
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, shifted
 from papers.claims.runs import observed
 from papers.lumoscore.claims.circuits import SEED
-
-if TYPE_CHECKING:
-    from emulation.control.rewiring_record import RewiringRecord
-    from harness.run.observation.values import Observation
+from papers.lumoscore.load import feasible, full
 
 __all__ = ["CHECKS", "run_left", "run_light"]
 
@@ -55,10 +55,6 @@ LEFT = tuple(
 def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bool = True) -> Values:
     """Random demands for every port, then pairs of switches, spines or single ports fail."""
     import numpy as np
-
-    from controller.circuits import allocate, allocate_available, fill_unused_ports
-    from controller.circuits.demand import trim_demand
-    from papers.lumoscore.load import feasible, full
 
     rng = np.random.default_rng(SEED + 20)
     result: dict[str, Measured] = {}

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from papers.claims import Check, Measured, Progress, Values, over_seeds
 from papers.claims.declare import at_least, between, changed, scaled, stated
-
-if TYPE_CHECKING:
-    from papers.flow_level.study import Comparison, Study
+from papers.flow_level.plot import plot_svg
+from papers.flow_level.study import SIX, Comparison, Study, run
+from papers.flow_level.workload.traces import Workload
 
 __all__ = ["CHECKS", "SEEDS", "run_jobs"]
 
@@ -110,16 +109,11 @@ JOBS = (
 
 @cache
 def _compared(study: Study) -> Comparison:
-    from papers.flow_level.study import run
-
     return run(study)
 
 
 def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1000) -> Values:
     """Mean completion times on five fabrics, a trace for each seed; `fabric` stands for all but the ideal."""
-    from papers.flow_level.study import SIX, Study
-    from papers.flow_level.workload.traces import Workload
-
     percent: dict[str, list[float]] = {}
     ordered = 0
     for seed in range(1, seeds + 1):
@@ -157,10 +151,6 @@ def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1
 
 
 def _picture() -> str:
-    from papers.flow_level.plot import plot_svg
-    from papers.flow_level.study import Study
-    from papers.flow_level.workload.traces import Workload
-
     return plot_svg(_compared(Study(workload=Workload(), seeds=(1,))))
 
 

@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from controller.circuits import (
+    allocate,
+    allocate_by_spine,
+    leaf_spine_load,
+    leaf_split,
+    pod_centric_split,
+    pod_demand,
+)
 from papers.claims import Check, Measured, Progress, Values, over_seeds
 from papers.claims.declare import between, changed, derived, stated
 from papers.lumoscore.claims.circuits import SEED
-
-if TYPE_CHECKING:
-    from papers.lumoscore.ratios import Method
+from papers.lumoscore.load import full
+from papers.lumoscore.ratios import SMALL, Method, full_ratios, ratios, two_pairs
 
 __all__ = ["CHECKS", "run_leaves", "run_rewirings"]
 
@@ -63,8 +69,6 @@ def run_rewirings(
 ) -> Values:
     """Circuits that a change makes over the fewest by integer program, a mean over shapes for each seed."""
     import numpy as np
-
-    from papers.lumoscore.ratios import SMALL, full_ratios, ratios, two_pairs
 
     shapes = shapes or SMALL
     spare: list[float] = []
@@ -176,16 +180,6 @@ class _Loads:
 
     def __init__(self, tau: int, draws: int, note: Callable[[float], None], *, short: bool) -> None:
         import numpy as np
-
-        from controller.circuits import (
-            allocate,
-            allocate_by_spine,
-            leaf_spine_load,
-            leaf_split,
-            pod_centric_split,
-            pod_demand,
-        )
-        from papers.lumoscore.load import full
 
         rng = np.random.default_rng(SEED + 4 + tau)
         self.leaf: list[int] = []

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import at_least, between, changed, derived, stated
+from papers.lumoscore.plot import growth_svg
 from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, NPUS_A_POD, PODS, TARGET, Change
-
-if TYPE_CHECKING:
-    from papers.lumoscore.speed import Cluster
+from papers.lumoscore.speed import Cluster, clusters, growth
 
 __all__ = ["CHECKS", "values"]
 
@@ -82,14 +80,11 @@ CLAIMS = (
 
 
 def _run(note: Progress, repeats: int = 1, power: int = 0) -> Values:
-    from papers.lumoscore.speed import clusters
-
     return values(clusters(lambda pods, share: note(f"{pods} Pods", share)), repeats, power)
 
 
 def values(result: Sequence[Cluster], repeats: int = 1, power: int = 0) -> Values:
     """Return the values for clusters in order of size; times are scaled by `repeats` and Pods ** `power`."""
-    from papers.lumoscore.speed import growth
 
     def seconds(cluster: Cluster, change: Change) -> float:
         return cluster.changes[change].median * repeats * (cluster.pods / PODS[0]) ** power
@@ -110,9 +105,6 @@ def values(result: Sequence[Cluster], repeats: int = 1, power: int = 0) -> Value
 
 
 def _picture() -> str:
-    from papers.lumoscore.plot import growth_svg
-    from papers.lumoscore.speed import clusters
-
     return growth_svg(clusters())
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import around, at_least, changed, scaled, stated
+from papers.rail_only.iteration import VARIANTS, Cluster, figures
 
 __all__ = ["CHECKS"]
 
@@ -119,8 +120,6 @@ _CLAIMS = (*map(_claim, _FIGURES), *map(_order, _ORDERS))
 
 
 def _measure(note: Progress, hb: float = 1.0, nic: float = 1.0) -> Values:
-    from papers.rail_only.iteration import VARIANTS, Cluster, figures
-
     note("searching layouts", 0.0)
     base = Cluster()
     ours = figures(base, hb, nic)

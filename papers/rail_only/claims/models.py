@@ -7,6 +7,9 @@ from collections.abc import Mapping
 
 from papers.claims import Check, Claim, Measured, Mutation, Progress, Values
 from papers.claims.declare import Declared, around, changed, derived, fitted, scaled, shifted, stated
+from papers.rail_only import parts as bill
+from papers.rail_only.collectives import A100, H100, Grid, nic_share, slowdown
+from topologies import any_to_any, rail_only
 
 __all__ = ["CHECKS"]
 
@@ -63,15 +66,13 @@ _COUNTS = tuple(
 
 
 def _measure_counts(note: Progress, part: int = 1) -> Values:
-    from papers.rail_only.parts import any_to_any, rail_only
-
     note("computing", 0.0)
     result = {}
     for gpus, radix in _SAVED:
         number = gpus // part
         for network, parts in (
-            ("any-to-any", any_to_any(number, radix)),
-            ("rail-only", rail_only(number, radix)),
+            ("any-to-any", bill.any_to_any(number, radix)),
+            ("rail-only", bill.rail_only(number, radix)),
         ):
             result[f"{network}-{gpus}-{radix}-switches"] = float(parts.switches)
             result[f"{network}-{gpus}-{radix}-transceivers"] = float(parts.transceivers)
@@ -94,8 +95,6 @@ _FABRICS = tuple(
 
 def _measure_fabrics(note: Progress) -> Values:
     """Count in generated fabrics, which addresses limit to fewer than 8,192 GPUs."""
-    from topologies import any_to_any, rail_only
-
     result = {}
     for done, (domains, radix) in enumerate(_GENERATED):
         note(f"generating {domains} domains of 8", done / len(_GENERATED))
@@ -214,14 +213,12 @@ _SAVINGS = (
 
 
 def _measure_savings(note: Progress, transceiver: tuple[float, float] | None = None) -> Values:
-    from papers.rail_only.parts import TRANSCEIVER, any_to_any, rail_only, savings
-
     note("computing", 0.0)
     result: dict[str, Measured | float] = {}
     pairs = []
     for gpus, radix in _SAVED:
-        shares = savings(gpus, radix, transceiver=transceiver or TRANSCEIVER)
-        base, ours = any_to_any(gpus, radix), rail_only(gpus, radix)
+        shares = bill.savings(gpus, radix, transceiver=transceiver or bill.TRANSCEIVER)
+        base, ours = bill.any_to_any(gpus, radix), bill.rail_only(gpus, radix)
         pairs.append((base, ours))
         millions = f"{base.usd / 1e6:.1f} M$ less {(base.usd - ours.usd) / 1e6:.1f} M$"
         result[f"cost-{gpus}-{radix}"] = Measured(100 * shares[0], detail=millions)
@@ -286,8 +283,6 @@ _COLLECTIVES = (
 
 
 def _measure_collectives(note: Progress, domain: int = 8, large: int = 256, inside: int = 32) -> Values:
-    from papers.rail_only.collectives import A100, H100, Grid, nic_share, slowdown
-
     note("computing", 0.0)
     result: dict[str, Measured | float] = {"nic-share": 100 * nic_share(Grid(inside, 2))}
     for name, rates in (("A100", A100), ("H100", H100)):

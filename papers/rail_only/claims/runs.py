@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harness.run.observation import Observation
+from harness.run.prepare import Prepared
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, scaled, stated
 from papers.claims.runs import observed
+from papers.rail_only import collectives as equations
+from papers.rail_only.collectives import Grid, Rates, alltoall_rail_only, alltoall_rail_optimised, slowdown
 
 if TYPE_CHECKING:
-    from harness.run.observation.values import Observation
-    from harness.run.prepare import Prepared
-    from papers.rail_only.collectives import Grid, Rates
-
     Equation = Callable[[Grid, float, Rates], float]
 
 __all__ = ["CHECKS", "alltoall"]
@@ -41,8 +41,6 @@ def _us(seen: Observation) -> float:
 
 def _of(ready: Prepared) -> tuple[Grid, Rates]:
     """Return the inputs of the equations, read off the fabric."""
-    from papers.rail_only.collectives import Grid, Rates
-
     fabric, gpu = ready.fabric, ready.members[0]
     x, y = fabric.dims
     links = [link for port in fabric.node(gpu).ports if (link := fabric.link_at(gpu, port.number))]
@@ -99,8 +97,6 @@ def alltoall(
     domains: int, sizes: Sequence[int], note: Progress, overlap: bool = False, swapped: bool = False
 ) -> Values:
     """Measure how much longer All-to-All takes without spines, for messages of so many KiB a pair."""
-    from papers.rail_only.collectives import alltoall_rail_only, alltoall_rail_optimised, slowdown
-
     result: dict[str, Measured | float] = {}
     fixed, crossed = [], 0.0
     for place, kib in enumerate(sizes):
@@ -154,8 +150,6 @@ _GATHER_CLAIMS = (
 
 
 def _measure_gathers(note: Progress, overlap: bool = False) -> Values:
-    from papers.rail_only import collectives as equations
-
     by_name = {
         "all-gather": equations.allgather,
         "reduce-scatter": equations.reduce_scatter,

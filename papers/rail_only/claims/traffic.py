@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from controller import make_plan
+from controller.routing.paths import PathFinder
+from controller.tables.next_hop import table_path
+from controller.tables.rails import rail_of
+from emulation.traffic.frames.values import mac
+from harness.report.figures.heat_map import traffic_matrix
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import at_least, at_most, changed, derived, shifted, stated
 from papers.claims.runs import observed
-
-if TYPE_CHECKING:
-    from topologies import Fabric
+from topologies import HOST_PORT, End, Fabric, NodeKind, rail_only, rail_optimised
 
 __all__ = ["CHECKS"]
 
@@ -68,8 +72,6 @@ _PXN = (
 
 
 def _measure_pxn(note: Progress, spines: bool = False) -> Values:
-    from topologies import rail_only, rail_optimised
-
     create = rail_optimised if spines else rail_only
     fabrics = {"mesh": create(4, 8), "tiers": create(16, 4, radix=8), "switch": create(8, 4, inside="switch")}
     result: dict[str, Measured | float] = {}
@@ -89,11 +91,6 @@ def _measure_pxn(note: Progress, spines: bool = False) -> Values:
 
 def _by_pxn_share(fabric: Fabric) -> Measured:
     """Return the share of pairs across rails and domains that take PXN, by tables and by source routes."""
-    from controller import make_plan
-    from controller.routing.paths import PathFinder
-    from controller.tables.next_hop import table_path
-    from topologies import NodeKind
-
     gpus = [node for node in fabric.nodes if node.kind is NodeKind.GPU]
     pairs = [
         (source.name, target.name)
@@ -112,9 +109,6 @@ def _by_pxn_share(fabric: Fabric) -> Measured:
 
 def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
     """Return whether exactly the source's neighbour on the destination's rail forwards."""
-    from controller.tables.rails import rail_of
-    from topologies import NodeKind
-
     nodes = [fabric.node(name) for name in path]
     relays = [place for place, node in enumerate(nodes[1:-1], 1) if node.kind is NodeKind.GPU]
     rank = nodes[-1].coordinates[0]
@@ -128,11 +122,9 @@ def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
 
 def _traced(fabric: Fabric) -> Measured:
     """Follow a frame from rank 0 to rank 3 of another domain on the testbed, hop by hop."""
-    from controller import make_plan
+    # These modules need Scapy, which is slow to import.
     from emulation.traffic.frames.layers import LPH, NTH, Ether
-    from emulation.traffic.frames.values import mac
     from harness.frames.walk import walk
-    from topologies import HOST_PORT, End
 
     source, target = "gpu0", "gpu19"
     scna, dcna = fabric.node(source).address, fabric.node(target).address
@@ -194,8 +186,6 @@ def _measure_placements(
     grid: tuple[int, int, int] = _LARGE,
     direct: tuple[int, int, int] = _LARGE,
 ) -> Values:
-    from harness.run.observation.traffic_matrix import traffic_matrix
-
     runs = observed("12_placements/scenario.yaml", note, ("experts",) if experts else tuple(_LAYOUTS))
     result: dict[str, Measured | float] = {}
     for name in _LAYOUTS:

@@ -11,15 +11,27 @@ from __future__ import annotations
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from emulation.traffic.collectives import (
+    arcs_of,
+    balanced,
+    balanced_rings,
+    borrowing_rings,
+    check_rings,
+    load_of,
+    mesh_multi_ring,
+    mesh_rings,
+    rings,
+    walecki,
+)
+from emulation.traffic.schedule.schedule import demand
+from harness.run.observation import Observation
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived
 from papers.claims.runs import right
-
-if TYPE_CHECKING:
-    from harness.run.observation.values import Observation
-    from harness.run.prepare import Prepared
 
 __all__ = ["CHECKS"]
 
@@ -65,10 +77,6 @@ variants:
 
 def _runs(text: str, note: Progress) -> dict[str, tuple[Prepared, Observation]]:
     """Run the variants of a scenario's text, so that a value equals the result of a scenario file."""
-    from harness.run.prepare import prepare
-    from harness.run.runner import observe
-    from harness.scenario.loader import load
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "scenario.yaml")
         path.write_text("name: claim\n" + text, encoding="utf-8")
@@ -124,17 +132,6 @@ RINGS = (
 def _rings(
     note: Progress, nodes: int = 8, fewer: tuple[int, ...] = (4, 6), *, borrowing: bool = True
 ) -> Values:
-    from emulation.traffic.collectives import (
-        arcs_of,
-        borrowing_rings,
-        check_rings,
-        mesh_multi_ring,
-        mesh_rings,
-        rings,
-        walecki,
-    )
-    from emulation.traffic.schedule.schedule import demand
-
     note("making rings", 0.0)
     cycles, matching = walecki(nodes)
     undirected, directed = rings(nodes, "undirected"), rings(nodes)
@@ -198,8 +195,6 @@ BORROWED = (
 
 def _borrowed(note: Progress, strategy: str = "all-path") -> Values:
     """Each number of rings on its own links alone, and with the idle ones; six rings leave next to none."""
-    from emulation.traffic.collectives import balanced_rings, rings
-
     variants = "".join(
         f"  - {{name: {name}-{count}, collective: {{rings: {count}}}, routing: {{strategy: {way}}}}}\n"
         for count in range(1, 6)
@@ -249,8 +244,6 @@ BALANCE = tuple(
 
 def _balance(note: Progress, *, single: bool = False) -> Values:
     from math import prod
-
-    from emulation.traffic.collectives import balanced, load_of
 
     result: dict[str, Measured] = {}
     for name, dims in (("rack", (8, 8)), ("pod", (8, 8, 4, 4))):

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import around, between, changed, derived, fitted, identity, stated
-
-if TYPE_CHECKING:
-    from papers.ub_mesh.availability import Rates
-    from papers.ub_mesh.cost import Prices
+from papers.ub_mesh import availability as av
+from papers.ub_mesh import cost
+from papers.ub_mesh.availability import Rates
+from papers.ub_mesh.cost import Prices
+from papers.ub_mesh.networks import CLOS_LANES, clos, one_d_a, saved, two_d_clos, ub_mesh
+from papers.ub_mesh.structure import TABLE_2, SuperPod, fabric_cable_lanes
+from topologies.families.ub_mesh.fabrics import ub_superpod
 
 __all__ = ["CHECKS"]
 
@@ -74,9 +76,6 @@ PARTS = (
 
 
 def _parts(note: Progress, **shape: int) -> Values:
-    from papers.ub_mesh.networks import CLOS_LANES, clos, saved, ub_mesh
-    from papers.ub_mesh.structure import SuperPod
-
     pod = SuperPod(**shape)
     ours, theirs = ub_mesh(pod), clos(CLOS_LANES, pod)
     return {
@@ -122,8 +121,6 @@ CABLES = (
 
 
 def _cables(note: Progress, **shape: int) -> Values:
-    from papers.ub_mesh.structure import TABLE_2, SuperPod
-
     pod = SuperPod(**shape)
     names = ("passive", "active", "optical", "far")
     lanes = dict(zip(names, (pod.cable_lanes[kind] / pod.npus for kind in TABLE_2), strict=True))
@@ -147,9 +144,6 @@ GENERATED = (
 
 
 def _generated(note: Progress, **shape: int) -> Values:
-    from papers.ub_mesh.structure import SuperPod, fabric_cable_lanes
-    from topologies.families.ub_mesh.fabrics import ub_superpod
-
     note("generating the SuperPod", 0.0)
     created, formula = fabric_cable_lanes(ub_superpod()), SuperPod(**shape).cable_lanes
     counted = ", ".join(f"{lanes:,} ({kind})" for kind, lanes in created.items())
@@ -240,9 +234,6 @@ def _cost(
     stages: int = 1,
     opex_saved: float = 0.35,
 ) -> Values:
-    from papers.ub_mesh import cost
-    from papers.ub_mesh.networks import CLOS_LANES, clos, one_d_a, two_d_clos, ub_mesh
-
     prices = cost.fit_prices(clos_share=clos_share, ub_mesh_share=ub_mesh_share)
     base, ours = clos(CLOS_LANES), ub_mesh()
     node = cost.fit_node_power(saved=opex_saved)
@@ -267,9 +258,6 @@ def _cost(
 
 def _copper(clos_share: float, ub_mesh_share: float) -> str:
     """Return what moves when copper, which neither paper prices, has a price."""
-    from papers.ub_mesh import cost
-    from papers.ub_mesh.networks import two_d_clos
-
     given: Prices = cost.Prices(passive_lane=10, active_lane=30)
     prices = cost.fit_prices(given=given, clos_share=clos_share, ub_mesh_share=ub_mesh_share)
     return f"{cost.capex_ratio(two_d_clos(), prices):.2f}x with copper at 10 and 30 $ a lane"
@@ -346,10 +334,6 @@ AVAILABILITY = (
 
 def _availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16) -> Values:
     """`lanes` of an NPU on the Clos; `uplink_lanes` of an NPU of UB-Mesh out of its rack."""
-    from papers.ub_mesh import availability as av
-    from papers.ub_mesh.networks import clos, ub_mesh
-    from papers.ub_mesh.structure import SuperPod
-
     base, ours = clos(lanes), ub_mesh(SuperPod(uplink_lanes=uplink_lanes))
     fit = av.fit_rates()
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from controller import Mode, Plan, make_plan
+from harness.sweeps.cases import sample_pairs
+from harness.sweeps.notification import Costs, Notification, NotificationReport, bare_ps, spread_over
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import around, at_least, between, changed, derived, scaled, shifted, stated
-
-if TYPE_CHECKING:
-    from controller import Mode, Plan
-    from controller.recovery.notification import Costs, NotificationReport
-    from topologies import Fabric
+from topologies import Fabric, NodeKind, ub_rack
+from topologies.families.registry import build
 
 __all__ = ["CHECKS", "job_pairs"]
 
@@ -114,8 +113,6 @@ RACK = (
 
 def job_pairs(fabric: Fabric) -> Iterable[tuple[str, str]]:
     """NPUs that differ in one coordinate: whom an AllReduce by dimensions joins."""
-    from topologies import NodeKind
-
     npus = [node for node in fabric.nodes if node.kind is NodeKind.NPU]
     at = {node.coordinates: node.name for node in npus}
     for node in npus:
@@ -129,8 +126,6 @@ def _ran(
     plan: Plan, links: Sequence[str], costs: Costs, direct: Mode = "direct"
 ) -> dict[Mode, list[NotificationReport]]:
     """Fail each link in turn; `direct` is the mode that stands for direct notification."""
-    from controller.recovery.notification import Notification
-
     modes: dict[Mode, Mode] = {"direct": direct, "flooding": "flooding"}
     result: dict[Mode, list[NotificationReport]] = {}
     for name, mode in modes.items():
@@ -141,8 +136,6 @@ def _ran(
 
 def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], list[int]]:
     """Return the numbers of nodes that know after the failure of a link along X, and along Y."""
-    from controller.recovery.notification import Costs, Notification
-
     told = Notification(plan, mode, Costs())
     result: dict[int, list[int]] = {0: [], 1: []}
     for link in links:
@@ -154,8 +147,6 @@ def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], lis
 
 def _later(ran: dict[Mode, list[NotificationReport]], costs: Costs) -> Measured:
     """Return how much later flooding repairs the last source, as a ratio of notification."""
-    from controller.recovery.notification import bare_ps
-
     bare = {mode: max(bare_ps(told, costs) for told in ran[mode]) for mode in MODES}
     whole = {mode: max(told.repaired_ps for told in ran[mode]) for mode in MODES}
     ratio = whole["flooding"] / whole["direct"]
@@ -170,10 +161,6 @@ def _messages(ran: dict[Mode, list[NotificationReport]]) -> Measured:
 def _rack(
     note: Progress, mode: Mode = "direct", detours: int = 1, processing: int = 0, every: int = EVERY
 ) -> Values:
-    from controller import make_plan
-    from controller.recovery.notification import Costs, bare_ps, spread_over
-    from topologies import ub_rack
-
     rack = ub_rack()
     links = [link.name for link in (*rack.links[::every], *rack.links[7::every])]
     note("planning", 0.0)
@@ -219,11 +206,6 @@ TWICE = tuple(
 
 
 def _second(note: Progress) -> Values:
-    from controller import make_plan
-    from controller.recovery.notification import Costs, Notification
-    from harness.sweeps.cases import sample_pairs
-    from topologies import ub_rack
-
     rack = ub_rack()
     links = [link.name for link in rack.links]
     pairs = sample_pairs(links, 60, seed=1)
@@ -271,10 +253,6 @@ def _pod_claims() -> tuple[Claim, ...]:
 
 def _pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Values:
     """One link of each kind; `every` belongs to the mutation that the rack shares."""
-    from controller import make_plan
-    from controller.recovery.notification import Costs
-    from topologies.families.registry import build
-
     note("planning 1,024 NPUs", 0.0)
     fabric = build("ub-pod")
     plan = make_plan(fabric, strategy="shortest", peers=job_pairs(fabric))

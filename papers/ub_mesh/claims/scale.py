@@ -6,16 +6,16 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from controller import Plan, make_plan
 from harness.files import EXPERIMENTS
+from harness.run.prepare import prepare
+from harness.run.runner import Pace, run
+from harness.scenario.loader import load
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, scaled, shifted
-
-if TYPE_CHECKING:
-    from controller import Plan
-    from harness.run.runner import Pace
-    from topologies import Fabric
+from topologies import Fabric, NodeKind
+from topologies.families.ub_mesh.fabrics import ub_superpod
 
 __all__ = ["CHECKS", "job_peers"]
 
@@ -31,8 +31,6 @@ def job_peers(fabric: Fabric) -> list[tuple[str, str]]:
     TP along a board, SP across boards, DP over the racks of a Pod, a dimension after the other, PP from Pod
     to Pod: the highest demand on the nearest links (UB-Mesh, topology-aware parallelisation).
     """
-    from topologies import NodeKind
-
     npus = [node for node in fabric.nodes if node.kind is NodeKind.NPU]
     named = {node.coordinates: node.name for node in npus}
     peers: list[tuple[str, str]] = []
@@ -77,9 +75,6 @@ SUPERPOD = (
 
 def _superpod(note: Progress, flat: float = 1.0) -> Values:
     """`flat` scales the table of an entry, or 16 paths, for each destination."""
-    from controller import make_plan
-    from topologies.families.ub_mesh.fabrics import ub_superpod
-
     note("generating the SuperPod", 0.0)
     fabric = ub_superpod()
     began = time.process_time()  # a busy machine changes nothing
@@ -136,10 +131,6 @@ POD = (
 
 
 def _pod(note: Progress) -> Values:
-    from harness.run.prepare import prepare
-    from harness.run.runner import run
-    from harness.scenario.loader import load
-
     note("planning", 0.0)
     scenario, document = load(EXPERIMENTS / "10_pod" / "scenario.yaml")
     prepared = prepare(scenario, document)

@@ -31,6 +31,7 @@ HEADERS = (
 
 
 def _run(note: Progress, *, inclusive: bool = False) -> Values:
+    # This module needs Scapy, which is slow to import.
     from harness.frames.header_vectors import HOPS, INSTRUCTIONS, put_every_header
 
     seen = put_every_header(lambda share: note("65,536 headers", share))

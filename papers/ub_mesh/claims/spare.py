@@ -7,14 +7,24 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import count, permutations
-from typing import TYPE_CHECKING
 
+from controller.planner import make_plan
+from controller.recovery.spare import takeover
+from controller.routing.paths import PathFinder
+from controller.tables.next_hop import table_path
 from harness.files import EXPERIMENTS
+from harness.report.metrics import SPARE_METRICS, VariantRun
+from harness.run.prepare import prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
+from harness.scenario.study import Study
+from harness.sweeps.conduct import results_of
+from harness.sweeps.plan import plan_study
+from harness.sweeps.table import Record, record_of
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import changed, derived, shifted, stated
-
-if TYPE_CHECKING:
-    from harness.sweeps.table import Record
+from topologies import ub_rack_lrs
+from topologies.transform.spares import Replacement
 
 __all__ = ["CHECKS"]
 
@@ -49,13 +59,6 @@ WAYS = (
 
 
 def _run_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) -> Values:
-    from controller.planner import make_plan
-    from controller.recovery.spare import takeover
-    from controller.routing.paths import PathFinder
-    from controller.tables.next_hop import table_path
-    from topologies import ub_rack_lrs
-    from topologies.transform.spares import Replacement
-
     note("a rack with a spare in service", 0.0)
     rack = ub_rack_lrs()
     plan = make_plan(rack)
@@ -114,12 +117,6 @@ TAKEOVER = (
 
 
 def _run_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Values:
-    from harness.report.metrics import figure
-    from harness.run.observation.variant_run import VariantRun
-    from harness.run.prepare import prepare
-    from harness.run.runner import observe
-    from harness.scenario.loader import load
-
     note("planning a rack", 0.0)
     scenario, document = load(_SCENARIO)
     variants = [
@@ -166,11 +163,6 @@ def _run_each(note: Progress) -> Values:
 
 def _each(kind: str, note: Progress, start: float) -> Sequence[Record]:
     """Return the records of the runs in which each node of a kind fails in turn."""
-    from harness.scenario.study import Study
-    from harness.sweeps.conduct import results_of
-    from harness.sweeps.plan import plan_study
-    from harness.sweeps.table import record_of
-
     plan = plan_study(_SCENARIO, Study(cut_each=(kind,)), (kind,))
     ended = count(1)
     results = results_of(

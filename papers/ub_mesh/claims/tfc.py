@@ -6,14 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from controller.deadlock.dependency_graph import DependencyGraph, find_cycle, path_graph, permitted_graph
+from controller.deadlock.tfc import PathClass, admitted_orders, analyse
+from controller.deadlock.turn_rules import VlIncrement, rule_set
+from controller.routing.paths import PathFinder, distance
+from harness.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
+from harness.run.saturation import SaturationResult, saturate
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import at_least, changed, derived, stated
-
-if TYPE_CHECKING:
-    from controller.deadlock.dependency_graph import DependencyGraph
-    from harness.run.saturation import SaturationResult
+from topologies import full_mesh
+from topologies.families.registry import build
 
 __all__ = ["CHECKS"]
 
@@ -99,10 +102,6 @@ def _run_rules(
     orders: str = "T2-V",
     up_down: str = "T1-UD",
 ) -> Values:
-    from controller.deadlock.tfc import PathClass, admitted_orders, analyse
-    from controller.deadlock.turn_rules import rule_set
-    from topologies import full_mesh
-
     note("all paths of a rack", 0.0)
     rack, line = full_mesh((size, size)), full_mesh([size])
     paths = analyse(rack, rule_set(rules, rack))
@@ -135,17 +134,10 @@ def _run_rules(
 
 
 def _cycle(graph: DependencyGraph) -> tuple[object, ...]:
-    from controller.deadlock.dependency_graph import find_cycle
-
     return tuple(find_cycle(graph) or ())
 
 
 def _both_orders(dims: tuple[int, int], rules: str) -> DependencyGraph:
-    from controller.deadlock.dependency_graph import path_graph
-    from controller.deadlock.turn_rules import rule_set
-    from controller.routing.paths import PathFinder, distance
-    from topologies import full_mesh
-
     mesh = full_mesh(dims)
     finder, names = PathFinder(mesh), [node.name for node in mesh.nodes]
     pairs = [(source, target) for source in names for target in names if source != target]
@@ -196,11 +188,6 @@ GRAPHS = (
 
 
 def _run_graphs(note: Progress, last: int = 4, *, one_lane: bool = False) -> Values:
-    from controller.deadlock.dependency_graph import permitted_graph
-    from controller.deadlock.turn_rules import VlIncrement, rule_set
-    from topologies import full_mesh
-    from topologies.families.registry import build
-
     pod = full_mesh([8, 8, 4, last], lanes=3)
     result: dict[str, Measured | float] = {}
     for number, (key, (name, turn, _, _)) in enumerate(_IDEAL.items()):
@@ -251,16 +238,10 @@ def _run_stops(note: Progress, *, rules: str = "T2-G", stopped: str = "single-vl
 
 
 def _stopped(rules: str = "single-vl") -> SaturationResult:
-    from harness.run.saturation import saturate
-    from topologies import full_mesh
-
     return saturate(full_mesh((4, 4)), rules, 100_000)
 
 
 def _stopped_picture() -> str:
-    from harness.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
-    from topologies import full_mesh
-
     drawing = cycle_svg(full_mesh((4, 4)), _stopped().cycle)
     return drawing.replace("</title>", f"</title><style>{CYCLE_STYLE}</style>", 1)
 
@@ -292,9 +273,6 @@ def _run_saturation(note: Progress, *, rules: str = "T2-G") -> Values:
 
 def _stalled(name: str, frames: int, rules: str, progress: Callable[[float], None]) -> Measured:
     """Return the frames that did not arrive."""
-    from harness.run.saturation import saturate
-    from topologies.families.registry import build
-
     done = saturate(build(name), rules, frames, progress=progress)
     words = f"{done.received:,} of {frames:,} frames over {done.paths:,} paths"
     return Measured(frames - done.received, detail=words)

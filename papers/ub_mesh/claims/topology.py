@@ -5,13 +5,25 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import at_least, changed, derived, identity, stated
-
-if TYPE_CHECKING:
-    from topologies import Fabric, NodeKind
+from topologies import (
+    Fabric,
+    NodeKind,
+    TopologyError,
+    ub_pod,
+    ub_rack_1dfm_a,
+    ub_rack_1dfm_b,
+    ub_rack_clos,
+    ub_rack_lrs,
+    ub_superpod,
+)
+from topologies.families.ub_mesh.dcn import dcn_clos
+from topologies.model.checks import check, lane_audit
+from topologies.model.distance import longest_way
+from topologies.model.places import planes, racks
 
 __all__ = ["CHECKS"]
 
@@ -25,8 +37,6 @@ def _kind(fabric: Fabric, kind: NodeKind) -> list[str]:
 
 def _used(fabric: Fabric, kind: NodeKind) -> Measured:
     """Return the fewest lanes on links of the nodes of a kind."""
-    from topologies.model.checks import lane_audit
-
     audit = lane_audit(fabric)
     used = [audit[name].used for name in _kind(fabric, kind)]
     available = {audit[name].available for name in _kind(fabric, kind)}
@@ -46,8 +56,6 @@ def _between_racks(fabric: Fabric) -> Counter[tuple[tuple[int, ...], tuple[int, 
 
 def _out_of_planes(fabric: Fabric) -> Measured:
     """Return the fewest lanes that leave a plane for other racks and HRS."""
-    from topologies.model.places import planes, racks
-
     plane_of = {node.name: number for number, plane in enumerate(planes(fabric)) for node in plane}
     out: Counter[int] = Counter()
     for link in fabric.links:
@@ -88,9 +96,6 @@ RACK = (
 
 def _rack(note: Progress, *, cut: bool = False, **parameters: Any) -> Values:
     import networkx
-
-    from topologies import NodeKind, ub_rack_lrs
-    from topologies.model.checks import check
 
     note("a rack with its switches", 0.0)
     fabric = ub_rack_lrs(**parameters)
@@ -151,10 +156,6 @@ POD = (
 
 
 def _pod(note: Progress, **parameters: Any) -> Values:
-    from topologies import NodeKind, ub_pod
-    from topologies.model.checks import check
-    from topologies.model.distance import longest_way
-
     note("a Pod", 0.0)
     fabric = ub_pod(**parameters)
     check(fabric)
@@ -217,9 +218,6 @@ SUPERPOD = (
 
 
 def _superpod(note: Progress, **parameters: Any) -> Values:
-    from topologies import NodeKind, ub_superpod
-    from topologies.model.checks import check
-
     note("a SuperPod", 0.0)
     fabric = ub_superpod(**parameters)
     note("its lanes", 0.5)
@@ -262,9 +260,6 @@ ALTERNATIVES = tuple(
 
 
 def _alternatives(note: Progress, *, swapped: bool = False) -> Values:
-    from topologies import NodeKind, ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
-    from topologies.model.checks import check
-
     racks = {"1d-fm-a": ub_rack_1dfm_a, "1d-fm-b": ub_rack_1dfm_b, "clos": ub_rack_clos}
     names = list(racks)
     result: dict[str, Measured | float] = {}
@@ -293,9 +288,6 @@ DCN = (
 
 def _dcn(note: Progress, switch_lanes: int = 512) -> Values:
     """Add SuperPods until two levels of switches no longer reach them all."""
-    from topologies import TopologyError
-    from topologies.families.ub_mesh.dcn import dcn_clos
-
     most = None
     for superpods in range(1, 1024):
         note("SuperPods under a Clos", superpods / 1024)

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 from harness.files import EXPERIMENTS
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import Figure, around, between, changed, identity, stated
-
-if TYPE_CHECKING:
-    from papers.training.study import Outcome
+from papers.training.study import READINGS as ALL
+from papers.training.study import Given, Outcome, load, run
 
 __all__ = ["CHECKS"]
 
@@ -87,9 +85,6 @@ def _both(
 @cache
 def _outcome(folder: str, note: Progress, lane_gbps: float, pflops: float, few: bool = False) -> Outcome:
     """Return the outcome of a study file; `few`: its first two variants and first span only."""
-    from papers.training.study import READINGS as ALL
-    from papers.training.study import Given, load, run
-
     study = load(EXPERIMENTS / folder / "model.yaml")
     given = Given(**{**study.assumptions.model_dump(), "lane_gbps": lane_gbps, "pflops": pflops})
     changes: dict[str, object] = {"assumptions": given}

@@ -15,6 +15,10 @@ from papers.claims.declare import (
     shifted,
     stated,
 )
+from papers.training.calibration import CASES, compare
+from papers.training.interconnect import interconnect
+from papers.training.iteration import Assumptions, linearity
+from papers.training.workload import MODELS, table_1
 
 __all__ = ["CHECKS"]
 
@@ -42,8 +46,6 @@ TRAFFIC = tuple(_message(kind, size) for kind, (size, _) in TABLE_1.items())
 
 
 def _traffic(note: Progress) -> Values:
-    from papers.training.workload import table_1
-
     note("counting bytes", 0.0)
     ours = table_1()
     return {
@@ -95,10 +97,6 @@ BASES = {"llama2-70b": 128, "gpt3-175b": 512, "dense-1t": 1024, "gpt4-2t": 1024}
 
 
 def _linearity(note: Progress, dcn: float = 1.0) -> Values:
-    from papers.training.interconnect import interconnect
-    from papers.training.iteration import Assumptions, linearity
-    from papers.training.workload import MODELS
-
     net = interconnect(through=False)
     net.lanes["dcn"] *= dcn
     given = Assumptions(hide_gradients=False)
@@ -137,8 +135,6 @@ CALIBRATION = tuple(
 
 
 def _calibrated(note: Progress, latency: float | None = None) -> Values:
-    from papers.training.calibration import CASES, compare
-
     errors: dict[str, list[float]] = {kind: [] for kind in _KINDS}
     for done, item in enumerate(compare(latency=latency)):
         note("emulating collectives", done / len(CASES))
