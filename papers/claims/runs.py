@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from harness.files import EXPERIMENTS
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load

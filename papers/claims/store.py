@@ -15,8 +15,8 @@ from typing import Any, final
 
 from harness.errors import OutputError
 from harness.files import EXPERIMENTS
+from harness.output import OutputFolder
 from harness.program import program_digest
-from harness.report.output import OutputFolder
 from harness.scenario.digest import canonical, sha256
 from papers.claims.check import Check, Row, judged
 from papers.claims.claim import Measured

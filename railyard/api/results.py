@@ -15,11 +15,10 @@ from harness.report import results
 from harness.report.captures import read_capture
 from harness.report.charts import Charts
 from harness.report.document import to_json
-from harness.report.metrics import VariantRun, busy_share
-from harness.report.output import OutputFolder, output_folder
 from harness.report.page import report_html
 from harness.report.picture import picture_svg
-from harness.run.collect import link_of
+from harness.run.observation.collect import link_of
+from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records

@@ -6,7 +6,7 @@ from __future__ import annotations
 from statistics import mean
 
 from harness.report.job_metrics import computed_ps
-from harness.run.observation import JobReport, Observation
+from harness.run.observation.values import JobReport, Observation
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import at_least, at_most, between, changed, derived, scaled, shifted, stated
 from papers.claims.runs import observed

@@ -13,7 +13,7 @@ from controller import NodeController
 from controller.recovery.lacp import PORT_OFFSET, SYSTEM, Bond, Lacpdu, TorIdentity, bonded_ports
 from emulation.control.frames import is_slow, read_lacpdu
 from emulation.testbed import LinkUsage, Testbed
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import (

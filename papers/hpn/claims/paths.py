@@ -11,7 +11,7 @@ from controller import make_plan
 from controller.routing.path_probing import LB_VALUES, PathProbe, min_reached_members
 from emulation.traffic.frames.values import mac
 from harness.files import EXPERIMENTS
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from emulation.testbed import Testbed
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load

@@ -8,7 +8,7 @@ from functools import partial
 from controller.circuits import allocate, allocate_available, fill_unused_ports
 from controller.circuits.demand import trim_demand
 from emulation.control.rewiring_record import RewiringRecord
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, shifted
 from papers.claims.runs import observed

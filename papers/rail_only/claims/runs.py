@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, scaled, stated

@@ -11,7 +11,7 @@ from controller.routing.paths import PathFinder
 from controller.tables.next_hop import table_path
 from controller.tables.rails import rail_of
 from emulation.traffic.frames.values import mac
-from harness.report.figures.heat_map import traffic_matrix
+from harness.run.observation.traffic_matrix import traffic_matrix
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import at_least, at_most, changed, derived, shifted, stated
 from papers.claims.runs import observed

@@ -25,7 +25,7 @@ from emulation.traffic.collectives import (
     walecki,
 )
 from emulation.traffic.schedule.schedule import demand
-from harness.run.observation import Observation
+from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from controller import Mode, Plan, make_plan
+from controller.recovery.notification import Costs, Notification, NotificationReport, bare_ps, spread_over
 from harness.sweeps.cases import sample_pairs
-from harness.sweeps.notification import Costs, Notification, NotificationReport, bare_ps, spread_over
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import around, at_least, between, changed, derived, scaled, shifted, stated
 from topologies import Fabric, NodeKind, ub_rack

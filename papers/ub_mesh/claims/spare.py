@@ -13,7 +13,8 @@ from controller.recovery.spare import takeover
 from controller.routing.paths import PathFinder
 from controller.tables.next_hop import table_path
 from harness.files import EXPERIMENTS
-from harness.report.metrics import SPARE_METRICS, VariantRun
+from harness.report.metrics import figure
+from harness.run.observation.variant_run import VariantRun
 from harness.run.prepare import prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
