@@ -77,7 +77,7 @@ __all__ = [
 _MODULES = {
     "Drawing": "railyard.api.drawings",
     "Fabric": "topologies.model.fabric",
-    "Plan": "controller.plan",
+    "Plan": "controller.plan.plan",
     "ProgramTestbed": "railyard.api.programs",
     "RailyardError": "topologies.errors",
     "Record": "railyard.api.records",

@@ -21,7 +21,7 @@ UNORDERED = ("controller",)
 """Floors that need not have an order of their rooms yet."""
 
 LATE_IMPORTS = ("controller", "papers", "railyard")
-"""Floors of which functions may import modules of ours: verbs of the command do, and so that Scapy can wait."""
+"""Floors whose functions may import modules of ours: verbs of the command, and modules that need Scapy."""
 
 Graph = Mapping[str, set[str]]
 

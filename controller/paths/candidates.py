@@ -10,8 +10,6 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from controller.deadlock.channels import Numbers
 from controller.paths.mesh_paths import paths_of_one_hop, paths_of_two_hops
@@ -171,6 +169,10 @@ class _Search:
 
     def _parts(self, tails: Numbers, heads: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the number of the connected part of each usable node; -1 for other nodes."""
+        # SciPy takes longer to import than a small run.
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         inside = usable[tails] & usable[heads]
         size = len(usable)
         links = coo_array(

@@ -54,10 +54,10 @@ def test_candidates_equal_those_of_single_pairs(name: str, strategy: str) -> Non
     for rules_name, cut in (("T2-G", 0), ("T2-G", 4), ("T1-UD", 1)):
         failed = frozenset(link.name for link in chosen.sample(fabric.links, cut))
         rules = rule_set(rules_name, fabric)
-        found, single = (
+        bulk, single = (
             Router(PathFinder(fabric, failed, up_first=rules.up_first), rules, strategy) for _ in range(2)
         )
-        assert candidates_of(found, pairs) == {pair: single.candidates(*pair) for pair in pairs}
+        assert candidates_of(bulk, pairs) == {pair: single.candidates(*pair) for pair in pairs}
 
 
 def test_no_pairs_have_no_candidates() -> None:

@@ -15,7 +15,7 @@ from railyard.cli.fabrics.up_mininet import _instead_of_ping
 from topologies import Fabric, TopologyError
 from topologies.families.registry import build
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture
