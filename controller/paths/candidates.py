@@ -103,6 +103,8 @@ class _Search:
         """Yield the paths of fewest hops by switches alone, of pairs that have no other candidates."""
         table, hops = self._table, self._hops
         chosen = np.flatnonzero(~self._meshed)
+        if not len(chosen):
+            return
         networks = self._networks()
         chosen = chosen[networks.meet(self._sources[chosen], networks, self._destinations[chosen])]
         if not self._one_path:
