@@ -60,7 +60,10 @@ check: setup lint ## the same, types of Python and of the page, and the engine's
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@cd railyard/web/page && ../../../$(BIN)/npm ci --silent && ./node_modules/.bin/tsc -p .
 	@$(CPP) | xargs $(BIN)/clang-format --dry-run --Werror
-	@find emulation/engine -name '*.cpp' | xargs -P "$$(nproc)" -n 1 $(BIN)/clang-tidy -p build/engine --quiet
+	@# clang-tidy looks for each file by itself among the commands of the build.
+	@PATH="$$PWD/$(BIN):$$PATH" cmake -S . -B build/tidy -G Ninja -DCMAKE_BUILD_TYPE=Release -DRAILYARD_UNITY=OFF \
+		-DPython_EXECUTABLE="$$PWD/$(BIN)/python" >/dev/null
+	@find emulation/engine -name '*.cpp' | xargs -P "$$(nproc)" -n 1 $(BIN)/clang-tidy -p build/tidy --quiet
 
 format: base ## put the sources in their usual form
 	@$(BIN)/python -m pip install --quiet $(LINT) $(FORMAT_CPP)
