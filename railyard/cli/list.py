@@ -133,16 +133,16 @@ def _files() -> dict[str, list[tuple[str, str, str]]]:
 
 def _print_files(console: Console) -> None:
     """Print a table of scenarios and a table of studies."""
-    installed = not EXPERIMENTS.is_relative_to(Path.cwd())
     for kind, rows in _files().items():
-        # Nobody types a path inside an installed package.
-        headings = (kind, "what it is") if installed else (kind, "file", "what it is")
-        lines = [
-            (name, escape(title)) if installed else (name, file, escape(title)) for name, file, title in rows
-        ]
-        print_table(console, headings, lines, names=headings[:-1])
+        lines = [(name, escape(title)) for name, _, title in rows]
+        print_table(console, (kind, "what it is"), lines, names=(kind,))
         console.print()
-    console.print("`railyard run NAME` runs a scenario, `railyard model NAME` a study.\n", markup=False)
+    console.print(
+        f"`railyard run NAME` runs a scenario, `railyard model NAME` a study; their files are in "
+        f"{_relative(EXPERIMENTS)}/.\n",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _print_topologies(console: Console) -> None:

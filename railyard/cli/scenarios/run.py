@@ -51,7 +51,7 @@ def run(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="scenario files or names of `railyard list`, a bundle, or files that `railyard import` takes",
+            help="files or names of scenarios, see `railyard list`, a bundle, files for `railyard import`",
         ),
     ],
     testbed: Annotated[
