@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Without --norc a shell of an ssh session reads /etc/bash.bashrc, which -u does not bear.
 .SHELLFLAGS := --norc -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs clean
+.PHONY: help setup lab-setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs wheels clean
 
 # Tests start hundreds of commands: without compiled modules each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -98,6 +98,9 @@ docs: setup ## run the guides as tests and draw their picture anew
 	@cp results/first-train/picture.svg docs/images/first-train.svg
 	@$(BIN)/python -m pytest tests/test_docs.py --long
 
+wheels: ## wheels for Python 3.11 to 3.13, where installed, audited and tried in bare environments; for dist/
+	@scripts/wheels.sh
+
 clean: ## remove the venv, build products and results; the committed P4 output stays
-	@rm -rf .venv build results .hypothesis .pytest_cache .ruff_cache
+	@rm -rf .venv build dist results .hypothesis .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

