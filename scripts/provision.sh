@@ -55,7 +55,7 @@ forget_repository() { as_root rm -f "$KEYRING" "$SOURCE"; }
 without_bmv2() {
     say "$*; the built-in switch takes the place of BMv2 everywhere"
     command -v p4c-bm2-ss >/dev/null \
-        || say "without p4c nothing compiles P4: lab 1 and stage 3 of lab 7 check only the files that the lab came with"
+        || say "without p4c nothing compiles P4: lab 1 and stage 3 of lab 7 cannot be checked"
 }
 
 install_bmv2() {
