@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def sent_by_agents(ready: Prepared, inputs: Sequence[Array]) -> list[bytes]:
     """Return the data frames of the agents in C++, which lose none here."""
     job = ready.jobs[0]
     addresses = [ready.fabric.node(name).address for name in job.members]
-    agents = make_agents(agent_specs(job.sliced, inputs, addresses, transport=ready.transport))
+    agents: list[Any] = make_agents(agent_specs(job.sliced, inputs, addresses, transport=ready.transport))
     wire = Tap(agents)
     wire.run()
     assert all(agent.done for agent in agents)
