@@ -90,10 +90,10 @@ def without_lane(frame: bytes) -> bytes:
 
 def numbers(frames: Sequence[bytes]) -> dict[bytes, list[int]]:
     """Return the sorted sequence numbers of each connection."""
-    found: dict[bytes, list[int]] = {}
+    by_connection: dict[bytes, list[int]] = {}
     for frame in frames:
-        found.setdefault(frame[:12], []).append(int.from_bytes(frame[PSN], "big"))
-    return {connection: sorted(own) for connection, own in found.items()}
+        by_connection.setdefault(frame[:12], []).append(int.from_bytes(frame[PSN], "big"))
+    return {connection: sorted(own) for connection, own in by_connection.items()}
 
 
 @pytest.mark.parametrize("kind", ["allreduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"])
