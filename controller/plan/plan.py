@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan: the table entries of every switch, and the routes they were made from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path, Strategy
+from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path
 from topologies import Fabric
 
 __all__ = ["Plan"]
@@ -15,6 +15,8 @@ __all__ = ["Plan"]
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Entries for every switch of a fabric, and the routes they were made from.
+
+    `scheme` names the forwarding scheme if the plan does not use that of its fabric.
 
     `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
     every link, the sources to notify when it fails. `failed` links carry no route. `hashing` is what the
@@ -28,13 +30,14 @@ class Plan:
     """
 
     fabric: Fabric
-    strategy: Strategy
+    strategy: str
     rules: str
     failed: frozenset[str]
     routes: Mapping[Pair, tuple[Path, ...]]
-    entries: Mapping[str, tuple[Entry, ...]]
+    entries: Mapping[str, Sequence[Entry]]
     subscribers: Mapping[str, tuple[str, ...]]
     hashing: Hashing = "per-tier"
+    scheme: str = ""
     candidates: Mapping[Pair, list[Path]] = field(default_factory=dict, repr=False, compare=False)
     weights: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
     demand: Mapping[Pair, float] = field(default_factory=dict)

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, final
 
 from controller.errors import PlanError
+from controller.paths.shares.weights import Demand
 from controller.plan.diff import Update
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
 from controller.recovery.spare import SparePool, takeover
-from controller.routing.weights import Demand
 from emulation.errors import CutOffError
 from topologies import Fabric, Link
 from topologies.transform.spares import SIDES, Replacement

@@ -13,6 +13,8 @@ from controller.errors import PlanError
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan.plan import Plan
 from controller.planner import make_plan
+from controller.schemes.registry import routing_of
+from controller.schemes.strategy import Strategy
 from emulation import faults
 from emulation.targets import find_target
 from emulation.traffic.host.transport import TransportParameters
@@ -38,9 +40,6 @@ from topologies.families.lumos.core import core_of
 __all__ = ["Kept", "Prepared", "prepare"]
 
 T = TypeVar("T")
-
-# Buckets of a pair that stand by on other paths, by strategy (controller.planner.make_plan).
-_STANDBY = {"all-path": 4, "adaptive": 6}
 
 
 @final
@@ -133,21 +132,22 @@ def prepare(
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
         if variant.control.circuits == "per-job":
             with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
-        sent = (variant.every_job, variant.routing.strategy, variant.control.scheduler)
+        routing = variant.routing
+        chosen = with_line((*at, "routing"), partial(routing_of, fabric, routing.strategy, routing.scheme))
+        sent = (variant.every_job, chosen, variant.control.scheduler)
         if sent not in kept.jobs:
-            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job)
+            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, chosen)
         jobs = kept.jobs[sent]
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
-        transport = with_line((*at, "transport"), lambda chosen=variant: _transport(chosen))
-        routing = variant.routing
-        routed = (routing.strategy, routing.rules, routing.weights, routing.peers)
+        transport = with_line((*at, "transport"), partial(_transport, variant, chosen.strategy))
+        routed = (chosen, routing.rules, routing.weights, routing.peers)
         same = (routed, variant.every_job, variant.expect == "deadlock", variant.control.hash)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
                 (*at, "routing"),
-                partial(_plan, fabric, variant, jobs),
+                partial(_plan, fabric, variant, jobs, chosen.strategy),
             )
         payloads = [job.collective.payload_bytes for job in jobs]
         header, marks = variant.link.network_header, variant.link.ecn_frames is not None
@@ -238,23 +238,24 @@ def _allocate(fabric: Fabric, job: JobPlan) -> None:
         ) from ex
 
 
-def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
+def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...], strategy: Strategy) -> Plan:
     wanted = demand_of(jobs)
     known = variant.routing.weights == "traffic-aware"
     return make_plan(
         fabric,
+        scheme=variant.routing.scheme,
         strategy=variant.routing.strategy,
         rules=variant.routing.rules,
         demand=wanted if known and jobs else None,
         peers=wanted if variant.routing.peers == "job" else None,
         hashing=variant.control.hash,
         payload_bytes=max((job.collective.payload_bytes for job in jobs), default=4096),
-        standby=_STANDBY.get(variant.routing.strategy, 0),
+        standby=strategy.standby_buckets,
         check=variant.expect != "deadlock",
     )
 
 
-def _transport(variant: Variant) -> TransportParameters:
+def _transport(variant: Variant, strategy: Strategy) -> TransportParameters:
     chosen = variant.transport
     defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
@@ -265,7 +266,7 @@ def _transport(variant: Variant) -> TransportParameters:
         min_rto_ps=least or defaults.min_rto_ps,
         path_rto_ps=least or defaults.path_rto_ps,
         lb_mode=1 if chosen.connections is None else 0,
-        adaptive=variant.routing.strategy == "adaptive",
+        adaptive=strategy.adaptive,
         marks=variant.link.ecn_frames is not None,
     )
 

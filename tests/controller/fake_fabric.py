@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from controller import CPU_PORT, Plan, Update
-from controller.tables.pipeline import Departure, DropReason, Frame, Pipeline, Tables
+from controller.forwarding.pipeline import Departure, DropReason, Frame, Pipeline, Tables
 from topologies import HOST_PORT
 
 __all__ = ["FakeFabric", "Frame", "Walk"]

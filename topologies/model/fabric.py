@@ -122,6 +122,11 @@ class Node:
         """Level of the node's kind, which spans one tier or several."""
         return self.kind.level
 
+    @property
+    def is_switch(self) -> bool:
+        """True for a switch, False for an endpoint, which sends and receives."""
+        return self.tier > 0
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -329,6 +334,18 @@ class Fabric:
     def _neighbours(self) -> dict[str, tuple[str, ...]]:
         # Tuples are faster to read than the dicts of ports; plans of a Pod search from every node.
         return {name: tuple(ports) for name, ports in self._ports.items()}
+
+    @property
+    @computed_once
+    def endpoints(self) -> tuple[Node, ...]:
+        """Nodes that send and receive, in the order of `nodes`."""
+        return tuple(node for node in self.nodes if not node.is_switch)
+
+    @property
+    @computed_once
+    def switches(self) -> tuple[Node, ...]:
+        """Nodes that only forward, in the order of `nodes`."""
+        return tuple(node for node in self.nodes if node.is_switch)
 
     def host_ends(self) -> dict[str, End]:
         """Return the ports at which frames enter and leave the fabric.

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from itertools import chain, pairwise, zip_longest
 from random import Random
 
+from controller.path_probing import LB_VALUES, PathProbe
 from controller.plan.entry import Path
 from controller.plan.plan import Plan
-from controller.planner import steers_every_hop
-from controller.routing.path_probing import LB_VALUES, PathProbe
+from controller.schemes.registry import scheme_class, strategy_of
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES
 from emulation.traffic.host.path_choice import Connections, PathShares, PathTiming
 from emulation.traffic.schedule.schedule import Schedule
@@ -36,13 +36,14 @@ _BYTE_PS = 8 * 10**12
 def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], PathShares] | None:
     """Return the paths of all pairs of ranks whose source routes decide every hop of a frame.
 
-    None where switches choose among ports by lb or hash: frames of a bucket then take several paths. With the
-    strategy `adaptive` a source knows the timings of its paths as well.
+    None where switches choose among ports by lb or hash: frames of a bucket then take several paths. An
+    adaptive source knows the timings of its paths as well.
     """
-    if plan.strategy == "hashed" or not steers_every_hop(plan.fabric):
+    strategy = strategy_of(plan)
+    if strategy.by_hash or not scheme_class(plan.fabric, plan.scheme).steers_every_hop(plan.fabric):
         return None
     ranks = {name: rank for rank, name in enumerate(members)}
-    timed = plan.strategy == "adaptive"
+    timed = strategy.adaptive
     shares: dict[tuple[int, int], PathShares] = {}
     for source, rank in ranks.items():
         for destination, paths in plan.routes_from(source).items():

@@ -8,7 +8,7 @@ from functools import cache
 from math import prod
 
 from controller import make_plan
-from controller.routing.path_probing import LB_VALUES, PathProbe, min_reached_members
+from controller.path_probing import LB_VALUES, PathProbe, min_reached_members
 from emulation.traffic.frames.values import mac
 from harness.files import EXPERIMENTS
 from harness.run.observation.values import Observation

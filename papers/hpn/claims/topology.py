@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from controller import Exact, Lpm, make_plan
+from controller.path_probing import PathProbe
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
-from controller.routing.path_probing import PathProbe
 from harness.run.observation.crossings import plane_of
 from papers.claims import Check, Claim, Measured, Mutation, Progress, Values
 from papers.claims.declare import at_least, between, changed, derived, scaled, shifted, stated

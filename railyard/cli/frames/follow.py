@@ -112,7 +112,7 @@ def walk_and_print(
 ) -> Journey:
     """Plan the tables, walk the frame, and print what is asked for; `show`: the frame, too."""
     from controller.planner import make_plan
-    from controller.routing.all_path import STRATEGIES
+    from controller.schemes.strategy import STRATEGIES
     from harness.frames.walk import walk
     from railyard.cli.display.frame_view import frame_view, print_journey
     from railyard.cli.display.hop_view import print_hops

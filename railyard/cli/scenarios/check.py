@@ -28,13 +28,13 @@ railyard check experiments/01_first_train/scenario.yaml
 
 def _lanes(plan: Plan) -> Iterator[str]:
     """Yield the lanes that routes of a graph use, and the pairs whose shortest paths take more lanes."""
-    from controller.deadlock.turn_rules import rule_set
-    from controller.routing.general.lanes import lanes_used, lengthened
-    from controller.routing.general.order import is_graph
+    from controller.paths.graph.lanes import lanes_used, lengthened
+    from controller.schemes.registry import scheme_of
 
-    if not is_graph(plan.fabric):
+    scheme = scheme_of(plan)
+    if scheme.follows_dimensions:
         return
-    rules = rule_set(plan.rules, plan.fabric)
+    rules = scheme.rules
     used = lanes_used(plan.fabric, rules, (path for paths in plan.routes.values() for path in paths))
     longer = lengthened(plan.fabric, plan.routes)
     line = f"{used} of {rules.vls} lanes; every pair has a shortest path"
@@ -49,18 +49,13 @@ def _lanes(plan: Plan) -> Iterator[str]:
 
 def _single_paths(plan: Plan) -> Iterator[str]:
     """Yield how many pairs of a mesh without switches have one permitted path, whatever its length."""
-    from controller.deadlock.turn_rules import rule_set
-    from controller.routing.all_path import Router
-    from controller.routing.general.order import is_graph
-    from controller.routing.paths import PathFinder
-    from controller.routing.single_paths import pairs_with_one_path
-    from controller.routing.source_route import MAX_INSTRUCTIONS
+    from controller.paths.single_paths import pairs_with_one_path
+    from controller.paths.source_route import MAX_INSTRUCTIONS
+    from controller.schemes.registry import scheme_of
 
-    fabric = plan.fabric
-    if is_graph(fabric) or any(node.tier for node in fabric.nodes) or len(plan.routes) > _MAX_SEARCHED_PAIRS:
+    if plan.fabric.switches or len(plan.routes) > _MAX_SEARCHED_PAIRS:
         return
-    router = Router(PathFinder(fabric, plan.failed), rule_set(plan.rules, fabric), plan.strategy)
-    single = pairs_with_one_path(router, plan.routes)
+    single = pairs_with_one_path(scheme_of(plan), plan.routes)
     if single:
         yield (
             f"{len(single)} of {len(plan.routes)} pairs have a single path of up to {MAX_INSTRUCTIONS} hops "

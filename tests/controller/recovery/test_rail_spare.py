@@ -13,7 +13,7 @@ from controller.planner import make_plan
 from controller.recovery.hello import HelloSessions
 from controller.recovery.node_controller import NodeController
 from controller.recovery.spare import SparePool, links_of, takeover
-from controller.routing.unreachable import describe_unreachable
+from controller.recovery.unreachable import describe_unreachable
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, rail_only
 from topologies.transform.spares import Replacement
