@@ -2,8 +2,9 @@
 """Path probing: the values of lb that select a path, computed from the switches' hash (HPN, path selection).
 
 The hash of p4/control/route/multipath.p4 is a function of scna, dcna and lb
-(controller.forwarding.pipeline). So the path of a frame is known without sending it: the hashes of all 256 values of lb, looked up in the groups
-of the switches on the way, give the egress port of each value. In an HPN Pod one switch chooses.
+(controller.forwarding.pipeline). So the path of a frame is known without sending it: the hashes of all 256
+values of lb, looked up in the groups of the switches on the way, give the egress port of each value. In an
+HPN Pod one switch chooses.
 """
 
 from collections import deque

@@ -213,7 +213,7 @@ class Scheme(ABC):
         return node in ends or neighbour_set(self.fabric, node).issuperset(ends)
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return the nodes beside the subscribers that `node` notifies of its link: their tables depend on it."""
+        """Return nodes whose tables depend on a link of `node`, beside the subscribers of the plan."""
         return ()
 
     def floods(self, link: Link) -> bool:
@@ -244,7 +244,7 @@ class Scheme(ABC):
                 yield name, None
 
     def _reaches(self, node: str, target: str) -> bool:
-        """Return whether a notice can leave a node by its tables; a switch may have lost its only downlink."""
+        """Return whether a notice can leave a node by its tables: not if a switch has no way down."""
         if target == node:
             return False
         return not self.fabric.node(node).is_switch or next_hop(self, node, target) is not None
