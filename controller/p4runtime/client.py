@@ -17,6 +17,7 @@ from finsy.proto import p4r, p4r_grpc
 from controller.errors import InstallError
 from controller.p4runtime.device import Device, PacketIn
 from controller.p4runtime.event_loop import run, submit
+from controller.p4runtime.installation import Installation
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.p4runtime.local import LocalStub, is_local
 from controller.p4runtime.p4info import P4Info
@@ -125,10 +126,10 @@ class P4RuntimeClient:
         `kept` has the serialised entries of earlier calls, and gets those of this call.
         """
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        writes = [
-            self._device(node).install(own, kept or KeptUpdates(), reports.put)
-            for node, own in entries.items()
-        ]
+        devices = {node: self._device(node) for node in entries}
+        infos = {node: device.info for node, device in devices.items()}
+        installation = Installation(entries, infos, kept)
+        writes = [device.install(installation, reports.put) for device in devices.values()]
         future = submit(_all(writes, _LARGE_AT_ONCE))
         future.add_done_callback(lambda _: reports.put(None))
         done, total = 0, sum(map(len, entries.values()))
