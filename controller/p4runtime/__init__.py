@@ -8,6 +8,7 @@ kept_updates    updates that are kept for the next run with the same plan
 p4info          entries, counters and controller headers by the names of a p4info
 entry_encoding  an entry as bytes of P4Runtime messages
 row_encoding    rows of columns as such bytes, all rows at once
+counter_cells   cells of counters as columns, from the bytes of ReadResponses
 field_encoding  match fields and parameters as such bytes
 entries_file    entries of a user's own program, from a file
 local           client and server of one process, without a socket

@@ -298,21 +298,16 @@ class Device:
         except grpc.RpcError as error:
             raise self._failure(f"read of table {table}" if table else "read of all tables", error) from error
 
-    async def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """Return (packets, bytes) by index of a counter."""
+    async def read_counter(self, counter: str) -> tuple[int, list[bytes]]:
+        """Return the id of a counter, and the serialised responses to a read of all its cells."""
         info = await self._p4info()
         request = p4r.ReadRequest(device_id=self._id)
         with _naming(self._node):
-            request.entities.add().counter_entry.counter_id = info.counter_id(counter)
+            counter_id = info.counter_id(counter)
+        request.entities.add().counter_entry.counter_id = counter_id
         try:
-            return {
-                entity.counter_entry.index.index: (
-                    entity.counter_entry.data.packet_count,
-                    entity.counter_entry.data.byte_count,
-                )
-                async for response in self._stub.Read(request, timeout=self._timeout)
-                for entity in response.entities
-            }
+            responses = self._stub.ReadSerialised(request, timeout=self._timeout)
+            return counter_id, [response async for response in responses]
         except grpc.RpcError as error:
             raise self._failure(f"read of counter {counter}", error) from error
 

@@ -87,15 +87,14 @@ class Rows(Sequence[Entry]):
         self._length = self._common_length()
 
     def _common_length(self) -> int:
-        lengths = {_length(name, column) for name, column in self._named_columns()} - {None}
+        columns = (_length(name, column) for name, column in self._named_columns())
+        lengths = sorted({length for length in columns if length is not None})
         if len(lengths) != 1:
-            found = ", ".join(map(str, sorted(filter(None, lengths)))) or "no array"
+            got = ", ".join(map(str, lengths)) or "no array"
             raise PlanError(
-                f"rows of table {self.table}: expected columns of one length, got {found}", remedy=_REMEDY
+                f"rows of table {self.table}: expected columns of one length, got {got}", remedy=_REMEDY
             )
-        (length,) = lengths
-        assert length is not None
-        return length
+        return lengths[0]
 
     def _named_columns(self) -> Iterator[tuple[str, Column]]:
         for field in self.match:
