@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path
+from controller.plan.routes import Routes
 from topologies import Fabric
 
 __all__ = ["Plan"]
@@ -38,20 +39,27 @@ class Plan:
     subscribers: Mapping[str, tuple[str, ...]]
     hashing: Hashing = "per-tier"
     scheme: str = ""
-    candidates: Mapping[Pair, list[Path]] = field(default_factory=dict, repr=False, compare=False)
+    candidates: Mapping[Pair, Sequence[Path]] = field(default_factory=dict, repr=False, compare=False)
     weights: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
     demand: Mapping[Pair, float] = field(default_factory=dict)
     _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        by_source: dict[str, dict[str, tuple[Path, ...]]] = {}
-        for (source, destination), paths in self.routes.items():
-            by_source.setdefault(source, {})[destination] = paths
-        object.__setattr__(self, "_by_source", by_source)
+        if not isinstance(self.routes, Routes):
+            object.__setattr__(self, "routes", Routes.of(self.fabric, self.routes))
+        object.__setattr__(self, "_by_source", {})
+
+    @property
+    def route_columns(self) -> Routes:
+        """The routes as columns."""
+        assert isinstance(self.routes, Routes)
+        return self.routes
 
     def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
         """Return the routes of one source by destination."""
-        return self._by_source.get(source, {})
+        if source not in self._by_source:
+            self._by_source[source] = self.route_columns.from_source(source)
+        return self._by_source[source]
 
     def shares(self, source: str, destination: str) -> dict[Path, float]:
         """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""

@@ -71,14 +71,14 @@ class Graph(Scheme):
         return self._steerable(source, destination, lambda *pair: islice(equal_cost(*pair), _REPLACEMENTS))
 
     def _steerable(self, source: str, destination: str, path_set: PathSet) -> list[Path]:
-        paths = [path for path in path_set(self.admitted, source, destination) if self._is_steerable(path)]
+        paths = [path for path in path_set(self.admitted, source, destination) if self.is_steerable(path)]
         if paths:
             return paths
         # A path too long for the header: the tables of up*/down* routes lead all of it.
         led = path_by_tables(self.finder, source, destination)
         return [led] if led and self.admitted.admits(led) else []
 
-    def _is_steerable(self, path: Path) -> bool:
+    def is_steerable(self, path: Path) -> bool:
         """Return whether instructions steer the first hops of a path and the tables lead all hops after."""
         if len(path) - 1 <= MAX_INSTRUCTIONS:
             return True

@@ -7,8 +7,12 @@ Circuits change and a source route stays, so it steers a frame up to its spine; 
 from collections.abc import Sequence
 from typing import final
 
-from controller.paths.shares.weights import rate_weights
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.paths.shares.buckets import row_rates
 from controller.plan.entry import Path, hops_of
+from controller.plan.path_columns import PathColumns
 from controller.plan.plan import Plan
 from controller.schemes.clos import Clos
 from controller.schemes.reuse import Reused, after_moved_circuits
@@ -33,9 +37,11 @@ class Optical(Clos):
         """Return whether optical switches join switches along a dimension."""
         return bool(core_dimensions(fabric))
 
-    def rate_weights(self, paths: Sequence[Path]) -> list[float]:
-        """Return the weights of a pair's paths: by the rates of their circuits."""
-        return rate_weights(self.fabric, paths, self.finder.failed, core_dimensions(self.fabric))
+    def path_weights(self, paths: PathColumns) -> NDArray[np.float64]:
+        """Return the weights of all paths: by the rates of their circuits."""
+        core = core_dimensions(self.fabric)
+        joined = np.array([node.name in core for node in self.fabric.nodes])
+        return row_rates(paths, self.finder.failed, joined)
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
         """Return the segments of a spine for the circuits to other Pods, of a leaf for its spines."""
@@ -56,6 +62,15 @@ class Optical(Clos):
         path, core = super().steered_part(path), core_dimensions(self.fabric)
         inside = (index for index, hop in enumerate(hops_of(path)) if core.keys() >= {*hop})
         return path[: next(inside, len(path)) + 1]
+
+    def steered_hops(self, paths: PathColumns) -> NDArray[np.int64]:
+        """Return the number of hops of each path that need an instruction: those before its first circuit."""
+        core = core_dimensions(self.fabric)
+        joined = np.array([node.name in core for node in self.fabric.nodes])
+        tails, heads = paths.nodes[:, :-1], paths.nodes[:, 1:]
+        circuit = (heads >= 0) & joined[tails] & joined[heads]
+        first = np.where(circuit.any(axis=1), circuit.argmax(axis=1), paths.lengths)
+        return np.minimum(super().steered_hops(paths), first)
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:

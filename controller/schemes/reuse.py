@@ -2,19 +2,22 @@
 """Parts of a previous plan that a new plan keeps, which changes no result.
 
 If more links of a fabric have failed, the candidates of sources stay that have no path over these links. If
-the core of a fabric has other optical circuits (LumosCore), candidates and routes stay of the pairs whose
-paths are shorter than any path over a circuit, and so do the entries of endpoints.
+the core of a fabric has other optical circuits (LumosCore), the candidates of pairs stay whose paths are
+shorter than any path over a circuit, and so do the tables of addresses of endpoints.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import is_
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import final
 
-from controller.plan.entry import Entry, Pair, Path
+import numpy as np
+
+from controller.plan.path_columns import PathColumns
 from controller.plan.plan import Plan
+from controller.plan.rows import Block, NodeEntries
 from topologies import Fabric
 from topologies.model.circuits import circuit_of, core_dimensions
+from topologies.model.columns import columns
 from topologies.model.computed_once import computed_once
 
 __all__ = ["Reused", "after_failures", "after_moved_circuits"]
@@ -25,42 +28,21 @@ __all__ = ["Reused", "after_failures", "after_moved_circuits"]
 class Reused:
     """Parts of the plan `previous` that hold in a new plan; nothing by default.
 
-    `candidates` are by pair. With `circuits` the fabrics differ in the circuits of a core alone, and routes
-    and entries stay as well. `no_new_links`: the new fabric has no link that the previous fabric lacks.
+    `candidates` are those of some pairs. With `circuits` the fabrics differ in the circuits of a core alone,
+    and the tables of endpoints stay. `no_new_links`: the new fabric has no link that the previous one lacks.
     """
 
     previous: Plan | None = None
-    candidates: Mapping[Pair, list[Path]] = field(default_factory=dict)
+    candidates: PathColumns | None = None
     circuits: bool = False
     no_new_links: bool = False
 
-    def routes_of(self, pair: Pair) -> tuple[Path, ...] | None:
-        """Return the paths of a pair's buckets in the previous plan, or None if they may change."""
-        if self.previous is None or not self.circuits or pair not in self.candidates:
-            return None
-        return self.previous.routes[pair]
-
-    def same_routes(self, pair: Pair, routes: tuple[Path, ...]) -> tuple[Path, ...]:
-        """Return these paths of a pair's buckets, as the object of the previous plan if they are equal."""
-        known = self.previous.routes.get(pair) if self.previous is not None and self.circuits else None
-        return known if known is not None and known == routes else routes
-
-    def entries_of(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> Sequence[Entry] | None:
-        """Return the entries of an endpoint in the previous plan, or None if they may change.
-
-        `routes` are its routes by destination.
-        """
+    def table_blocks(self, node: str) -> tuple[Block, ...] | None:
+        """Return the entries of an endpoint without its source routes, or None if they may change."""
         if self.previous is None or not self.circuits or self.previous.fabric.node(node).is_switch:
             return None
-        known = self.previous.routes_from(node)
-        if len(known) != len(routes) or not all(map(is_, map(known.get, routes), routes.values())):
-            return None
-        return self.previous.entries[node]
-
-    def same_entries(self, node: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """Return all entries of a node, as the object of the previous plan if they are equal."""
-        known = self.previous.entries[node] if self.previous is not None and self.circuits else None
-        return known if known is not None and known == entries else entries
+        known = self.previous.entries[node]
+        return known.blocks[:2] if isinstance(known, NodeEntries) else None
 
 
 def after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
@@ -68,14 +50,20 @@ def after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Re
 
     A failure takes paths away and adds none.
     """
-    if not _are_alike(previous.fabric, fabric) or not previous.failed <= failed:
+    known = previous.candidates
+    if not (isinstance(known, PathColumns) and _are_alike(previous.fabric, fabric)):
         return Reused()
-    touched: set[str] = set()
+    if not previous.failed <= failed:
+        return Reused()
+    touched = np.zeros(len(fabric.nodes), np.bool_)
     for name in failed - previous.failed:
         link = fabric.link(name)
-        touched.update(previous.subscribers[name], (link.a.node, link.b.node))
-    kept = {pair: paths for pair, paths in previous.candidates.items() if touched.isdisjoint(pair)}
-    return Reused(previous, kept, no_new_links=True) if kept else Reused()
+        for node in (*previous.subscribers[name], link.a.node, link.b.node):
+            touched[fabric.node(node).index] = True
+    kept = ~touched[known.pairs.sources] & ~touched[known.pairs.destinations]
+    if not kept.any():
+        return Reused()
+    return Reused(previous, known.chosen(kept).on(fabric), no_new_links=True)
 
 
 def _are_alike(fabric: Fabric, other: Fabric) -> bool:
@@ -91,7 +79,7 @@ def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str])
 
     Circuits that join switches of the highest level only: a path over circuits climbs to them and comes down.
     """
-    old = previous.fabric
+    old, known = previous.fabric, previous.candidates
     if old.nodes is not fabric.nodes or old.optical is not fabric.optical or not _joins_the_top(fabric):
         return Reused()
     links, old_links = ({link.name: link for link in either.links} for either in (fabric, old))
@@ -99,18 +87,19 @@ def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str])
     differing = {name for name in links.keys() | old_links.keys() if links.get(name) != old_links.get(name)}
     if not differing <= circuits or failed - circuits != previous.failed - circuits:
         return Reused()
-    climb = _hops_to_core(fabric)
-    switches = {node.name for node in fabric.switches}
-    most = len(fabric.nodes)
-    candidates = {
-        pair: paths
-        for pair, paths in previous.candidates.items()
-        if len(paths[0]) - 1 < climb.get(pair[0], most) + 1 + climb.get(pair[1], most)
-        and switches.issuperset(paths[0][1:-1])
-    }
-    if not candidates:
+    if not (isinstance(known, PathColumns) and len(known)):
         return Reused()
-    return Reused(previous, candidates, circuits=True, no_new_links=links.keys() <= old_links.keys())
+    climb = np.array([_hops_to_core(fabric).get(node.name, len(fabric.nodes)) for node in fabric.nodes])
+    pairs, first = known.pairs, known.first[:-1]
+    shorter = known.lengths[first] < climb[pairs.sources] + 1 + climb[pairs.destinations]
+    inner = known.nodes[first][:, 1:].copy()
+    inner[np.arange(len(pairs)), known.lengths[first] - 1] = -1  # the destination
+    by_switches = ((inner < 0) | (columns(fabric).tiers[inner] > 0)).all(axis=1)
+    kept = shorter & by_switches
+    if not kept.any():
+        return Reused()
+    no_new_links = links.keys() <= old_links.keys()
+    return Reused(previous, known.chosen(kept).on(fabric), circuits=True, no_new_links=no_new_links)
 
 
 @computed_once

@@ -11,15 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from controller.forwarding.ecmp import EcmpTable
 from controller.forwarding.next_hop import next_hop
 from controller.paths.finder import PathFinder, neighbour_set
+from controller.paths.shares.buckets import row_rates
 from controller.paths.shares.overflow import PlannedLoad, overflow_paths
-from controller.paths.shares.weights import rate_weights
-from controller.plan.entry import Entry, Pair, Path
+from controller.plan.entry import Entry, Path
+from controller.plan.path_columns import PairColumns, PathColumns
 from controller.plan.plan import Plan
+from controller.plan.routes import Routes
+from controller.plan.rows import NodeEntries, blocks_of
 from controller.schemes.reuse import Reused
 from controller.schemes.strategy import STRATEGIES, Strategy
 from controller.tables.segment import Segment
@@ -103,9 +109,9 @@ class Scheme(ABC):
     def candidates(self, source: str, destination: str) -> list[Path]:
         """Return the paths among which a source may share its traffic; empty when none works."""
 
-    def all_candidates(self, pairs: Sequence[Pair]) -> dict[Pair, list[Path]]:
+    def all_candidates(self, pairs: PairColumns) -> PathColumns:
         """Return the candidates of every pair."""
-        return {pair: self.candidates(*pair) for pair in pairs}
+        return PathColumns.of(pairs.fabric, {pair: self.candidates(*pair) for pair in pairs.names()})
 
     @abstractmethod
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
@@ -125,9 +131,9 @@ class Scheme(ABC):
 
     # -- shares
 
-    def rate_weights(self, paths: Sequence[Path]) -> list[float]:
-        """Return the weights of a pair's paths without a demand."""
-        return rate_weights(self.fabric, paths, self.finder.failed)
+    def path_weights(self, paths: PathColumns) -> NDArray[np.float64]:
+        """Return the weights of all paths without a demand: by their rates and lengths."""
+        return row_rates(paths, self.finder.failed)
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
         """Return the paths of the 16 buckets where switches choose by hash."""
@@ -153,13 +159,20 @@ class Scheme(ABC):
     def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:
         """Return the entries of a node's table all_path for the routes of these destinations."""
 
-    def entries(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:
-        """Return all table entries of one node; `routes` are its 16 source routes by destination."""
-        return (
-            *turn_entries(self.rules, self.fabric, node),
-            *self.address_entries(node),
-            *self.source_routes(node, routes),
-        )
+    def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
+        """Return a function that returns the entries of a node's table all_path."""
+        return lambda node: self.source_routes(node, routes.from_source(node))
+
+    def entries(self, routes: Routes, reused: Reused | None = None) -> dict[str, NodeEntries]:
+        """Return all table entries by node; parts of a previous plan that hold are `reused`."""
+        source_routes = self.all_source_routes(routes)
+        entries: dict[str, NodeEntries] = {}
+        for name in (node.name for node in self.fabric.nodes):
+            fixed = None if reused is None else reused.table_blocks(name)
+            if fixed is None:
+                fixed = turn_entries(self.rules, self.fabric, name), self.address_entries(name)
+            entries[name] = NodeEntries([*fixed, *blocks_of(source_routes(name))])
+        return entries
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
         """Return the groups of a switch that chooses by hash; None where its entries are to be read."""

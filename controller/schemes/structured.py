@@ -10,7 +10,7 @@ The longest prefix that a destination shares with a node's segments decides:
     upwards      the default: the low bits of the destination spread over the uplinks
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -29,8 +29,10 @@ from controller.paths.finder import (
 )
 from controller.paths.relays import Relays
 from controller.paths.switch_paths import SwitchPaths
-from controller.plan.entry import BUCKETS, Entry, Pair, Path, hops_of
+from controller.plan.entry import BUCKETS, Entry, Path, hops_of
+from controller.plan.path_columns import PairColumns, PathColumns
 from controller.plan.plan import Plan
+from controller.plan.routes import Routes
 from controller.schemes.reuse import Reused, after_failures
 from controller.schemes.scheme import Scheme
 from controller.schemes.strategy import Steering, Strategy
@@ -39,9 +41,10 @@ from controller.tables.downward import downward_segments
 from controller.tables.mesh import last_field_end, mesh_segments, own_segment
 from controller.tables.prefixes import address_classes, field_ends
 from controller.tables.segment import Segment
-from controller.tables.source_routes import Ports, source_route_entries, steered_ports
+from controller.tables.source_routes import Ports, RouteRows, source_route_entries, steered_ports
 from controller.tables.upward import highest_neighbours, upward_segments
 from topologies import Fabric, Link, Node
+from topologies.model.columns import columns
 from topologies.model.components import components
 from topologies.model.computed_once import computed_once
 
@@ -119,7 +122,7 @@ class Structured(Scheme):
             paths += _disjoint(self._allowed_paths(source, destination, len(paths[-1])), paths)
         return paths
 
-    def all_candidates(self, pairs: Sequence[Pair]) -> dict[Pair, list[Path]]:
+    def all_candidates(self, pairs: PairColumns) -> PathColumns:
         """Return the candidates of every pair; those of most strategies are searched in bulk."""
         if self.strategy.by_tables or self.strategy.longer_paths:
             return super().all_candidates(pairs)
@@ -231,6 +234,21 @@ class Structured(Scheme):
         if self.strategy.steering is Steering.NONE:
             return ()
         return source_route_entries(self.finder, node, routes, self._steer)
+
+    def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
+        """Return a function that returns the entries of a node's table all_path, made for all at once."""
+        if self.strategy.steering is Steering.NONE:
+            return lambda _: ()
+        return RouteRows(self.finder, routes, self.steered_hops(routes.paths)).of
+
+    def steered_hops(self, paths: PathColumns) -> NDArray[np.int64]:
+        """Return the number of hops of each path that need an instruction, as `steered_part` has them."""
+        if not self.strategy.by_hash:
+            return paths.lengths
+        tiers = columns(self.fabric).tiers
+        heads = paths.nodes[:, 1:]
+        switch = (heads >= 0) & (tiers[heads] > 0)
+        return np.where(switch.any(axis=1), switch.argmax(axis=1) + 1, paths.lengths)
 
     def _steer(self, path: Path, _: int) -> Ports:
         return steered_ports(self.finder, self.steered_part(path))

@@ -7,13 +7,21 @@ the hops after them.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from controller.errors import PlanError
 from controller.paths.finder import PathFinder
-from controller.paths.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
+from controller.paths.source_route import INSTRUCTION_BITS, MAX_HOPS, MAX_INSTRUCTIONS, MAX_PORT, pack
 from controller.plan.entry import BUCKETS, Entry, Exact, Match, Params, Path, hops_of
+from controller.plan.path_columns import PathColumns
+from controller.plan.routes import Routes
+from controller.plan.rows import MatchColumn, Rows
+from topologies.model.columns import columns
 
-__all__ = ["Ports", "Steer", "source_route_entries", "steered_ports"]
+__all__ = ["Ports", "RouteRows", "Steer", "source_route_entries", "steered_ports"]
 
 Ports = Sequence[int | None]
 """Egress ports of the hops that a source route steers; None: the tables decide that hop."""
@@ -114,3 +122,63 @@ def steered_ports(finder: PathFinder, path: Path) -> Ports:
         elif len(steered) < MAX_INSTRUCTIONS:
             steered.append(None)
     return steered
+
+
+@final
+class RouteRows:
+    """Rows of the table all_path of all nodes, as columns made for all pairs at once.
+
+    `steered` is the number of hops of each path, a row of `routes.paths`, that need an instruction; the
+    tables decide the hops after them.
+    """
+
+    def __init__(self, finder: PathFinder, routes: Routes, steered: NDArray[np.int64]) -> None:
+        paths = routes.paths
+        bitmap, instr = _headers(finder, paths, steered, np.unique(routes.buckets))
+        addresses = columns(finder.fabric).addresses
+        self._pairs = paths.pairs
+        self._dcna = np.repeat(addresses[paths.pairs.destinations], BUCKETS)
+        self._bucket = np.tile(np.arange(BUCKETS, dtype=np.int32), len(paths))
+        self._bitmap = bitmap[routes.buckets].reshape(-1)
+        self._instr = instr[routes.buckets].reshape(-1)
+
+    def of(self, node: str) -> Rows:
+        """Return the rows of one node, of no copy of the columns."""
+        pairs = self._pairs.of_source(node)
+        own = slice(pairs.start * BUCKETS, pairs.stop * BUCKETS)
+        match = [
+            MatchColumn("dcna", Exact, self._dcna[own]),
+            MatchColumn("bucket", Exact, self._bucket[own]),
+        ]
+        params = [("bitmap", self._bitmap[own]), ("instr", self._instr[own])]
+        return Rows("all_path", "push_route", match, params)
+
+
+def _headers(
+    finder: PathFinder, paths: PathColumns, steered: NDArray[np.int64], used: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return bitmap and instructions of the source route of each path in `used`, and any for others."""
+    hops = paths.hops[:, :MAX_INSTRUCTIONS]
+    ports = np.where(hops >= 0, _working_ports(finder)[hops], 0).astype(np.int64)
+    hop = np.arange(hops.shape[1])
+    ports[hop >= steered[:, None]] = 0
+    shifts = INSTRUCTION_BITS * (MAX_INSTRUCTIONS - 1 - hop)
+    instr = (ports << shifts).sum(axis=1)
+    bitmap = ((1 << steered) - 1) << np.maximum(MAX_HOPS - steered, 0)
+    simple = (steered <= MAX_INSTRUCTIONS) & (ports <= MAX_PORT).all(axis=1)
+    for row in used[~simple[used]].tolist():
+        path = paths.path(row)[: int(steered[row]) + 1]
+        bitmap[row], instr[row] = pack(tuple(steered_ports(finder, path)))
+    return bitmap.astype(np.int32), instr
+
+
+def _working_ports(finder: PathFinder) -> NDArray[np.int32]:
+    """Return the port of each hop, of the first of parallel links that has not failed."""
+    table = columns(finder.fabric)
+    if not (finder.failed and finder.fabric.has_parallel):
+        return table.ports
+    works = np.flatnonzero(np.repeat([link.name not in finder.failed for link in finder.fabric.links], 2))
+    first = np.arange(len(table.ports))
+    replaced, at = np.unique(table.representative[works], return_index=True)
+    first[replaced] = works[at]
+    return table.ports[first]

@@ -5,7 +5,7 @@ The result is that of `PathChoice.candidates` for each pair. Pairs whose paths n
 searches, by up to two hops within a mesh and by switches alone, are left to it one by one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import final
 
 import numpy as np
@@ -15,10 +15,10 @@ from controller.deadlock.channels import Numbers
 from controller.paths.bulk.mesh_paths import paths_of_one_hop, paths_of_two_hops
 from controller.paths.bulk.node_sets import NodeSets
 from controller.paths.bulk.switch_cores import SwitchCores
-from controller.paths.bulk.working_hops import WorkingHops, ragged
+from controller.paths.bulk.working_hops import WorkingHops
 from controller.paths.choice import PathChoice
-from controller.plan.entry import Pair, Path
-from topologies.model.columns import FabricColumns, columns
+from controller.plan.path_columns import PairColumns, PathColumns, ragged
+from topologies.model.columns import columns
 
 __all__ = ["candidates_of"]
 
@@ -32,8 +32,8 @@ Found = tuple[NDArray[np.intp], Numbers]
 
 
 def candidates_of(
-    choice: PathChoice, pairs: Sequence[Pair], meshes: NDArray[np.int64], *, single_path: bool
-) -> dict[Pair, list[Path]]:
+    choice: PathChoice, pairs: PairColumns, meshes: NDArray[np.int64], *, single_path: bool
+) -> PathColumns:
     """Return the candidate paths of every pair, in the order of `PathChoice.candidates`.
 
     Args:
@@ -42,30 +42,20 @@ def candidates_of(
         meshes: Number of the mesh of each node by index; nodes of no mesh have numbers of their own.
         single_path: A pair within a mesh has one path, others all paths of up to two hops.
     """
-    table = columns(choice.finder.fabric)
-    index = {name: number for number, name in enumerate(table.names)}
-    sources = np.array([index[source] for source, _ in pairs], np.int32)
-    destinations = np.array([index[destination] for _, destination in pairs], np.int32)
-    candidates: dict[Pair, list[Path]] = {pair: [] for pair in pairs}
+    numbers, nodes = list[NDArray[np.intp]](), list[Numbers]()
     listed = np.zeros(len(pairs), np.bool_)
     if len(pairs):
-        search = _Search(choice, sources, destinations, meshes, single_path=single_path)
-        for numbers, hops in (*search.mesh(), *search.switches()):
-            listed[numbers] = True
-            for number, path in zip(numbers.tolist(), _names(table, hops), strict=True):
-                candidates[pairs[number]].append(path)
-    for number in np.flatnonzero(~listed).tolist():
-        candidates[pairs[number]] = choice.candidates(*pairs[number])
-    return candidates
-
-
-def _names(table: FabricColumns, hops: Numbers) -> list[Path]:
-    """Return the names of the nodes on paths, which are rows of hop numbers of one length."""
-    if not hops.shape[1]:
-        return []
-    nodes = np.concatenate([table.tails[hops[:, :1]], table.heads[hops]], axis=1)
-    names = np.array(table.names, object)
-    return list(map(tuple, names[nodes].tolist()))
+        table = columns(choice.finder.fabric)
+        search = _Search(choice, pairs.sources, pairs.destinations, meshes, single_path=single_path)
+        for number, hops in (*search.mesh(), *search.switches()):
+            listed[number] = True
+            numbers.append(number)
+            nodes.append(np.concatenate([table.tails[hops[:, :1]], table.heads[hops]], axis=1))
+    found = PathColumns.collected(pairs, numbers, nodes)
+    if listed.all():
+        return found
+    rest = {pair: choice.candidates(*pair) for pair in pairs.chosen(~listed).names()}
+    return PathColumns.of(pairs.fabric, rest).merged(pairs, found)
 
 
 @final

@@ -6,7 +6,7 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.paths.bulk.working_hops import ragged
+from controller.plan.path_columns import ragged
 
 __all__ = ["NodeSets"]
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.deadlock.channels import Numbers
-from controller.paths.bulk.working_hops import WorkingHops, ragged
+from controller.paths.bulk.working_hops import WorkingHops
+from controller.plan.path_columns import ragged
 
 __all__ = ["SwitchCores"]
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from controller.deadlock.channels import Hops, Numbers
 from controller.deadlock.turn_rules import RuleSet
 from controller.paths.finder import PathFinder
+from controller.plan.path_columns import ragged
 from topologies.model.columns import columns
 
-__all__ = ["WorkingHops", "ragged"]
+__all__ = ["WorkingHops"]
 
 
 @final
@@ -70,13 +71,3 @@ class WorkingHops:
             vl = np.where(under_way, turns[way, np.maximum(vl, 0), leaves], vl)
             way = np.where(under_way, leaves, way)
         return vl >= 0
-
-
-def ragged(
-    begins: NDArray[np.integer], ends: NDArray[np.integer]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return all positions from `begins[i]` up to `ends[i]` for every i in turn, behind the i of each."""
-    counts = (ends - begins).astype(np.intp)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    stops = np.cumsum(counts)
-    return rows, np.arange(len(rows)) - np.repeat(stops - counts - begins, counts)

@@ -36,6 +36,10 @@ class AdmittedPaths:
         self._lanes = rules.vls if self._valleys else 1
         self._steps: dict[int, Sequence[int]] = {}
 
+    def may_relay(self, node: str) -> bool:
+        """Return whether a node passes on frames of others: a switch, or an endpoint of a direct network."""
+        return self._transit[self._number[node]]
+
     def fewest_hops(self, source: str, destination: str) -> int | None:
         """Return the hops of the shortest admitted path, or None without such a path."""
         return None if source == destination else self._hops(self._number[source], self._number[destination])

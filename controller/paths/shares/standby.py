@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from controller.paths.choice import PathChoice
 from controller.plan.entry import BUCKETS, Pair, Path, hops_of
 
-__all__ = ["add_standby_paths"]
+__all__ = ["add_standby_paths", "standby_beside_one"]
 
 # Paths of a pair below which an adaptive source gets standby paths of three hops.
 _ENOUGH = 4
@@ -59,12 +59,19 @@ def _longer(choice: PathChoice, pair: Pair, used: Container[Pair], known: Sequen
     return []
 
 
+def standby_beside_one(count: int) -> tuple[list[int], tuple[float, ...]]:
+    """Return the buckets of `count` standby paths beside one path, and the weights of all buckets."""
+    share = 1 / (BUCKETS - count)
+    standby = [(number + 1) * BUCKETS // count - 1 for number in range(count)]
+    return standby, tuple(0.0 if bucket in standby else share for bucket in range(BUCKETS))
+
+
 def _beside_one(paths: Sequence[Path], others: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[float, ...]]:
-    buckets, share = list(paths), 1 / (BUCKETS - len(others))
-    standby = {(number + 1) * BUCKETS // len(others) - 1: path for number, path in enumerate(others)}
-    for bucket, path in standby.items():
+    buckets = list(paths)
+    standby, weights = standby_beside_one(len(others))
+    for bucket, path in zip(standby, others, strict=True):
         buckets[bucket] = path
-    return tuple(buckets), tuple(0.0 if bucket in standby else share for bucket in range(BUCKETS))
+    return tuple(buckets), weights
 
 
 def _beside_several(

@@ -2,7 +2,7 @@
 """Shares of paths: equal, by rate, or minimising the busiest link's load for a demand; and apportionment."""
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import gcd
 from typing import TypeVar, final
@@ -24,7 +24,6 @@ __all__ = [
     "divide",
     "minimise_utilisation",
     "rate_between",
-    "rate_weights",
     "share_load",
     "utilisation_bound",
 ]
@@ -41,22 +40,6 @@ _HOP_COST = 1e-3
 # Shares this near to sixteenths, in sixteenths, are sixteenths; smaller shares than the least are noise.
 _EXACT = 1e-4
 _LEAST_SHARE = 1e-4
-
-
-def rate_weights(
-    fabric: Fabric, paths: Sequence[Path], failed: Set[str] = frozenset(), core: Container[str] = ()
-) -> list[float]:
-    """Return each path's bottleneck rate divided by its hops; parallel links that have not `failed` add up.
-
-    On a path with hops between switches of a `core` of circuits only these hops count: all sources of a Pod
-    share them.
-    """
-    rates: list[float] = []
-    for path in paths:
-        hops = list(hops_of(path))
-        shared = [hop for hop in hops if hop[0] in core and hop[1] in core] if core else []
-        rates.append(min(rate_between(fabric, *hop, failed) for hop in shared or hops) / len(hops))
-    return rates
 
 
 def rate_between(fabric: Fabric, node: str, neighbour: str, failed: Set[str] = frozenset()) -> int:

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from controller.plan.path_columns import PairColumns
 from controller.schemes.registry import scheme_for
 from topologies import Fabric, full_mesh
 from topologies.families import registry
@@ -51,9 +52,11 @@ def test_candidates_equal_those_of_single_pairs(name: str, strategy: str) -> Non
         bulk, single = (
             scheme_for(fabric, failed=failed, strategy=strategy, rules=rules_name) for _ in range(2)
         )
-        assert bulk.all_candidates(pairs) == {pair: single.candidates(*pair) for pair in pairs}
+        assert bulk.all_candidates(PairColumns.of(fabric, pairs)) == {
+            pair: single.candidates(*pair) for pair in pairs
+        }
 
 
 def test_no_pairs_have_no_candidates() -> None:
     fabric = full_mesh([2, 2])
-    assert scheme_for(fabric).all_candidates([]) == {}
+    assert scheme_for(fabric).all_candidates(PairColumns.of(fabric, [])) == {}

@@ -7,8 +7,10 @@ import pytest
 
 from controller import PlanError
 from controller.paths.finder import distance
-from controller.paths.shares.weights import check_demand, minimise_utilisation, rate_weights
+from controller.paths.shares.buckets import row_rates
+from controller.paths.shares.weights import check_demand, minimise_utilisation
 from controller.plan.entry import Pair
+from controller.plan.path_columns import PathColumns
 from controller.schemes.registry import scheme_for
 from topologies import Fabric, TopologyError, full_mesh
 
@@ -58,7 +60,8 @@ def test_a_slow_link_gets_less() -> None:
     uneven = replace(line, links=(slow, *line.links[1:]))
     shares, _ = shares_of(uneven, {("npu0", "npu1"): 1.0})
     assert shares["npu0", "npu1"] == pytest.approx([0.2, 0.8], abs=1e-5)
-    direct, detour = rate_weights(uneven, [("npu0", "npu1"), ("npu0", "npu2", "npu1")])
+    paths = PathColumns.of(uneven, {("npu0", "npu1"): [("npu0", "npu1"), ("npu0", "npu2", "npu1")]})
+    direct, detour = row_rates(paths, frozenset())
     assert detour == 2 * direct
 
 
