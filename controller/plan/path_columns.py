@@ -156,6 +156,18 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         first = np.searchsorted(number[order], np.arange(len(pairs) + 1))
         return cls(pairs, first.astype(np.int64), nodes[order])
 
+    @classmethod
+    def of_hops(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
+        """Return the same of paths as hop numbers, the first of parallel hops."""
+        table = columns(pairs.fabric)
+        nodes = [
+            np.concatenate([table.tails[hops[:, :1]], table.heads[hops]], axis=1)
+            for hops in (part if part.shape[1] else np.zeros((0, 1), np.int32) for part in rows)
+        ]
+        paths = cls.collected(pairs, numbers, nodes)
+        paths.__dict__["hops"] = cls.collected(pairs, numbers, rows).nodes[:, : paths.nodes.shape[1] - 1]
+        return paths
+
     @property
     def fabric(self) -> Fabric:
         """Fabric of the nodes."""
@@ -178,7 +190,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
     @cached_property
     def hops(self) -> Numbers:
-        """Numbers of the hops of each path (topologies.model.columns), the first of parallel hops, then -1."""
+        """Numbers of the hops of each path (topologies.model.columns), first of parallel hops; then -1."""
         tails, heads = self.nodes[:, :-1], self.nodes[:, 1:]
         taken = heads >= 0
         hops = np.full(tails.shape, -1, np.int32)

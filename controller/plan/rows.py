@@ -165,7 +165,7 @@ class Rows(Sequence[Entry]):
         params = tuple((name, _kind_of_column(column)) for name, column in self.params)
         return self.table, self.action, fields, params, _kind_of_column(self.priority)
 
-    def has_keys_of(self, other: "Rows") -> bool:
+    def has_keys_of(self, other: Rows) -> bool:
         """Return whether other rows have the same keys in the same order, with the same action."""
         if self._names() != other._names() or len(self) != len(other):
             return False
@@ -174,7 +174,7 @@ class Rows(Sequence[Entry]):
         pairs = zip((*own, self.priority), (*its, other.priority), strict=True)
         return all(np.array_equal(self._whole(a), self._whole(b)) for a, b in pairs)
 
-    def changed_rows(self, other: "Rows") -> NDArray[np.intp]:
+    def changed_rows(self, other: Rows) -> NDArray[np.intp]:
         """Return the positions at which a parameter differs from that of other rows with the same keys."""
         changed = np.zeros(len(self), np.bool_)
         for (_, own), (_, its) in zip(self.params, other.params, strict=True):

@@ -134,7 +134,9 @@ class RouteRows:
 
     def __init__(self, finder: PathFinder, routes: Routes, steered: NDArray[np.int64]) -> None:
         paths = routes.paths
-        bitmap, instr = _headers(finder, paths, steered, np.unique(routes.buckets))
+        used = np.zeros(len(paths.nodes), np.bool_)
+        used[routes.buckets.reshape(-1)] = True
+        bitmap, instr = _headers(finder, paths, steered, np.flatnonzero(used))
         addresses = columns(finder.fabric).addresses
         self._pairs = paths.pairs
         self._dcna = np.repeat(addresses[paths.pairs.destinations], BUCKETS)

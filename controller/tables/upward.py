@@ -2,9 +2,10 @@
 """Segments upwards: the default to the highest tier, and prefixes that are nearer by a lower tier."""
 
 from collections.abc import Sequence
+from functools import cache
 
 from controller.paths.finder import PathFinder
-from controller.tables.prefixes import Prefix, descendants, field_ends, reachable_prefixes
+from controller.tables.prefixes import Prefix, PrefixHops, descendants, field_ends, reachable_prefixes
 from controller.tables.segment import Segment, equal_cost_group
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
@@ -62,14 +63,28 @@ def _reached_by_some(
     Nodes with the same uplinks share the result.
     """
     bits, over = fabric.address_plan.bits, reachable_prefixes(fabric)
+    # Most uplinks of a node reach the same prefixes by the same hops.
+    alike: list[PrefixHops] = []
+    for name in higher:
+        if over[name] not in alike:
+            alike.append(over[name])
+    default = [reach for reach in alike if any(over[name] == reach for name in highest)]
+
+    @cache
+    def better(number: int, *, of_highest: bool) -> list[Prefix]:
+        """Return the prefixes for which uplinks of one reach are better than the default."""
+        prefixes = []
+        for prefix, hops in alike[number].hops.items():
+            result = [reach.hops_to_prefix(prefix, bits) for reach in default]
+            # Some uplinks may not lead to the prefix, or all of them by more hops.
+            if None in result or (not of_highest and hops < min(count or 0 for count in result)):
+                prefixes.append(prefix)
+        return prefixes
+
     nearer: dict[Prefix, list[str]] = {}
     for uplink in higher if len(higher) > 1 else ():
-        for prefix, hops in over[uplink].hops.items():
-            result = [over[name].hops_to_prefix(prefix, bits) for name in highest]
-            by_default = [count for count in result if count is not None]
-            # Some uplinks may not lead to the prefix, or all of them by more hops.
-            if len(by_default) < len(highest) or (uplink not in highest and hops < min(by_default)):
-                nearer.setdefault(prefix, []).append(uplink)
+        for prefix in better(alike.index(over[uplink]), of_highest=uplink in highest):
+            nearer.setdefault(prefix, []).append(uplink)
     return dict(nearer)
 
 

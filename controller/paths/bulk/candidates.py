@@ -18,7 +18,6 @@ from controller.paths.bulk.switch_cores import SwitchCores
 from controller.paths.bulk.working_hops import WorkingHops
 from controller.paths.choice import PathChoice
 from controller.plan.path_columns import PairColumns, PathColumns, ragged
-from topologies.model.columns import columns
 
 __all__ = ["candidates_of"]
 
@@ -42,16 +41,15 @@ def candidates_of(
         meshes: Number of the mesh of each node by index; nodes of no mesh have numbers of their own.
         single_path: A pair within a mesh has one path, others all paths of up to two hops.
     """
-    numbers, nodes = list[NDArray[np.intp]](), list[Numbers]()
+    numbers, rows = list[NDArray[np.intp]](), list[Numbers]()
     listed = np.zeros(len(pairs), np.bool_)
     if len(pairs):
-        table = columns(choice.finder.fabric)
         search = _Search(choice, pairs.sources, pairs.destinations, meshes, single_path=single_path)
         for number, hops in (*search.mesh(), *search.switches()):
             listed[number] = True
             numbers.append(number)
-            nodes.append(np.concatenate([table.tails[hops[:, :1]], table.heads[hops]], axis=1))
-    found = PathColumns.collected(pairs, numbers, nodes)
+            rows.append(hops)
+    found = PathColumns.of_hops(pairs, numbers, rows)
     if listed.all():
         return found
     rest = {pair: choice.candidates(*pair) for pair in pairs.chosen(~listed).names()}
@@ -147,7 +145,7 @@ class _Search:
                 rows, places = ragged(begin[resolved], begin[resolved + 1])
                 # The paths of a key for each of its pairs; a stable sort by pair keeps their order.
                 pairs = chosen[by_key[places]]
-                yield pairs, self._with_ends(cores[rows], pairs)
+                yield pairs, self._joined(cores, rows, pairs)
                 searched = np.setdiff1d(searched, resolved, assume_unique=False)
                 pending = np.setdiff1d(pending, resolved)
 
@@ -160,6 +158,13 @@ class _Search:
             [self._hops.hops(nodes[:, step], nodes[:, step + 1]) for step in range(nodes.shape[1] - 1)],
             axis=1,
         )
+
+    def _joined(self, cores: Numbers, rows: NDArray[np.intp], pairs: NDArray[np.intp]) -> Numbers:
+        """Return the hops of paths from the ends of pairs by cores, of which `rows` names one a pair."""
+        inner = [self._hops.hops(cores[:, step], cores[:, step + 1]) for step in range(cores.shape[1] - 1)]
+        first = self._hops.hops(self._sources[pairs], cores[rows, 0])
+        last = self._hops.hops(cores[rows, -1], self._destinations[pairs])
+        return np.stack([first, *(hops[rows] for hops in inner), last], axis=1)
 
     def _networks(self) -> NodeSets:
         """Return, by endpoint, the networks of switches to which it has a link, whatever has failed."""

@@ -23,6 +23,8 @@ _RADIUS = 3
 # Pairs of sets, and sets, that are searched at the same time: bounds the memory of a search.
 _KEYS_AT_ONCE = 1 << 12
 _CELLS_AT_ONCE = 1 << 24
+# Distances, one a set and node, up to which those of all sets are kept.
+_KEPT_CELLS = 1 << 27
 
 
 @final
@@ -41,6 +43,7 @@ class SwitchCores:
         self._nodes = len(usable)
         self._members = np.array([switch for each in sets for switch in each], np.int32)
         self._begin = np.append(0, np.cumsum([len(each) for each in sets])).astype(np.int64)
+        self._all: NDArray[np.int8] | None = None
 
     def cores(
         self, firsts: NDArray[np.int64], lasts: NDArray[np.int64], count: int
@@ -70,8 +73,7 @@ class SwitchCores:
     def _search(
         self, firsts: NDArray[np.int64], lasts: NDArray[np.int64], count: int
     ) -> tuple[NDArray[np.intp], Numbers]:
-        ends, end = np.unique(lasts, return_inverse=True)
-        distance = self._distances(ends)
+        distance, end = self._distances_to(lasts)
         keys, places = ragged(self._begin[firsts], self._begin[firsts + 1])
         last = self._members[places]
         close = distance[end[keys], last] < count
@@ -85,17 +87,32 @@ class SwitchCores:
             keys, paths = keys[rows], np.concatenate([paths[rows], heads[:, None]], axis=1)
         return keys, paths
 
+    def _distances_to(self, lasts: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """Return distances to sets as `_distances` has them, and the row of each of `lasts`."""
+        if self._all is not None:
+            return self._all, lasts
+        sets = len(self._begin) - 1
+        if sets * self._nodes <= _KEPT_CELLS:  # a search for each number of switches needs them again
+            self._all = self._distances(np.arange(sets))
+            return self._all, lasts
+        ends, end = np.unique(lasts, return_inverse=True)
+        return self._distances(ends), end
+
     def _distances(self, sets: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return the hops from each node to the nearest switch of each set, _RADIUS + 1 if there are more."""
         distance = np.full((len(sets), self._nodes), _RADIUS + 1, np.int8)
         rows, places = ragged(self._begin[sets], self._begin[sets + 1])
         nodes = self._members[places]
         distance[rows, nodes] = 0
+        cells, finder = distance.reshape(-1), np.zeros(distance.size, np.int32)
         for hops in range(1, _RADIUS + 1):
             step, at = ragged(self._first[nodes], self._first[nodes + 1])
-            rows, nodes = rows[step], self._heads[at]
-            fresh = distance[rows, nodes] > hops
-            both = np.unique(rows[fresh].astype(np.int64) * distance.shape[1] + nodes[fresh])
-            rows, nodes = np.divmod(both, distance.shape[1])
-            distance[rows, nodes] = hops
+            cell = rows[step] * self._nodes + self._heads[at]
+            cell = cell[cells[cell] > hops]
+            # Each cell once: of several hops that lead to it the one that was written last.
+            number = np.arange(len(cell), dtype=np.int32)
+            finder[cell] = number
+            cell = cell[finder[cell] == number]
+            cells[cell] = hops
+            rows, nodes = np.divmod(cell, self._nodes)
         return distance

@@ -57,28 +57,29 @@ def equal_buckets(paths: PathColumns) -> Rows:
     fewest = paths.lengths[np.minimum(paths.first[:-1], max(len(paths.nodes) - 1, 0))]
     least = paths.lengths == fewest[paths.pair_of]
     counts = np.bincount(paths.pair_of[least], minlength=len(paths.pairs))
-    return _apportioned(paths, np.ones(len(paths.nodes)), counts)
+    return _apportioned(paths, None, counts)
 
 
-def _apportioned(paths: PathColumns, weights: NDArray[np.float64], counts: NDArray[np.int64]) -> Rows:
-    """Return the path of each bucket, of the first `counts` paths of each pair."""
+def _apportioned(paths: PathColumns, weights: NDArray[np.float64] | None, counts: NDArray[np.int64]) -> Rows:
+    """Return the path of each bucket, of the first `counts` paths of each pair; None: of equal weight."""
     pairs = paths.pairs
     buckets = np.zeros((len(pairs), BUCKETS), np.int64)
     offsets = pairs.sources.astype(np.int64) + pairs.destinations
-    for count in np.unique(counts).tolist():
+    for count in np.flatnonzero(np.bincount(counts)).tolist():
         chosen = np.flatnonzero(counts == count)
-        own = weights[paths.first[chosen][:, None] + np.arange(count)]
-        if count > BUCKETS:  # which paths have no bucket depends on the pair
-            own = np.concatenate([own, offsets[chosen][:, None]], axis=1)
-        kinds, kind = np.unique(own, axis=0, return_inverse=True)
-        patterns = np.array(
-            [
-                apportion(range(count), row[:count], int(row[count]) if count > BUCKETS else 0)
-                for row in kinds.tolist()
-            ],
-            np.int64,
-        )
-        buckets[chosen] = paths.first[chosen][:, None] + patterns[kind.reshape(-1)]
+        first = paths.first[chosen]
+        # Which of many paths have no bucket depends on the pair.
+        turns = offsets[chosen] % count if count > BUCKETS else np.zeros(len(chosen), np.int64)
+        for turn in np.flatnonzero(np.bincount(turns)).tolist():
+            alike = np.flatnonzero(turns == turn)
+            kinds, kind = np.ones((1, count)), np.zeros(len(alike), np.int64)
+            if weights is not None:
+                own = weights[first[alike][:, None] + np.arange(count)]
+                kinds = own[:1]
+                if (own != kinds).any():
+                    kinds, kind = np.unique(own, axis=0, return_inverse=True)
+            patterns = np.array([apportion(range(count), row, turn) for row in kinds.tolist()], np.int64)
+            buckets[chosen[alike]] = first[alike][:, None] + patterns[kind.reshape(-1)]
     return buckets
 
 
