@@ -134,8 +134,10 @@ class SparePool:
         For a switch, only the reports of neighbours that are not gone count. False for a node without links.
         """
         ends = [self._fabric.link(name).far(node) for name in links_of(self._fabric, node)]
-        if self._fabric.node(node).tier:
-            ends = [end for end in ends if self._fabric.node(end.node).tier or not self.is_gone(end.node)]
+        if self._fabric.node(node).is_switch:
+            ends = [
+                end for end in ends if self._fabric.node(end.node).is_switch or not self.is_gone(end.node)
+            ]
         return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
     def lost_side(self, node: str) -> Side | None:

@@ -151,7 +151,7 @@ class Bonding:
         schemes = SharedSchemes(self._plan)
         now = self._runtime.now_ps
         for node, ports in self._ports.items():
-            if self._withhold and self._fabric.node(node).tier:
+            if self._withhold and self._fabric.node(node).is_switch:
                 self._hosts[node] = _Hosts(schemes, self._fabric, node, ports)
                 self._runtime.learn(node, self._hosts[node].withheld)
             self._bonds[node] = Bond(

@@ -103,7 +103,7 @@ def saturate(
 def _choices(fabric: Fabric, rules: RuleSet, max_hops: int, frame_bytes: int) -> dict[str, list[bytes]]:
     """Return, by source, a frame for every path that the rules admit."""
     finder = PathFinder(fabric)
-    endpoints = [node for node in fabric.nodes if not node.tier]
+    endpoints = list(fabric.endpoints)
     choices: dict[str, list[bytes]] = {}
     for source in endpoints:
         own = choices[source.name] = []

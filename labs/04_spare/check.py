@@ -148,7 +148,7 @@ def _npus(fabric: Fabric) -> list[str]:
 
 
 def _switch_of(fabric: Fabric) -> Any:
-    return lambda name: next(other for other in fabric.neighbours(name) if fabric.node(other).tier)
+    return lambda name: next(other for other in fabric.neighbours(name) if fabric.node(other).is_switch)
 
 
 def _members(rack: Rack) -> list[str]:
@@ -231,7 +231,7 @@ def _host_routes(scheme: Scheme, node: str) -> Iterator[Entry]:
     """Yield a segment and a port for the address of each endpoint: its entry in `linear` is its index."""
     fabric = scheme.fabric
     for target in fabric.nodes:
-        if target.tier:
+        if target.is_switch:
             continue
         hop = next_hop(scheme, node, target.name)
         if hop is None and node != target.name:

@@ -28,7 +28,7 @@ class FakeFabric:
     def __init__(self, plan: Plan) -> None:
         self.fabric = plan.fabric
         self.dead: set[str] = set(plan.failed)
-        hosted = {node.name for node in plan.fabric.nodes if not node.tier}
+        hosted = {node.name for node in plan.fabric.endpoints}
         self.switches = {
             name: Pipeline(Tables(entries), has_host=name in hosted) for name, entries in plan.entries.items()
         }

@@ -31,7 +31,7 @@ def hashed(fabric: Fabric, hashing: Hashing = "per-tier") -> Plan:
 
 
 def ends(fabric: Fabric) -> list[str]:
-    return [node.name for node in fabric.nodes if not node.tier]
+    return [node.name for node in fabric.endpoints]
 
 
 def test_the_hash_is_what_a_crc_gives() -> None:
@@ -103,7 +103,8 @@ def test_disjoint_paths_share_no_link_between_switches(fabric: Fabric, hashing: 
     source, neighbour = ends(fabric)[0], ends(fabric)[-1]
     result = search.disjoint_paths(source, neighbour)
     between = [
-        {hop for hop in pairwise(item.path) if all(fabric.node(name).tier for name in hop)} for item in result
+        {hop for hop in pairwise(item.path) if all(fabric.node(name).is_switch for name in hop)}
+        for item in result
     ]
     assert len(result) > 1
     assert all(combination.isdisjoint(other) for combination, other in combinations(between, 2))

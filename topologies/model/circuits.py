@@ -102,7 +102,7 @@ def core_dimensions(fabric: Fabric) -> Mapping[str, int]:
     dimensions: dict[str, int] = {}
     for end in (end for switch in fabric.optical for end in switch.ends):
         node = fabric.node(end.node)
-        if node.tier and end.node not in dimensions:
+        if node.is_switch and end.node not in dimensions:
             axis = next((port.dimension for port in node.ports if port.number == end.port), None)
             if axis is not None:
                 dimensions[end.node] = axis

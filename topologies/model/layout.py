@@ -64,9 +64,9 @@ class Layout:
 
 def layout(fabric: Fabric) -> Layout:
     """Return the positions of a fabric's nodes; equal fabrics have equal layouts."""
-    switch_planes = planes(fabric) if any(node.tier for node in fabric.nodes) else []
+    switch_planes = planes(fabric) if any(node.is_switch for node in fabric.nodes) else []
     groups: tuple[Group, ...] = ()
-    if not any(node.tier for node in fabric.nodes):
+    if not any(node.is_switch for node in fabric.nodes):
         places = _grid(fabric)
     elif switch_planes:
         places, groups = _with_planes(fabric, switch_planes)

@@ -13,7 +13,7 @@ def is_sparse_mesh(fabric: Fabric) -> bool:
 
     False for a fabric with switches or optical switches.
     """
-    if fabric.optical or any(node.tier for node in fabric.nodes):
+    if fabric.optical or any(node.is_switch for node in fabric.nodes):
         return False
     by_place = {node.coordinates: node.name for node in fabric.nodes}
     for place, name in by_place.items():

@@ -239,7 +239,7 @@ def _wrong_iterations(
 
 def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
     """Count the frames that a node received from its links and forwarded."""
-    if ready.fabric.node(node).tier:
+    if ready.fabric.node(node).is_switch:
         return 0  # forwarding is all that a switch does
     received = 0
     for name, directions in usage.items():

@@ -65,7 +65,7 @@ def plane_of(fabric: Fabric) -> dict[str, int]:
     for (tor, _), number in tor_numbers(fabric).items():
         planes_below.setdefault(tor, set()).add(number)
     for node in sorted(fabric.nodes, key=lambda node: node.tier):
-        for neighbour in fabric.neighbours(node.name) if node.tier else ():
+        for neighbour in fabric.neighbours(node.name) if node.is_switch else ():
             if fabric.node(neighbour).tier > node.tier:
                 planes_below.setdefault(neighbour, set()).update(planes_below.get(node.name, ()))
     return {name: next(iter(planes)) for name, planes in planes_below.items() if len(planes) == 1}
@@ -85,7 +85,7 @@ def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
     planes = plane_of(fabric)
     joining: dict[str, list[str]] = {}  # by switch of several planes: its neighbours in planes
     for node in fabric.nodes:
-        in_planes = [name for name in fabric.neighbours(node.name) if node.tier and name in planes]
+        in_planes = [name for name in fabric.neighbours(node.name) if node.is_switch and name in planes]
         if len({planes[name] for name in in_planes}) > 1:
             joining[node.name] = in_planes
     sent = dict(_sent_by_port(client, list(dict.fromkeys(chain(joining, *joining.values())))))

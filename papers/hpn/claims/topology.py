@@ -81,7 +81,7 @@ def _measure_sizes(note: Progress, more: bool = False) -> Values:
         for rank in range(7 if more else 8)
         for port in nic_ports(fabric.node(f"gpu{rank}"))
     }
-    ends = [node for node in fabric.nodes if not node.tier and node.coordinates[2] == 0]
+    ends = [node for node in fabric.endpoints if node.coordinates[2] == 0]
     work = sum(node.kind.member for node in ends)
     over = tor[NodeKind.GPU] * fabric.link_between("gpu0", "tor0.0.0").rate_bps
     over /= tor[NodeKind.SPINE] * fabric.link_between("tor0.0.0", "agg0.0").rate_bps

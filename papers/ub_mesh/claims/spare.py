@@ -72,7 +72,7 @@ def _run_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) -> 
     ends = [
         node.name
         for node in plan.fabric.nodes
-        if not node.tier and node.name != (_FAILED if failed else _SPARE)
+        if not node.is_switch and node.name != (_FAILED if failed else _SPARE)
     ]
     peers = [name for name in ends if name.startswith("npu") and name != goal]
     tables = {pair: table_path(scheme, *pair) for pair in permutations(ends, 2)}

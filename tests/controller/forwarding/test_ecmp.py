@@ -37,7 +37,7 @@ def failures(fabric: Fabric) -> list[frozenset[str]]:
 
 
 def test_groups_are_those_of_the_entries(fabric: Fabric) -> None:
-    gpus = [node for node in fabric.nodes if not node.tier]
+    gpus = list(fabric.endpoints)
     for failed in failures(fabric):
         scheme = scheme_for(fabric, failed=failed)
         for node in fabric.nodes:
@@ -59,7 +59,7 @@ def test_groups_are_those_of_the_entries(fabric: Fabric) -> None:
 
 
 def test_paths_of_several_values_are_those_of_each(fabric: Fabric) -> None:
-    ends = [node.name for node in fabric.nodes if not node.tier]
+    ends = [node.name for node in fabric.endpoints]
     for failed in failures(fabric):
         scheme = scheme_for(fabric, failed=failed)
         for source, destination in zip(ends, reversed(ends), strict=True):
@@ -71,7 +71,7 @@ def test_searches_without_failures_are_used_again(fabric: Fabric) -> None:
     """Paths that start from those without failures are the paths of a search of their own."""
     plan = make_plan(fabric, strategy="hashed", peers=[])
     shared = SharedSchemes(plan)
-    ends = [node.name for node in fabric.nodes if not node.tier]
+    ends = [node.name for node in fabric.endpoints]
     for failed in failures(fabric):
         alone = scheme_for(fabric, failed=failed, strategy="hashed")
         scheme = shared.without(failed)

@@ -45,7 +45,7 @@ def taking(failed: str, spare: str) -> Replacement:
 
 
 def ends_of(plan: Plan, failed: str) -> list[str]:
-    return [node.name for node in plan.fabric.nodes if not node.tier and node.name != failed]
+    return [node.name for node in plan.fabric.endpoints if node.name != failed]
 
 
 def ways(plan: Plan, failed: str) -> Iterator[Path]:

@@ -89,7 +89,7 @@ def irregular(seed: int) -> nx.Graph:
 
 
 def ends_of(fabric: Fabric) -> list[str]:
-    return [node.name for node in fabric.nodes if not node.tier]
+    return [node.name for node in fabric.endpoints]
 
 
 def assert_delivered(plan: Plan, network: FakeFabric, buckets: int = BUCKETS) -> None:

@@ -132,7 +132,7 @@ def test_a_rail_switch_never_sees_a_foreign_destination(fabric: Fabric) -> None:
         for lb in range(0, 16, 5):
             walk = sent(fake, source, destination, lb)
             for name in walk.nodes:
-                rail = rail_of(fabric, name) if fabric.node(name).tier else None
+                rail = rail_of(fabric, name) if fabric.node(name).is_switch else None
                 assert rail is None or rail.value == rank(fabric, destination)
 
 
@@ -141,7 +141,7 @@ def test_a_rail_switch_refuses_a_foreign_destination(fabric: Fabric) -> None:
     fake = FakeFabric(make_plan(fabric, peers=[], check=False))
     foreign = next(name for name in gpus(fabric)[::-1] if rank(fabric, name) == 1)
     for node in fabric.nodes:
-        rail = rail_of(fabric, node.name) if node.tier else None
+        rail = rail_of(fabric, node.name) if node.is_switch else None
         if rail is not None and rail.value == 0:
             below = next(
                 neighbour

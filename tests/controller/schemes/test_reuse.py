@@ -113,9 +113,7 @@ def test_other_circuits_change_a_plan_as_if_it_were_made_anew(name: str, strateg
     """Jobs between random Pods come and go, circuits follow them, and links fail on the way."""
     fabric, chosen = LUMOS[name], random.Random(f"{name} {strategy}")
     core = core_of(fabric)
-    pods = {
-        p: [n.name for n in fabric.nodes if not n.tier and n.coordinates[-1] == p] for p in range(core.pods)
-    }
+    pods = {p: [n.name for n in fabric.endpoints if n.coordinates[-1] == p] for p in range(core.pods)}
     previous = make_plan(fabric, strategy=strategy, peers=[])
     shared = 0
     for _ in range(4):

@@ -45,7 +45,7 @@ def pod() -> Fabric:
 
 
 def ends(fabric: Fabric) -> list[str]:
-    return [node.name for node in fabric.nodes if not node.tier]
+    return [node.name for node in fabric.endpoints]
 
 
 def tables_lead_everywhere(fabric: Fabric, plan: Plan) -> None:
@@ -78,7 +78,7 @@ def test_the_tables_alone_lead_everywhere(name: str, request: pytest.FixtureRequ
 def test_switches_reach_every_endpoint_with_management(name: str, request: pytest.FixtureRequest) -> None:
     fabric: Fabric = request.getfixturevalue(name)
     fake = FakeFabric(make_plan(fabric, peers=[], check=False))
-    for switch in (node for node in fabric.nodes if node.tier):
+    for switch in (node for node in fabric.switches):
         for destination in ends(fabric):
             walk = fake.send(switch.name, Frame(fabric.node(destination).address, mgmt=True))
             assert walk.end == "controller", (switch.name, destination, walk)

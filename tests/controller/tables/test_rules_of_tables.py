@@ -23,7 +23,7 @@ def walks(fabric: Fabric, rules: str) -> dict[tuple[str, str], Walk]:
     """Return the walk of a frame whose source route leaves every hop to the tables, for every pair."""
     plan = make_plan(fabric, rules=rules, peers=[], check=rules != "single-vl")
     fake = FakeFabric(plan)
-    pairs = permutations([node.name for node in fabric.nodes if not node.tier], 2)
+    pairs = permutations([node.name for node in fabric.endpoints], 2)
     return {
         (source, destination): fake.send(source, Frame(fabric.node(destination).address, route=ALL_ZERO))
         for source, destination in pairs

@@ -13,7 +13,7 @@ GBPS = 10**9
 
 
 def bounds_of(fabric: Fabric, kind: str, elements: int) -> dict[str, float]:
-    members = [node.name for node in fabric.nodes if not node.tier]
+    members = [node.name for node in fabric.endpoints]
     collective = Collective.model_validate({"kind": kind, "algorithm": "direct", "elements": elements})
     return graph_bounds(fabric, members, collective)
 
@@ -55,7 +55,7 @@ def test_a_bridge_between_two_cliques_bounds_what_crosses_it() -> None:
 @pytest.mark.parametrize(("kind", "strategy"), [("all-to-all", "all-path"), ("allreduce", "shortest")])
 def test_the_bound_of_a_run_is_the_largest(kind: str, strategy: str) -> None:
     fabric = hyperx((3, 3), hosts=1)
-    members = [node.name for node in fabric.nodes if not node.tier]
+    members = [node.name for node in fabric.endpoints]
     collective = Collective.model_validate({"kind": kind, "algorithm": "direct", "elements": 900})
     least = bound_ps(fabric, members, collective, routing_of(fabric, strategy))
     assert least >= round(max(graph_bounds(fabric, members, collective).values()))
