@@ -20,6 +20,7 @@ from controller.errors import PlanError
 from controller.paths.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute
 from controller.plan.diff import Update
 from controller.plan.entry import BUCKETS, CPU_PORT, Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.tables.actions import FOREIGN_RAIL, SET_GROUP, SET_RANKS
 
 __all__ = [
     "Departure",
@@ -266,7 +267,7 @@ class Pipeline:
                 return pushed
             frame = pushed
         rail = self.tables.lookup("rail", dcna=frame.dcna)
-        if rail is not None and rail.action == "foreign_rail":
+        if rail is not None and FOREIGN_RAIL.is_called_by(rail):
             return DropReason.FOREIGN_RAIL
         port = None
         if frame.route is not None:
@@ -296,7 +297,7 @@ class Pipeline:
 
     def port_of(self, action: Entry, frame: Frame) -> int | DropReason:
         """Return the egress port of a frame whose destination has this routing action."""
-        if action.action != "set_group":
+        if not SET_GROUP.is_called_by(action):
             return _parameter(action, "port")
         ports = self.ports_of(action)
         if isinstance(ports, DropReason):
@@ -306,7 +307,7 @@ class Pipeline:
 
     def ports_of(self, action: Entry) -> PortChoice | DropReason:
         """Return the ports that a routing action lets the hash choose from; NO_ROUTE without a group."""
-        if action.action != "set_group":
+        if not SET_GROUP.is_called_by(action):
             return PortChoice((_parameter(action, "port"),))
         group = self.tables.lookup("multipath", group=_parameter(action, "group"))
         if group is None:
@@ -318,10 +319,10 @@ class Pipeline:
     def routing_action(self, dcna: int) -> Entry | DropReason:
         """Return the entry that names a port or a group for a destination."""
         rail = self.tables.lookup("rail", dcna=dcna)
-        if rail is not None and rail.action == "foreign_rail":
+        if rail is not None and FOREIGN_RAIL.is_called_by(rail):
             return DropReason.FOREIGN_RAIL
         ranks = self.tables.lookup("pxn_segment", dcna=dcna)
-        if ranks is not None and ranks.action == "set_ranks":
+        if ranks is not None and SET_RANKS.is_called_by(ranks):
             neighbour = self.tables.lookup("pxn", index=_index(ranks, dcna))
             if neighbour is not None:
                 return neighbour

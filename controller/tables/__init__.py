@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the tables of the P4 programs, made from segments of addresses, routes and turn rules.
 
+actions          actions of the P4 programs, each declared once
 segment          values: a prefix or ternary match with the next hops of its addresses
 prefixes         address prefixes below a node, and those that it reaches by climbing first
 mesh             segments of a node's mesh

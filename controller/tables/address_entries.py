@@ -14,6 +14,7 @@ from typing import final
 
 from controller.paths.finder import PathFinder
 from controller.plan.entry import Entry, Exact, Lpm, Ternary
+from controller.tables.actions import FOREIGN_RAIL, SET_GROUP, SET_PORT, SET_RAIL, SET_SEGMENT
 from controller.tables.groups import expand_parallel_links, group_entry, group_size
 from controller.tables.pxn import pxn_entries
 from controller.tables.segment import EgressPort, NextHops, Segment, TernarySegment
@@ -57,14 +58,17 @@ def address_entries(finder: PathFinder, node: str, lookups: Lookups) -> tuple[En
             bases[segment.next_hops] = base
             results += _array_entries(finder, node, base, segment.next_hops, lookups, groups)
             base += segment.mask + 1
-        action = (("base", bases.get(segment.next_hops, 0)), ("shift", segment.shift), ("mask", segment.mask))
+        values = bases.get(segment.next_hops, 0), segment.shift, segment.mask
         if isinstance(segment, TernarySegment):
             key = (("dcna", Ternary(segment.value, segment.ternary_mask)),)
-            call = ("set_rail", action) if segment.next_hops else ("foreign_rail", ())
-            matches.append(Entry("rail", key, *call, priority=len(lookups.rails) - number))
+            rank = len(lookups.rails) - number
+            if segment.next_hops:
+                matches.append(SET_RAIL.entry(key, *values, priority=rank))
+            else:
+                matches.append(FOREIGN_RAIL.entry(key, priority=rank))
         else:
             match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
-            matches.append(Entry("segment", match, "set_segment", action))
+            matches.append(SET_SEGMENT.entry(match, *values))
     results += [group_entry(finder, node, number, group) for group, number in groups.items()]
     return (*matches, *results, *pxn_entries(finder, node, lookups.pxn))
 
@@ -88,12 +92,11 @@ def _array_entries(
             group = groups.setdefault(next_hop, len(groups))
             match = (("index", Exact(base + value)),)
             mask = group_size(len(next_hop)) - 1
-            params = ("group", group), ("shift", lookups.hash_shift), ("mask", mask)
-            entries.append(Entry("linear", match, "set_group", params))
+            entries.append(SET_GROUP.entry(match, group, lookups.hash_shift, mask))
     return entries
 
 
 @lru_cache(maxsize=1 << 16)
 def _port_entry(index: int, port: int) -> Entry:
     """Return the entry of an array of next hops that names a port; nodes share it."""
-    return Entry("linear", (("index", Exact(index)),), "set_port", (("port", port),))
+    return SET_PORT.entry((("index", Exact(index)),), port)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from controller.paths.finder import PathFinder
 from controller.plan.entry import Entry, Exact, Lpm
+from controller.tables.actions import NO_PXN, SET_NEIGHBOUR, SET_RANKS
 from controller.tables.prefixes import Prefix, subprefixes
 from controller.tables.programs import has_table
 from controller.tables.rails import rail_of
@@ -60,17 +61,11 @@ def pxn_entries(finder: PathFinder, node: str, segments: Sequence[Segment]) -> t
     for segment in segments:
         match = (("dcna", Lpm(*segment.prefix)),)
         if not any(segment.next_hops):
-            entries.append(Entry("pxn_segment", match, "no_pxn"))
+            entries.append(NO_PXN.entry(match))
             continue
-        params = ("base", 0), ("shift", segment.shift), ("mask", segment.mask)
-        entries.append(Entry("pxn_segment", match, "set_ranks", params))
+        entries.append(SET_RANKS.entry(match, 0, segment.shift, segment.mask))
         entries += [
-            Entry(
-                "pxn",
-                (("index", Exact(value)),),
-                "set_neighbour",
-                (("port", finder.port_to(node, neighbour)),),
-            )
+            SET_NEIGHBOUR.entry((("index", Exact(value)),), finder.port_to(node, neighbour))
             for value, neighbour in enumerate(segment.next_hops)
             if isinstance(neighbour, str)
         ]

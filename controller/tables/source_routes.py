@@ -19,6 +19,7 @@ from controller.plan.entry import BUCKETS, Entry, Exact, Match, Params, Path, ho
 from controller.plan.path_columns import PathColumns
 from controller.plan.routes import Routes
 from controller.plan.rows import MatchColumn, Rows
+from controller.tables.actions import PUSH_ROUTE
 from topologies.model.columns import columns
 
 __all__ = ["Ports", "RouteRows", "Steer", "source_route_entries", "steered_ports"]
@@ -78,8 +79,7 @@ def _keys(address: int) -> tuple[tuple[tuple[str, Match], ...], ...]:
 @lru_cache(maxsize=1 << 16)
 def _route_parameters(ports: tuple[int | None, ...]) -> Params:
     """Return the parameters of push_route for a source route by these egress ports."""
-    bitmap, instr = pack(ports)
-    return ("bitmap", bitmap), ("instr", instr)
+    return PUSH_ROUTE.call(*pack(ports))
 
 
 _MOST_KNOWN = 1 << 20
@@ -93,7 +93,7 @@ def _route_entry(match: tuple[tuple[str, Match], ...], params: Params) -> Entry:
     if entry is None:
         if len(_route_entries) >= _MOST_KNOWN:
             _route_entries.clear()
-        entry = _route_entries[both] = Entry("all_path", match, "push_route", params)
+        entry = _route_entries[both] = Entry(PUSH_ROUTE.table, match, PUSH_ROUTE.name, params)
     return entry
 
 
@@ -152,8 +152,8 @@ class RouteRows:
             MatchColumn("dcna", Exact, self._dcna[own]),
             MatchColumn("bucket", Exact, self._bucket[own]),
         ]
-        params = [("bitmap", self._bitmap[own]), ("instr", self._instr[own])]
-        return Rows("all_path", "push_route", match, params)
+        params = list(zip(PUSH_ROUTE.params, (self._bitmap[own], self._instr[own]), strict=True))
+        return Rows(PUSH_ROUTE.table, PUSH_ROUTE.name, match, params)
 
 
 def _headers(

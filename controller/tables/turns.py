@@ -8,6 +8,7 @@ import numpy as np
 
 from controller.deadlock.turn_rules import ENTRY_VLS, HOST, Direction, RuleSet
 from controller.plan.entry import CPU_PORT, Entry, Exact
+from controller.tables.actions import ARRIVE, DEPART, SET_VL
 from topologies import HOST_PORT, Fabric
 from topologies.model.columns import columns
 from topologies.model.computed_once import computed_once
@@ -85,12 +86,12 @@ def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Directio
 
 @lru_cache(maxsize=1 << 12)
 def _arrive(port: int, way: Direction) -> Entry:
-    return Entry("arrival", (("port", Exact(port)),), "arrive", (("group", way.group), ("up", int(way.up))))
+    return ARRIVE.entry((("port", Exact(port)),), way.group, int(way.up))
 
 
 @lru_cache(maxsize=1 << 12)
 def _depart(port: int, way: Direction) -> Entry:
-    return Entry("departure", (("port", Exact(port)),), "depart", (("group", way.group), ("up", int(way.up))))
+    return DEPART.entry((("port", Exact(port)),), way.group, int(way.up))
 
 
 def _vl_turn(
@@ -117,4 +118,4 @@ def _turn(arriving: Direction, leaves: Direction, vl: int, leaving: int) -> Entr
         ("out_up", Exact(int(leaves.up))),
         ("vl", Exact(vl)),
     )
-    return Entry("vl_turn", match, "set_vl", (("vl", leaving),))
+    return SET_VL.entry(match, leaving)
