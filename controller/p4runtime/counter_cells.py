@@ -152,11 +152,11 @@ def _columns(data: bytes, counter_id: int) -> tuple[_Column, _Column, _Column, _
     end = len(raw) - len(_PADDING)
     # A cell starts with these bytes; -1 stands for a length.
     head = [*_ENTITY, -1, *_COUNTER_ENTRY, -1, *_COUNTER_ID, *varint(counter_id), *_INDEX]
-    found = np.ones(end, np.bool_)
+    is_head = np.ones(end, np.bool_)
     for offset, byte in enumerate(head):
         if byte >= 0:
-            found &= raw[offset : offset + end] == byte
-    starts = np.append(np.flatnonzero(found), end)
+            is_head &= raw[offset : offset + end] == byte
+    starts = np.append(np.flatnonzero(is_head), end)
     cells, cell_ends = starts[:-1], starts[1:]
     # Every cell ends where the next one starts: no head was found inside a cell, and none is missing.
     sizes = raw[cells + 1].astype(np.int64)
