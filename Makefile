@@ -1,8 +1,9 @@
 # Every target works in a fresh clone. `make` alone lists them.
 SHELL := /bin/bash
-.SHELLFLAGS := -euo pipefail -c
+# Without --norc a shell of an ssh session reads /etc/bash.bashrc, which -u does not bear.
+.SHELLFLAGS := --norc -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs clean
+.PHONY: help setup lab-setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs wheels clean
 
 # Tests start hundreds of commands: without compiled modules each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,10 +23,13 @@ CPP := find emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: ## install what is missing, the lab's packages too, and build the engine; a second call does nothing
+setup: ## for developers: install everything that is missing and build the engine; a second call does nothing
+	@scripts/setup.sh dev
+
+lab-setup: ## the same without developers' tools: testbeds, captures, labs and the live page
 	@scripts/setup.sh lab
 
-base: ## the same without what only captures and the Mininet testbed need
+base: ## the embedded testbed alone
 	@scripts/setup.sh
 
 p4: base ## compile the P4 programs where p4c is installed
@@ -56,7 +60,10 @@ check: setup lint ## the same, types of Python and of the page, and the engine's
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@cd railyard/web/page && ../../../$(BIN)/npm ci --silent && ./node_modules/.bin/tsc -p .
 	@$(CPP) | xargs $(BIN)/clang-format --dry-run --Werror
-	@find emulation/engine -name '*.cpp' | xargs -P "$$(nproc)" -n 1 $(BIN)/clang-tidy -p build/engine --quiet
+	@# clang-tidy looks for each file by itself among the commands of the build.
+	@PATH="$$PWD/$(BIN):$$PATH" cmake -S . -B build/tidy -G Ninja -DCMAKE_BUILD_TYPE=Release -DRAILYARD_UNITY=OFF \
+		-DPython_EXECUTABLE="$$PWD/$(BIN)/python" >/dev/null
+	@find emulation/engine -name '*.cpp' | xargs -P "$$(nproc)" -n 1 $(BIN)/clang-tidy -p build/tidy --quiet
 
 format: base ## put the sources in their usual form
 	@$(BIN)/python -m pip install --quiet $(LINT) $(FORMAT_CPP)
@@ -70,14 +77,14 @@ sanitize: setup ## the engine's tests under AddressSanitizer and UBSan, runs in 
 portable: setup ## the tests of the embedded testbed on an engine without its Linux part, in a build of its own
 	@scripts/portable.sh
 
-aarch64: base ## the engine cross-compiled for aarch64, its tests under qemu-user; needs Debian's cross compiler
+aarch64: setup ## the engine cross-compiled for aarch64, its tests under qemu-user; needs Debian's cross compiler
 	@scripts/aarch64.sh
 
-fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames, P4Runtime and files of other tools; needs clang and libclang-rt-dev
+fuzz: setup ## MINUTES=10 of libFuzzer each on loader, frames, P4Runtime and files of other tools; needs clang and libclang-rt-dev
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
-bench: base ## measure the engine, beside BMv2 where it is installed, and as root the lab; writes the guide
+bench: setup ## measure the engine, beside BMv2 where it is installed, and as root the lab; writes the guide
 	@$(BIN)/python -m bench --out build/bench.json
 
 lab: base ## keep a rack running on GRPC=127.0.0.1:9559 until Ctrl-C
@@ -91,6 +98,9 @@ docs: setup ## run the guides as tests and draw their picture anew
 	@cp results/first-train/picture.svg docs/images/first-train.svg
 	@$(BIN)/python -m pytest tests/test_docs.py --long
 
+wheels: ## wheels for Python 3.11 to 3.13, where installed, audited and tried in bare environments; for dist/
+	@scripts/wheels.sh
+
 clean: ## remove the venv, build products and results; the committed P4 output stays
-	@rm -rf .venv build results .hypothesis .pytest_cache .ruff_cache
+	@rm -rf .venv build dist results .hypothesis .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -54,7 +54,8 @@ def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFol
     the body ends. Several runs may hold a `shared` lock at once, as the shards of a study do. `none` is for
     single files, which are put beside files of others.
 
-    If the body fails, folders created here are removed again, unless something has been put in them.
+    If the body fails, folders created here are removed again, unless something has been put in them. A run
+    with sudo gives what it has made here to the user who called it.
 
     Raises:
         OutputError: The folder cannot be created or written, or another run writes to it.
@@ -77,6 +78,33 @@ def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFol
             with suppress(OSError):
                 folder.rmdir()
         raise
+    finally:
+        _give_back(path, created)
+
+
+def _give_back(path: Path, created: list[Path]) -> None:
+    """Make the caller of sudo the owner of the created folders, and of root's files in the folder of results.
+
+    A folder of results that belongs to another user than the caller stays as it is.
+    """
+    caller = os.environ.get("SUDO_UID", "")
+    if os.geteuid() != 0 or not caller.isdecimal() or caller == "0" or not path.is_dir():
+        return
+    group = os.environ.get("SUDO_GID", "")
+    user, group_id = int(caller), int(group) if group.isdecimal() else -1
+    for folder in created:
+        with suppress(OSError):
+            os.chown(folder, user, group_id, follow_symlinks=False)
+    if path.stat().st_uid != user:
+        return
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            entry = Path(folder, name)
+            with suppress(OSError):
+                status = entry.lstat()
+                # A file with a second name may be one of the system's own.
+                if status.st_uid == 0 and (name in folders or status.st_nlink == 1):
+                    os.chown(entry, user, group_id, follow_symlinks=False)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a Debian or Ubuntu machine a lab: BMv2 and p4c where the P4 language project has packages of them for it, then
-# the same `make setup` as everywhere. A second call finds nothing to do. Vagrant runs it as its user, who has sudo.
+# `make lab-setup`. A second call finds nothing to do. Vagrant runs it as its user, who has sudo.
 #   scripts/provision.sh [FOLDER OF THE CLONE]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
@@ -32,39 +32,62 @@ release() {
     esac
 }
 
-# Makes one repository known to apt; fails when it does not have every package for this release and processor.
+# Makes one repository known to apt. Fails with 1 when it does not have every package for this release and processor, with
+# 2 when it cannot be reached.
 use_repository() {
-    local url=$1 package
-    curl -fsSL --retry 3 "$url/Release.key" 2>/dev/null | gpg --dearmor | as_root tee "$KEYRING" >/dev/null || return 1
+    local url=$1 package status=0
+    curl -fsSL --retry 3 --connect-timeout 20 -o "$KEY" "$url/Release.key" 2>/dev/null || status=$?
+    # 22: the server has answered that there is no such file.
+    [ "$status" -ne 22 ] || return 1
+    [ "$status" -eq 0 ] || return 2
+    gpg --dearmor <"$KEY" 2>/dev/null | as_root tee "$KEYRING" >/dev/null || return 1
     echo "deb [signed-by=$KEYRING] $url/ /" | as_root tee "$SOURCE" >/dev/null
-    apt_get update || return 1
+    apt_get update || return 2
     for package in "${PACKAGES[@]}"; do
         apt-cache policy "$package" | grep -q 'Candidate: [^(]' || return 1
     done
+    apt_get install -y "${PACKAGES[@]}" || return 1
 }
 
 forget_repository() { as_root rm -f "$KEYRING" "$SOURCE"; }
+
+# Says why BMv2 and p4c are not there, and what that means.
+without_bmv2() {
+    say "$*; the built-in switch takes the place of BMv2 everywhere"
+    command -v p4c-bm2-ss >/dev/null \
+        || say "without p4c nothing compiles P4: lab 1 and stage 3 of lab 7 cannot be checked"
+}
 
 install_bmv2() {
     if command -v simple_switch_grpc >/dev/null && command -v p4c-bm2-ss >/dev/null; then
         say "BMv2 and p4c are there"
         return
     fi
-    local name project
+    local name project status unreachable=
     if ! name=$(release); then
-        say "BMv2 and p4c have packages for Debian and Ubuntu only; the built-in switch does everything here"
+        without_bmv2 "BMv2 and p4c have packages for Debian and Ubuntu only"
         return
     fi
     as_root install -d -m 755 "$(dirname "$KEYRING")"
+    KEY=$(mktemp)
     for project in "${PROJECTS[@]}"; do
-        if use_repository "$SERVICE/$project/$name" && apt_get install -y "${PACKAGES[@]}"; then
+        status=0
+        use_repository "$SERVICE/$project/$name" || status=$?
+        if [ "$status" -eq 0 ]; then
             say "BMv2 and p4c come from $SERVICE/$project/$name"
+            rm -f "$KEY"
             return
         fi
+        [ "$status" -ne 2 ] || unreachable=yes
         forget_repository
     done
+    rm -f "$KEY"
     apt_get update
-    say "no packages of BMv2 and p4c for $name on $(dpkg --print-architecture); the built-in switch does everything here"
+    if [ -n "$unreachable" ]; then
+        without_bmv2 "$SERVICE cannot be reached, so BMv2 and p4c are not installed; \`vagrant provision\` tries again"
+    else
+        without_bmv2 "no packages of BMv2 and p4c for $name on $(dpkg --print-architecture)"
+    fi
 }
 
 # Delay as a fault needs netem, which Ubuntu keeps in a package of its own.
@@ -84,5 +107,5 @@ apt_get update
 apt_get install -y --no-install-recommends ca-certificates curl gpg kmod make rsync
 install_bmv2
 install_netem
-make setup
-say "ready: cd $PWD && make demo"
+make lab-setup
+say "ready: railyard run first-train"

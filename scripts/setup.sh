@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Makes a clone ready: missing Debian packages, .venv, Python packages, the engine. Each step leaves a stamp of what it
 # was made from, so that a second call does nothing and needs no network.
-#   scripts/setup.sh [lab]      lab: also what the Mininet testbed, captures and the live page need
+#   scripts/setup.sh        what the embedded testbed needs
+#   scripts/setup.sh lab    also what the Mininet testbed, captures, the labs and the live page need
+#   scripts/setup.sh dev    also what developers need: test runner, browser, Node.js, CMake, every optional package
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -42,6 +44,9 @@ lab_packages() {
     command -v tcpdump >/dev/null || echo tcpdump
     command -v tshark >/dev/null || echo tshark
     command -v ping >/dev/null || echo iputils-ping
+}
+
+developer_packages() {
     # For the tests of the live page; Ubuntu has Chromium as a snap only.
     command -v chromium >/dev/null || ! grep -qs '^ID=debian' /etc/os-release || echo chromium
 }
@@ -54,7 +59,8 @@ install_packages() {
     if ! find_python >/dev/null; then mapfile -t -O "${#missing[@]}" missing < <(python_packages); fi
     has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
     command -v ip >/dev/null || missing+=(iproute2)  # the tests of railyard-switchd make links
-    if [ "$what" = lab ]; then mapfile -t -O "${#missing[@]}" missing < <(lab_packages); fi
+    if [ "$what" != base ]; then mapfile -t -O "${#missing[@]}" missing < <(lab_packages); fi
+    if [ "$what" = dev ]; then mapfile -t -O "${#missing[@]}" missing < <(developer_packages); fi
     [ ${#missing[@]} -eq 0 ] && return 0
 
     command -v apt-get >/dev/null \
@@ -73,8 +79,21 @@ install_packages() {
 stamp_of() { { pwd; "$python" -V; cat "$@"; } | sha256sum | cut -d ' ' -f 1; }
 current() { [ -f ".venv/stamp-$1" ] && [ "$(cat ".venv/stamp-$1")" = "$2" ]; }
 
+# Names of Python packages from pyproject.toml: what Railyard needs to run, or what developers need beside it.
+wanted() {
+    "$python" - "$1" <<'PY'
+import pathlib, sys, tomllib
+document = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
+project, extras = document["project"], document["project"]["optional-dependencies"]
+if sys.argv[1] == "run":
+    print("\n".join(project["dependencies"] + extras["web"]))
+else:
+    print("\n".join(document["build-system"]["requires"] + extras["dev"] + extras["circuits"]))
+PY
+}
+
 what=${1:-base}
-case $what in base | lab) ;; *) fail "$what is neither base nor lab" ;; esac
+case $what in base | lab | dev) ;; *) fail "$what is none of base, lab and dev" ;; esac
 
 install_packages
 python=$(find_python) || fail "no Python of 3.11 or later with venv and headers; name one: make setup PYTHON=/path/to/python3"
@@ -83,9 +102,10 @@ mapfile -t engine_sources < <(find CMakeLists.txt emulation/engine -type f | LC_
 packages=$(stamp_of pyproject.toml)
 engine=$(stamp_of pyproject.toml "${engine_sources[@]}")
 page=$(stamp_of railyard/web/page/package.json railyard/web/page/package-lock.json)
+has_dev() { [ "$what" != dev ] || current dev "$packages"; }
 has_page() { [ "$what" = base ] || { current page "$page" && [ -d railyard/web/page/node_modules ]; }; }
 
-if current packages "$packages" && current engine "$engine" && has_page; then
+if current packages "$packages" && has_dev && current engine "$engine" && has_page; then
     say "nothing to do"
     exit 0
 fi
@@ -99,25 +119,27 @@ if ! current packages "$packages"; then
         "$python" -m venv .venv
         echo "$place" >.venv/stamp-place
     fi
-    .venv/bin/python - <<'PY' | .venv/bin/python -m pip install --quiet -r /dev/stdin
-import pathlib, tomllib
-project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
-wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
-wanted += project["project"]["optional-dependencies"]["dev"] + project["project"]["optional-dependencies"]["web"]
-print("\n".join(wanted))
-PY
+    wanted run | .venv/bin/python -m pip install --quiet -r /dev/stdin
     echo "$packages" >.venv/stamp-packages
+fi
+if ! has_dev; then
+    say "installing developers' Python packages"
+    wanted dev | .venv/bin/python -m pip install --quiet -r /dev/stdin
+    echo "$packages" >.venv/stamp-dev
 fi
 
 if ! current engine "$engine"; then
     say "building the engine"
-    .venv/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+    # Without developers' packages pip gets CMake and Ninja for the build alone.
+    isolation=()
+    if current dev "$packages"; then isolation=(--no-build-isolation); fi
+    .venv/bin/python -m pip install --quiet "${isolation[@]}" --no-deps --editable .
     echo "$engine" >.venv/stamp-engine
 fi
 
 if ! has_page; then
     say "installing the packages of the live page"
-    if (cd railyard/web/page && ../../../.venv/bin/npm ci --omit=dev --loglevel=error >/dev/null); then
+    if scripts/page.sh; then
         echo "$page" >.venv/stamp-page
     else
         say "npm has failed: railyard serve has no page, and its tests are skipped; all else works. Call again to retry" >&2

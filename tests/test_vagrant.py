@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from railyard.web.server import ADDRESS_VARIABLE, HOST_VARIABLE
+
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "scripts").glob("*.sh"))
 GUIDE = (ROOT / "docs" / "testbeds" / "vagrant.md").read_text()
@@ -42,6 +44,11 @@ def told(**environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def rsync_arguments(folder: str) -> list[str]:
+    """Return the arguments of rsync that the Vagrantfile names, from the recorded line of its folder."""
+    return re.findall(r'"([^"]+)"', folder.partition("rsync__args: ")[2].partition("]")[0])
+
+
 class TestMachine:
     def test_it_is_ruby(self):
         if shutil.which("ruby") is None:
@@ -68,14 +75,80 @@ class TestMachine:
 
     def test_ports_are_for_this_computer_only(self):
         forwarded = [line for line in told().stdout.splitlines() if "forwarded_port" in line]
-        assert [re.search(r"guest: (\d+)", line)[1] for line in forwarded] == ["8080", "9559"]  # type: ignore[index]
+        pairs = [re.search(r"guest: (\d+), host: (\d+)", line).groups() for line in forwarded]  # type: ignore[union-attr]
+        assert pairs == [("8642", "8642"), ("8080", "8080"), ("9559", "9559")]
         assert all("host_ip: 127.0.0.1" in line for line in forwarded)
+
+    def test_ports_of_this_computer_may_be_chosen_and_the_login_learns_that_of_the_page(self):
+        chosen = {"PAGE": "9001", "REPORTS": "9002", "P4RUNTIME": "9003"}
+        lines = told(**{f"RAILYARD_{name}_PORT": port for name, port in chosen.items()}).stdout.splitlines()
+        forwarded = [line for line in lines if "forwarded_port" in line]
+        assert [line.partition(", host: ")[2][:4] for line in forwarded] == [*chosen.values()]
+        (login,) = [line for line in lines if "scripts/login.sh" in line]
+        assert '"9001"' in login
+        assert "run: always" in login
+
+    def test_no_file_that_only_the_machine_has_is_deleted(self):
+        (folder,) = [line for line in told().stdout.splitlines() if "type: rsync" in line]
+        arguments = rsync_arguments(folder)
+        # Without arguments of its own Vagrant takes some that have --delete.
+        assert "--archive" in arguments
+        assert not [argument for argument in arguments if argument.startswith("--del")]
 
     def test_what_is_built_here_does_not_go_over_but_the_compiled_programs_do(self):
         (folder,) = [line for line in told().stdout.splitlines() if "type: rsync" in line]
         # The slash in front: only those of the clone itself, not p4/build.
-        assert all(f'"/{name}/"' in folder for name in (".venv", "build", "results"))
+        for name in (".venv", "build", "results", "lab-*", "railyard/web/page/node_modules"):
+            assert f'"/{name}/"' in folder
         assert '"build' not in folder
+
+    @pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+    def test_a_copy_of_the_clone_leaves_a_students_files_and_edits_as_they_are(self, tmp_path: Path):
+        (folder,) = [line for line in told().stdout.splitlines() if "type: rsync" in line]
+        clone, machine, replaced = tmp_path / "clone", tmp_path / "machine", tmp_path / "replaced"
+        arguments = [
+            text.replace("/home/vagrant/railyard-replaced", str(replaced)) for text in rsync_arguments(folder)
+        ]
+        excluded = re.findall(r'"([^"]+)"', folder.partition("rsync__exclude: ")[2])
+
+        def copy() -> None:
+            excludes = [f"--exclude={pattern}" for pattern in excluded]
+            subprocess.run(["rsync", *arguments, *excludes, f"{clone}/", f"{machine}/"], check=True)
+
+        for name in ("README.md", "p4/build/x.json", "build/engine/x.o", "scenario.yaml", "lab-2/mine.py"):
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            (clone / name).write_text("of the clone")
+            os.utime(clone / name, (1_000_000, 1_000_000))
+        copy()
+        assert (machine / "p4" / "build" / "x.json").is_file()
+        assert not (machine / "build").exists()
+        # What a student and the machine make.
+        work = (
+            "lab-2/mine.py",
+            "lab-3/rules.py",
+            "results/x",
+            "notes.txt",
+            "railyard/web/page/node_modules/x.js",
+        )
+        for name in work:
+            (machine / name).parent.mkdir(parents=True, exist_ok=True)
+            (machine / name).write_text("of a student")
+        (machine / "scenario.yaml").write_text("edited in the machine")
+        (clone / "README.md").write_text("edited in the clone")
+        os.utime(clone / "README.md", (2_000_000, 2_000_000))
+        copy()
+        assert {(machine / name).read_text() for name in work} == {"of a student"}
+        assert (machine / "scenario.yaml").read_text() == "edited in the machine"
+        assert (machine / "README.md").read_text() == "edited in the clone"
+        # A later change of the clone wins, and what it replaces is kept.
+        (clone / "scenario.yaml").write_text("edited in the clone")
+        os.utime(clone / "scenario.yaml", (4_000_000_000, 4_000_000_000))
+        copy()
+        assert (machine / "scenario.yaml").read_text() == "edited in the clone"
+        assert (replaced / "scenario.yaml").read_text() == "edited in the machine"
+
+    def test_git_ignores_the_key_of_the_machine(self):
+        assert "/.vagrant/" in (ROOT / ".gitignore").read_text().splitlines()
 
     def test_it_is_provisioned_by_the_scripts(self):
         text = (ROOT / "Vagrantfile").read_text()
@@ -113,8 +186,11 @@ STAND_INS = {
         echo "$*" >>"$PLACE/calls"
         case $1 in tee) cat >"$PLACE/${2##*/}" ;; rm) rm -f "$PLACE/p4lang.gpg" "$PLACE/p4lang.list" ;; esac
         case "$*" in *"apt-get -qq install"*p4lang*) [ -z "${BROKEN:-}" ] ;; esac""",
-    "curl": 'case "$*" in *"$OFFERS"*Release.key*) echo key ;; *) exit 22 ;; esac',
+    "curl": """
+        case "$*" in *"$OFFERS"*Release.key*) while [ "$1" != -o ]; do shift; done; echo key >"$2" ;;
+        *) exit "${REFUSAL:-22}" ;; esac""",
     "gpg": "grep key",
+    "mktemp": 'echo "$PLACE/key"',
     "apt-cache": """
         case $1 in
             policy) echo "$2:"; if grep -qs p4lang "$PLACE/p4lang.list"; then echo "  Candidate: 1.15"
@@ -162,8 +238,8 @@ class TestProvisioning:
 
     def test_it_ends_with_the_same_setup_as_everywhere(self, provision):
         _, calls = provision("debian-12")
-        assert calls[-1] == "make setup"
-        assert "scripts/setup.sh" in (ROOT / "Makefile").read_text()
+        assert calls[-1] == "make lab-setup"
+        assert "\nlab-setup:" in (ROOT / "Makefile").read_text()
 
     @pytest.mark.parametrize(
         ("release", "offers"),
@@ -189,7 +265,17 @@ class TestProvisioning:
         said, calls = provision("debian-12", **more)
         assert "no packages of BMv2 and p4c for Debian_12 on arm64; the built-in switch" in said
         assert not (tmp_path / "p4lang.list").exists()
-        assert calls[-1] == "make setup"
+        assert "lab 1 and stage 3 of lab 7 cannot be checked" in said
+        assert calls[-1] == "make lab-setup"
+
+    # curl: a name that does not resolve, no connection, no answer in time.
+    @pytest.mark.parametrize("refusal", ["6", "7", "28"])
+    def test_repositories_that_cannot_be_reached_are_no_missing_packages(self, provision, refusal: str):
+        said, calls = provision("debian-12", REFUSAL=refusal)
+        assert "https://download.opensuse.org/repositories cannot be reached" in said
+        assert "`vagrant provision` tries again" in said
+        assert "no packages" not in said
+        assert calls[-1] == "make lab-setup"
 
     def test_another_distribution_is_left_alone(self, provision):
         said, calls = provision("fedora-41", "fedora")
@@ -211,22 +297,38 @@ def test_setup_takes_only_names_it_knows():
     done = subprocess.run(
         [ROOT / "scripts" / "setup.sh", "everything"], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (2, "setup: everything is neither base nor lab\n")
+    assert (done.returncode, done.stderr) == (2, "setup: everything is none of base, lab and dev\n")
 
 
-def test_a_login_opens_in_the_clone_with_the_labs(tmp_path: Path):
-    clone, home = tmp_path / "my clone", tmp_path / "home"
+def test_a_login_opens_in_a_work_folder_outside_the_clone_with_the_labs(tmp_path: Path):
+    clone, home, root = tmp_path / "my clone", tmp_path / "home", tmp_path / "root"
     (clone / ".venv" / "bin").mkdir(parents=True)
-    command = clone / ".venv" / "bin" / "railyard"
-    command.write_text('#!/bin/sh\necho "labs of $PWD: $*"\n')
-    command.chmod(0o755)
-    home.mkdir()
-    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    for name in ("railyard", "railyard-switchd"):
+        (clone / ".venv" / "bin" / name).write_text('#!/bin/sh\necho "labs of $PWD: $*"\n')
+        (clone / ".venv" / "bin" / name).chmod(0o755)
+    for folder in (home, root / "usr" / "local" / "bin", root / "etc" / "sudoers.d"):
+        folder.mkdir(parents=True)
+    # The system's folders are those of the test.
+    script = tmp_path / "login.sh"
+    text = (ROOT / "scripts" / "login.sh").read_text()
+    script.write_text(
+        text.replace("/usr/local/bin", f"{root}/usr/local/bin").replace("/etc/", f"{root}/etc/")
+    )
+    environment = {"HOME": str(home), "PATH": f"{root}/usr/local/bin:{os.environ['PATH']}"}
+    sudo = tmp_path / "sudo"
+    if os.geteuid() != 0:
+        sudo.mkdir()
+        (sudo / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
+        (sudo / "sudo").chmod(0o755)
+        environment["PATH"] = f"{sudo}:{environment['PATH']}"
     for _ in range(2):
-        subprocess.run([ROOT / "scripts" / "login.sh", clone], env=environment, check=True)
+        subprocess.run(["bash", script, clone, "9001"], env=environment, check=True)
+    assert (root / "usr" / "local" / "bin" / "railyard").resolve() == clone / ".venv" / "bin" / "railyard"
+    kept = (root / "etc" / "sudoers.d" / "railyard").read_text()
+    assert kept.startswith("Defaults env_keep += ")
 
     def login(*options: str) -> str:
-        shell = ["bash", *options, "-c", "pwd"]
+        shell = ["bash", *options, "-c", 'pwd; echo "$RAILYARD_PAGE_ADDRESS"']
         done = subprocess.run(
             shell,
             env=environment,
@@ -238,6 +340,21 @@ def test_a_login_opens_in_the_clone_with_the_labs(tmp_path: Path):
         )
         return done.stdout
 
-    assert login("-l", "-i").splitlines() == [f"labs of {clone}: lab list", str(clone)]
+    lines = login("-l", "-i").splitlines()
+    assert lines[0] == f"labs of {home}/work: lab list"
+    assert "`railyard serve first-train` prints an address" in lines[2]
+    assert lines[3:] == [f"{home}/work", "http://127.0.0.1:9001"]
     # A command over ssh, such as that of rsync, prints nothing of its own.
-    assert login("-l").splitlines() == [str(home)]
+    assert login("-l").splitlines() == [str(home), "http://127.0.0.1:9001"]
+    assert login("-l").count("\n") == 2
+    variables = set(re.findall(r"RAILYARD_\w+", kept))
+    assert variables == {"RAILYARD_MACHINE", HOST_VARIABLE, ADDRESS_VARIABLE}
+
+
+def test_make_without_a_terminal_prints_nothing_of_its_shell():
+    """Bash takes a shell whose parent is an ssh session for a login, and reads /etc/bash.bashrc."""
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "SSH_CLIENT": "192.0.2.1 1 22"}
+    done = subprocess.run(
+        ["make", "help"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""

@@ -127,8 +127,19 @@ class _Arcs:
         return cls(tuple(tuple(array.ravel() for array in part) for part in parts))  # pyright: ignore
 
     def flows(self, supply: Ints) -> list[Ints]:
-        """Return the cheapest flow, part by part; the solver gets no arcs without capacity."""
-        from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+        """Return the cheapest flow, part by part; the solver gets no arcs without capacity.
+
+        PlanError when there is no flow, or when OR-Tools, an optional package, is not installed.
+        """
+        try:
+            from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+        except ModuleNotFoundError as ex:
+            if (ex.name or "").partition(".")[0] != "ortools":
+                raise
+            raise PlanError(
+                "choosing these circuits needs OR-Tools, which is not installed",
+                remedy="install it with `pip install 'railyard[circuits]'`; in a clone `make setup` does",
+            ) from None
 
         tail, head, capacity, cost = (np.concatenate(column) for column in zip(*self.parts, strict=True))
         some = np.flatnonzero(capacity)

@@ -34,7 +34,8 @@ def need_machine(*, delays: bool = False, captures: bool = False, lanes: bool = 
     for tool, package in (_TOOLS | ({"tcpdump": "tcpdump"} if captures else {})).items():
         if shutil.which(tool) is None:
             raise MachineError(
-                f"{tool} is not installed", remedy=f"`make setup` installs it, or `apt-get install {package}`"
+                f"{tool} is not installed",
+                remedy=f"`make lab-setup` installs it, or `apt-get install {package}`",
             )
     load("mininet.net")
     always = (kernel.VETH, kernel.CLSACT, kernel.CLS_BPF, kernel.MIRRED)
@@ -52,7 +53,8 @@ def load(module: str) -> ModuleType:
         )
         if spec is None or spec.loader is None or not _PLACE.is_dir():
             raise MachineError(
-                "Mininet is not installed", remedy="`make setup` installs it, or `apt-get install mininet`"
+                "Mininet is not installed",
+                remedy="`make lab-setup` installs it, or `apt-get install mininet`",
             )
         package = importlib.util.module_from_spec(spec)
         sys.modules["mininet"] = package

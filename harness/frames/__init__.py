@@ -11,6 +11,7 @@ Its modules:
     capture         pcap and pcapng files
     journey_capture  a journey as records of a capture file
     send            a frame on a real interface
+    generator       all data frames of a collective, built with Scapy
     exchange        frames into and out of a fabric that another process runs
     header_vectors  every source-route header through the compiled program
 """

@@ -15,6 +15,7 @@ Its modules:
     document   a YAML file that remembers its lines
     loader     file -> checked scenario; errors of lower floors with their line
     study      axes of a study
+    library    scenarios and studies that come with Railyard, by name
     digest     hash of a scenario and of the files that it names
     explain    messages for a scenario that fails its checks
 """

@@ -14,7 +14,7 @@ from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent, ScalarE
 
 from harness.errors import ScenarioError
 
-__all__ = ["Document", "Location", "dotted", "title_of"]
+__all__ = ["Document", "Location", "dotted", "name_of", "title_of"]
 
 # Keys and indices from the root down.
 Location = tuple[str | int, ...]
@@ -86,6 +86,17 @@ def title_of(path: Path) -> str:
     Raises:
         ScenarioError: the file cannot be read, or its beginning is not YAML.
     """
+    heading = _heading(path, "title")
+    return heading.get("title") or heading.get("name", "")
+
+
+def name_of(path: Path) -> str:
+    """Return the value of `name:` of a document, or '', as `title_of` returns the title."""
+    return _heading(path, "name").get("name", "")
+
+
+def _heading(path: Path, last: str) -> dict[str, str]:
+    """Return the scalars at the root of a document by their keys, up to the key `last`."""
     heading: dict[str, str] = {}
     key, depth = "", 0
     with _yaml_errors(path):
@@ -98,9 +109,9 @@ def title_of(path: Path) -> str:
                 if key:
                     heading[key] = event.value
                 key = "" if key else event.value
-            if "title" in heading:
+            if last in heading:
                 break
-    return heading.get("title") or heading.get("name", "")
+    return heading
 
 
 def dotted(location: Location) -> str:

@@ -18,6 +18,7 @@ from harness.run.testbeds import Embedded, TestbedChoice
 from harness.run.watch import Watcher
 from harness.scenario.by_hand import with_faults
 from harness.scenario.document import Document
+from harness.scenario.library import file_of
 from harness.scenario.loader import load, read
 from harness.scenario.schema import Assertion, Relative, Scenario
 from railyard.api.results import Result
@@ -38,8 +39,8 @@ def run(
     """Run a scenario in virtual time, in this process.
 
     Args:
-        scenario: path of a scenario file, its content as a dict, or a scenario that `load` has read;
-            docs/use/scenarios.md describes the keys.
+        scenario: path of a scenario file, a name of `railyard list`, the content of a file as a dict, or a
+            scenario that `load` has read; docs/use/scenarios.md describes the keys.
         variant: name or names of the variants to run; without it all of them. Assertions about other
             variants are left out.
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
@@ -116,7 +117,7 @@ def execute(
 def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario, Document]:
     """Return a checked scenario and the document that its errors refer to."""
     if isinstance(scenario, str | Path):
-        return load(Path(scenario))
+        return load(file_of(Path(scenario)))
     if isinstance(scenario, Scenario):
         return scenario, Document.of_values({})
     return read(Document.of_values(scenario))

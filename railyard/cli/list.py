@@ -83,7 +83,8 @@ def _document(topology: str) -> dict[str, Any]:
     if topology:
         return _family_document(find(topology))
     files = {
-        kind: [{"file": file, "title": title} for file, title in rows] for kind, rows in _files().items()
+        kind: [{"name": name, "file": file, "title": title} for name, file, title in rows]
+        for kind, rows in _files().items()
     }
     unit = units(ALL_METRICS)
     return {
@@ -115,27 +116,33 @@ def _family_document(family: Family[...]) -> dict[str, Any]:
     return {"name": family.name, "text": family.text, "parameters": parameters}
 
 
-def _files() -> dict[str, list[tuple[str, str]]]:
-    """Return file and title of scenarios and studies."""
+def _files() -> dict[str, list[tuple[str, str, str]]]:
+    """Return name, file and title of scenarios and studies."""
     from harness.errors import ScenarioError
-    from harness.scenario.document import title_of
+    from harness.scenario.document import name_of, title_of
 
-    tables: dict[str, list[tuple[str, str]]] = {"scenario": [], "study": []}
+    tables: dict[str, list[tuple[str, str, str]]] = {"scenario": [], "study": []}
     for path in sorted(EXPERIMENTS.glob("*/*.yaml")):
         try:
-            title = title_of(path)
+            name, title = name_of(path), title_of(path)
         except ScenarioError as ex:
-            title = f"cannot be read: {ex}"
-        tables["study" if path.name == "model.yaml" else "scenario"].append((_relative(path), title))
+            name, title = "", f"cannot be read: {ex}"
+        tables["study" if path.name == "model.yaml" else "scenario"].append((name, _relative(path), title))
     return tables
 
 
 def _print_files(console: Console) -> None:
     """Print a table of scenarios and a table of studies."""
     for kind, rows in _files().items():
-        lines = [(file, escape(title)) for file, title in rows]
+        lines = [(name, escape(title)) for name, _, title in rows]
         print_table(console, (kind, "what it is"), lines, names=(kind,))
         console.print()
+    console.print(
+        f"`railyard run NAME` runs a scenario, `railyard model NAME` a study; their files are in "
+        f"{_relative(EXPERIMENTS)}/.\n",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _print_topologies(console: Console) -> None:

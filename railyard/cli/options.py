@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from harness.scenario.schema import Scenario
     from topologies import Fabric
     from topologies.families.declaration import Parameter
@@ -24,6 +27,7 @@ __all__ = [
     "Switch",
     "dims_of",
     "fabric_of",
+    "page_server",
     "resized",
 ]
 
@@ -60,6 +64,27 @@ class Switch(StrEnum):
 
     builtin = "builtin"
     bmv2 = "bmv2"
+
+
+# Packages of the extra `web` of pyproject.toml.
+_WEB = ("starlette", "uvicorn", "websockets")
+
+
+def page_server() -> Callable[..., AbstractContextManager[str]]:
+    """Return `serving` of railyard.web.server; OutputError if a package that it needs is not installed."""
+    try:
+        from railyard.web.server import serving
+    except ModuleNotFoundError as ex:
+        package = (ex.name or "").partition(".")[0]
+        if package not in _WEB:
+            raise
+        from harness.errors import OutputError
+
+        raise OutputError(
+            f"the live page needs the Python package {package}, which is not installed",
+            remedy="install it with `pip install 'railyard[web]'`",
+        ) from None
+    return serving
 
 
 def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:

@@ -51,7 +51,10 @@ def check_packages() -> None:
     missing = [path for path in PACKAGES.values() if not (PAGE / "node_modules" / path).is_file()]
     if missing:
         package = missing[0].partition("/")[0]
-        raise OutputError(f"the page's package {package} is missing", remedy="run `make setup`")
+        raise OutputError(
+            f"the page's package {package} is missing",
+            remedy="run `make lab-setup` in a clone; elsewhere install a wheel that `make wheels` has built",
+        )
 
 
 def application(session: Session, token: str, hosts: Collection[str]) -> Starlette:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import secrets
 import socket
 import threading
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -23,29 +25,40 @@ __all__ = ["DEFAULT_PORT", "serving"]
 
 DEFAULT_PORT = 8642
 LOOPBACK = "127.0.0.1"
+# A virtual machine and a container set these: the address to listen on where the command names none, and the
+# address under which a browser outside reaches the default port.
+HOST_VARIABLE = "RAILYARD_PAGE_HOST"
+ADDRESS_VARIABLE = "RAILYARD_PAGE_ADDRESS"
 # At the end pages receive the last records: for as long as a page gets on, but no longer than this in all.
 _FAREWELL_SECONDS = 2.0
 _LONGEST_FAREWELL_SECONDS = 60.0
 
 
 @contextmanager
-def serving(session: Session, host: str = LOOPBACK, port: int = DEFAULT_PORT) -> Iterator[str]:
+def serving(session: Session, host: str | None = None, port: int = DEFAULT_PORT) -> Iterator[str]:
     """Serve a session; yield the address to open, which has the token.
 
     Args:
         session: What the pages look at.
-        host: Address to listen on.
+        host: Address to listen on. None: the address of `RAILYARD_PAGE_HOST`, else loopback; on the default
+            port the yielded address is then that of `RAILYARD_PAGE_ADDRESS`, if set.
         port: Port to listen on; 0 for any that is free.
 
     Raises:
-        OutputError: The port is taken, the host is no address of this machine, or packages are missing.
+        OutputError: The port is taken, the host is no address of this machine, `RAILYARD_PAGE_ADDRESS` is no
+            address of a page, or packages are missing.
     """
     check_packages()
+    outside = _outside_address() if host is None and port == DEFAULT_PORT else ""
+    if host is None:
+        host = os.environ.get(HOST_VARIABLE) or LOOPBACK
     token = secrets.token_urlsafe(18)
     listener = _listener(host, port)
     port = listener.getsockname()[1]
     loopback = host in (LOOPBACK, "localhost", "::1")
-    hosts = [LOOPBACK, "localhost", "[::1]"] if loopback else ["*"]
+    hosts = [LOOPBACK, "localhost", "[::1]"] if loopback or outside else ["*"]
+    if outside:
+        hosts.append(urlsplit(outside).hostname or "*")
     app = application(session, token, hosts)
     server = _Server(
         uvicorn.Config(
@@ -60,11 +73,23 @@ def serving(session: Session, host: str = LOOPBACK, port: int = DEFAULT_PORT) ->
     thread = threading.Thread(target=server.run, args=([listener],), name="page", daemon=True)
     thread.start()
     try:
-        yield f"http://{_name(host)}:{port}/?token={token}"
+        yield f"{outside or f'http://{_name(host)}:{port}'}/?token={token}"
     finally:
         _farewell(app.state.pages)
         server.should_exit = True
         thread.join(timeout=_LONGEST_FAREWELL_SECONDS)
+
+
+def _outside_address() -> str:
+    """Return the address of `RAILYARD_PAGE_ADDRESS` without a final slash, or '' if it is not set."""
+    address = os.environ.get(ADDRESS_VARIABLE, "").rstrip("/")
+    parts = urlsplit(address)
+    if address and (parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query):
+        raise OutputError(
+            f"{ADDRESS_VARIABLE} is {address!r}, which is no address of a page",
+            remedy="set it to an address such as http://127.0.0.1:8642, or unset it",
+        )
+    return address
 
 
 def _farewell(pages: Pages) -> None:

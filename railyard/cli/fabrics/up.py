@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Bed, Dims, MachinesFile, Parameters, Switch
+from railyard.cli.options import TOPOLOGY, Bed, Dims, MachinesFile, Parameters, Switch, page_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -222,10 +222,9 @@ def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bo
             for host, namespace in stack.enter_context(taps(testbed.host_ports)).items():
                 console.print(f"{host}: {INTERFACE} in {namespace}", markup=False, soft_wrap=True)
         if live is not None:
-            from railyard.web.server import serving
             from railyard.web.standing import StandingFabric
 
-            address = stack.enter_context(serving(StandingFabric(testbed).session, port=live))
+            address = stack.enter_context(page_server()(StandingFabric(testbed).session, port=live))
             console.print(f"page: {address}", markup=False, soft_wrap=True)
         console.print("Ctrl-C ends it")
         testbed.serve(threading.Event())

@@ -45,14 +45,15 @@ def export(
     sends, receives, computations and what they wait for; of a run's results, also with their times.
     """
     from harness.errors import FormatError, OutputError
+    from harness.scenario.library import file_of
     from railyard.cli.options import fabric_of
     from topologies.sources.exports import EXPORTS
 
     if name == "chakra":
-        _chakra(Path(what), variant, target, packed=packed)
+        _chakra(file_of(Path(what)), variant, target, packed=packed)
         return
     if name == "msccl":
-        text = _msccl(Path(what), variant)
+        text = _msccl(file_of(Path(what)), variant)
     elif name in EXPORTS:
         text = EXPORTS[name](fabric_of(what, dims, param or ()))
     else:

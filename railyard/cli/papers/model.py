@@ -21,12 +21,13 @@ __all__ = ["EXAMPLES", "model"]
 
 EXAMPLES = """
 railyard model experiments/04_intra_rack/model.yaml
+railyard model intra-rack
 railyard model experiments/05_inter_rack/model.yaml --layouts detour
 """
 
 
 def model(
-    file: Annotated[Path, typer.Argument(help="study file, see `railyard list`")],
+    file: Annotated[Path, typer.Argument(help="study file or name, see `railyard list`")],
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for result.json and plot.svg; else results/NAME")
     ] = None,
@@ -37,10 +38,11 @@ def model(
     Nothing is emulated: a closed-form model searches the best placement of each training job.
     """
     from harness.output import output_folder
+    from harness.scenario.library import file_of
     from papers.training.plot import plot_svg
     from papers.training.study import READINGS, load, run, to_document
 
-    study = load(file)
+    study = load(file_of(file))
     if layouts is not None and layouts not in (names := [variant.name for variant in study.variants]):
         raise typer.BadParameter(
             f"no variant {layouts!r}; there are {', '.join(names)}", param_hint="--layouts"

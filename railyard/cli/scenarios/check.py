@@ -89,7 +89,7 @@ def _graphs(ready: Prepared) -> Iterator[str]:
             yield f"jobs {', '.join(share.name for share in plan.shares)} share members"
 
 
-def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
+def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of `railyard list`")]) -> None:
     """Check the keys, fabric, faults, collective and routes of a scenario; nothing is started.
 
     The memory that a run needs is foreseen; where this machine has less, `railyard run` refuses.
@@ -98,8 +98,10 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
     """
     from harness.run.estimated_memory import available_bytes, foreseen_bytes, in_words, whole_bytes
     from harness.run.prepare import prepare
+    from harness.scenario.library import file_of
     from harness.scenario.loader import load
 
+    file = file_of(file)
     scenario, document = load(file)
     console = out()
     prepared = prepare(scenario, document)

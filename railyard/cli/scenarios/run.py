@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import Bed, MachinesFile, Switch, resized
+from railyard.cli.options import Bed, MachinesFile, Switch, page_server, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "run"]
 
 EXAMPLES = """
+railyard run first-train
 railyard run experiments/01_first_train/scenario.yaml
 railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out results/small
 railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
@@ -50,7 +51,7 @@ def run(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="scenario files, see `railyard list`, a bundle, or files that `railyard import` takes",
+            help="files or names of scenarios, see `railyard list`, a bundle, files for `railyard import`",
         ),
     ],
     testbed: Annotated[
@@ -132,9 +133,11 @@ def run(
 
     Exit code 0: all assertions hold; 1: an assertion fails; 2: a scenario is at fault; 3: the machine is.
     """
+    from harness.scenario.library import file_of
     from harness.scenario.loader import load
     from railyard.cli.files.foreign import scenarios_of
 
+    files = [file_of(file) for file in files]
     if len(files) == 1 and files[0].suffix == ".railyard":
         from railyard.cli.files.bundle import replay
 
@@ -280,9 +283,9 @@ class _Bench:
 def _page(file: Path, scenario: Scenario, seed: int, port: int, *, real: bool) -> Iterator[Session]:
     """Show a run in a browser until it has ended."""
     from railyard.cli.display.screen import tell
-    from railyard.web.server import serving
     from railyard.web.session import Session
 
+    serving = page_server()
     session = Session("live", real=real, source=(file, scenario, seed))
     with serving(session, port=port) as address:
         tell(f"{address}\nthe run begins when the page lets it")

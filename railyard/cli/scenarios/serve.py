@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
+from railyard.cli.options import page_server
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "serve"]
 
 EXAMPLES = """
+railyard serve first-train
 railyard serve experiments/01_first_train/scenario.yaml
 railyard serve experiments/01_first_train/scenario.yaml --variant cut --read-only
 railyard serve results/first-train
@@ -29,15 +31,20 @@ railyard serve first-train.railyard --port 0
 def serve(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE|RESULT|BUNDLE", help="a scenario, a recording, results, or a bundle"),
+        typer.Argument(
+            metavar="FILE|RESULT|BUNDLE", help="a scenario's file or name, a recording, results, or a bundle"
+        ),
     ],
     variant: Annotated[
         list[str] | None, typer.Option(help="variant of the scenario to run; may be repeated; else all")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
     host: Annotated[
-        str, typer.Option(help="address to listen on; by default only this machine reaches the page")
-    ] = "127.0.0.1",
+        str | None,
+        typer.Option(
+            help="address to listen on; unless given, RAILYARD_PAGE_HOST, else 127.0.0.1: this machine alone"
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0: any free one")] = 8642,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="pages look only: no pause, no faults; for a class")
@@ -54,12 +61,13 @@ def serve(
 
 
 def _serve(
-    file: Path, variants: list[str], seed: int | None, host: str, port: int, *, read_only: bool
+    file: Path, variants: list[str], seed: int | None, host: str | None, port: int, *, read_only: bool
 ) -> None:
+    serving = page_server()
+    from harness.scenario.library import file_of
     from railyard.web.live import Live, opened
-    from railyard.web.server import serving
 
-    with opened(file, variants, seed, read_only=read_only) as source:
+    with opened(file_of(file), variants, seed, read_only=read_only) as source:
         live = source if isinstance(source, Live) else None
         session = source.session if isinstance(source, Live) else source
         with serving(session, host, port) as address:

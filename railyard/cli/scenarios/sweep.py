@@ -42,7 +42,7 @@ class Combine(StrEnum):
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="scenario file; its key `study:` may have the axes")],
+    file: Annotated[Path, typer.Argument(help="scenario file or name; its key `study:` may have the axes")],
     axes: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,6 +88,7 @@ def sweep(
     Exit code 0: all runs are right; 1: a run is not; 2: the scenario is at fault; 3: the machine is, and some
     runs have no result; 130: Ctrl-C.
     """
+    from harness.scenario.library import file_of
     from harness.sweeps.conduct import conduct, shard_of
     from harness.sweeps.plan import plan_study
     from harness.sweeps.store import open_study
@@ -97,7 +98,7 @@ def sweep(
 
     options = _options(axes or (), seeds, cut_each or (), combine, sample)
     part = _shard(shard)
-    plan = plan_study(file, options, variant or (), seed)
+    plan = plan_study(file_of(file), options, variant or (), seed)
     if not any(key.split(".")[0] == "topology" for key in plan.study.set):
         plan.scenario.topology.build()  # a fabric that cannot be built is refused before any run
     runs = plan.runs if part is None else shard_of(plan.runs, *part)

@@ -131,3 +131,14 @@ def test_a_program_that_is_missing_is_the_machines_fault(tmp_path: Path, monkeyp
     with pytest.raises(MissingProgramError, match="lab 1 needs p4c-bm2-ss") as caught:
         check_folder(tmp_path, lab, 1)
     assert caught.value.of_machine
+
+
+def test_whoever_is_in_the_virtual_machine_is_not_told_to_go_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("RAILYARD_MACHINE", raising=False)
+    assert "or work in the virtual machine" in find_lab("1").lacking()
+    monkeypatch.setenv("RAILYARD_MACHINE", "vagrant")
+    assert "`vagrant provision` on your own computer" in find_lab("1").lacking()
+    assert "virtual machine" not in find_lab("1").lacking() + find_lab("5").stage("rails").lacking()

@@ -3,8 +3,10 @@
 
 import http.client
 import json
+import re
 import socket
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,9 +22,9 @@ from harness.errors import OutputError, RecordingError
 from harness.recording.records import Kind, Record, Tick, event, json_record
 from harness.scenario.loader import load
 from railyard.api.scenarios import execute
-from railyard.web.app import PAGE
+from railyard.web.app import PACKAGES, PAGE
 from railyard.web.live import Live, opened
-from railyard.web.server import serving
+from railyard.web.server import ADDRESS_VARIABLE, HOST_VARIABLE, serving
 from railyard.web.session import Command, Session
 from railyard.web.standing import StandingFabric
 from tests.browser import LIMIT_SECONDS, needs_packages
@@ -186,6 +188,61 @@ def test_a_port_in_use_is_named_before_anything_starts():
             serving(Session("replay"), port=port),
         ):
             pass
+
+
+class TestAddressOutside:
+    """In a virtual machine and in a container the page is reached by an address of another computer."""
+
+    def free_default_port(self, monkeypatch: pytest.MonkeyPatch) -> int:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        monkeypatch.setattr("railyard.web.server.DEFAULT_PORT", port)
+        return port
+
+    def status(self, port: int, host: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_SECONDS)
+        connection.request("GET", "/", headers={"Host": host})
+        return connection.getresponse().status
+
+    def test_the_default_port_prints_it_and_answers_to_its_name(self, monkeypatch: pytest.MonkeyPatch):
+        port = self.free_default_port(monkeypatch)
+        monkeypatch.setenv(HOST_VARIABLE, "0.0.0.0")
+        monkeypatch.setenv(ADDRESS_VARIABLE, "http://lab7.example:9001/")
+        with serving(Session("replay"), port=port) as address:
+            assert re.fullmatch(r"http://lab7\.example:9001/\?token=[\w-]{24}", address)
+            assert self.status(port, "lab7.example:9001") == 200
+            assert self.status(port, f"127.0.0.1:{port}") == 200
+            assert self.status(port, "elsewhere.example") == 400
+
+    def test_another_port_is_not_forwarded_and_prints_its_own_address(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv(ADDRESS_VARIABLE, "http://127.0.0.1:9001")
+        with serving(Session("replay"), port=0) as address:
+            assert ":9001" not in address
+
+    def test_a_host_that_the_command_names_wins(self, monkeypatch: pytest.MonkeyPatch):
+        port = self.free_default_port(monkeypatch)
+        monkeypatch.setenv(HOST_VARIABLE, "0.0.0.0")
+        monkeypatch.setenv(ADDRESS_VARIABLE, "http://lab7.example")
+        with serving(Session("replay"), "127.0.0.1", port) as address:
+            assert address.startswith(f"http://127.0.0.1:{port}/?token=")
+            assert self.status(port, "lab7.example") == 400
+
+    @pytest.mark.parametrize("wrong", ["lab7", "http://", "ftp://lab7", "http://lab7/page"])
+    def test_what_is_no_address_is_refused(self, monkeypatch: pytest.MonkeyPatch, wrong: str):
+        port = self.free_default_port(monkeypatch)
+        monkeypatch.setenv(ADDRESS_VARIABLE, wrong)
+        refused = pytest.raises(OutputError, match="which is no address of a page")
+        with refused, serving(Session("replay"), port=port):
+            pass
+
+
+def test_a_wheel_has_every_package_of_the_page():
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    included = set(project["tool"]["scikit-build"]["sdist"]["include"])
+    prefix = "railyard/web/page/node_modules/"
+    assert {prefix + path for path in PACKAGES.values()} <= included
+    assert {f"{prefix}{path.partition('/')[0]}/LICENSE" for path in PACKAGES.values()} <= included
 
 
 def test_results_without_a_recording_are_refused_with_the_remedy(tmp_path: Path):

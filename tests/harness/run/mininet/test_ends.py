@@ -178,8 +178,8 @@ def test_without_what_it_takes(tmp_path: Path, file: Path) -> None:
     )
     for kind, told, environment, main in (
         ("bmv2", r"simple_switch_grpc is not installed; install p4lang-bmv2", {"PATH": str(empty)}, ""),
-        ("builtin", "is not installed; `make setup` installs it", {"PATH": str(empty)}, ""),
-        ("builtin", "Mininet is not installed; `make setup` installs it", {}, no_mininet),
+        ("builtin", "is not installed; `make lab-setup` installs it", {"PATH": str(empty)}, ""),
+        ("builtin", "Mininet is not installed; `make lab-setup` installs it", {}, no_mininet),
     ):
         code, said, err = railyard(
             tmp_path,

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios and studies that come with Railyard, by name: `first-train`, or `01_first_train`, its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.errors import ScenarioError
+from harness.files import EXPERIMENTS
+from harness.scenario.document import name_of
+from topologies.errors import suggestion
+
+__all__ = ["file_of", "named_files"]
+
+
+def file_of(given: Path) -> Path:
+    """Return the file that a command names: the path itself, or the file of a scenario's or study's name.
+
+    A path that exists always wins. A folder's name, such as 01_first_train, stands for its scenario.yaml or
+    model.yaml. A path with a suffix or a folder in it is returned as it is, also when no file is there.
+
+    Raises:
+        ScenarioError: No file and no scenario has this name.
+    """
+    if given.exists() or given.suffix or len(given.parts) != 1:
+        return given
+    files = named_files()
+    if given.name not in files:
+        raise ScenarioError(
+            f"{given}: no such file, and no scenario of this name",
+            remedy=suggestion(given.name, files, "`railyard list` shows the names"),
+        )
+    return files[given.name]
+
+
+def named_files() -> dict[str, Path]:
+    """Return the files of scenarios and studies by their names, and by the names of their folders."""
+    files: dict[str, Path] = {}
+    for path in sorted(EXPERIMENTS.glob("*/*.yaml")):
+        try:
+            files[name_of(path)] = path
+        except ScenarioError:  # `railyard list` says why it cannot be read
+            continue
+        if path.name in ("scenario.yaml", "model.yaml"):
+            files[path.parent.name] = path
+    return files
