@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import counting, out
+from railyard.cli.display.screen import MACHINE, counting, out
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
@@ -32,6 +35,17 @@ app = typer.Typer(
 
 _FOLDER = typer.Argument(help="your folder of the lab, by default this folder")
 _LAB = typer.Option("--lab", help="number or name of the lab, if the folder has no record of it")
+
+
+def _this_command() -> str:
+    """Return the command as a shell in the current folder finds it: by name if on the PATH, else by path."""
+    called = Path(sys.argv[0])
+    on_path = shutil.which("railyard")
+    if on_path and Path(on_path).resolve() == called.resolve():
+        return "railyard"
+    if called.name != "railyard":
+        return f"{shlex.quote(sys.executable)} -m railyard"
+    return shlex.quote(str(called))
 
 
 def _say(text: str = "") -> None:
@@ -74,7 +88,7 @@ def start(
     folder = folder or Path(f"lab-{lab.number}")
     files = start_lab(lab, folder)
     _say(f"lab {lab.number}, {lab.title}: read {folder}/README.md, then write {', '.join(map(str, files))}")
-    _say(f"check your work with: cd {folder} && railyard lab check")
+    _say(f"check your work with: {_this_command()} lab check {shlex.quote(str(folder))}")
     if lacking := lab.lacking():
         _say(f"note: {lacking}")
 
@@ -90,17 +104,20 @@ def check(
     For each stage the check says what it expected, what came, and where to look.
     It draws a new seed each time.
 
-    Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing.
+    Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing, without
+    which the lab, or the only stages that do not pass, cannot be checked.
     """
     from harness.lessons.checker import draw_seed
     from harness.lessons.folder import lab_of
 
     lab = lab_of(folder, lab_name)
-    if not _checked(folder, lab, draw_seed() if seed is None else seed):
-        raise typer.Exit(_FAILED)
+    failing = _failing(folder, lab, draw_seed() if seed is None else seed)
+    if failing:
+        raise typer.Exit(MACHINE if all(stage.lacking() for stage in failing) else _FAILED)
 
 
-def _checked(folder: Path, lab: Lab, seed: int) -> bool:
+def _failing(folder: Path, lab: Lab, seed: int) -> list[Stage]:
+    """Check a folder, print and write the verdicts, and return the stages that do not pass."""
     from harness.lessons.checker import check_folder
     from harness.lessons.folder import changed_files, note_check
     from harness.lessons.report import make_report, write_report
@@ -113,11 +130,12 @@ def _checked(folder: Path, lab: Lab, seed: int) -> bool:
     stages = tuple(name for name, verdict in verdicts.items() if verdict.passed)
     note_check(folder, lab, stages)
     _say(f"{len(stages)} of {len(verdicts)} stages pass (seed {seed}); report.json has the details")
-    return len(stages) == len(verdicts)
+    return [stage for stage in lab.stages if stage.id not in stages]
 
 
 def _print_verdict(stage: Stage, verdict: Verdict) -> None:
-    _say(f"{'pass' if verdict.passed else 'FAIL'}  {stage.id}: {stage.title}")
+    word = "pass" if verdict.passed else "----" if stage.lacking() else "FAIL"
+    _say(f"{word}  {stage.id}: {stage.title}")
     _say(f"      expected: {verdict.expected}")
     _say(f"      observed: {verdict.observed}")
     if not verdict.passed:
@@ -162,7 +180,13 @@ def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str,
         restored = "yes" if stage.id in record.restored else ""
         rows.append((str(number), stage.id, state, times[0] if times else "", hints, restored))
     headings = ("", "stage", "state", "first passed", "hints", "restored")
-    print_table(out(), headings, rows, names=("stage",), caption=f"{len(record.checks)} checks")
+    print_table(
+        out(),
+        headings,
+        rows,
+        names=("stage",),
+        caption=f"{len(record.checks)} checks; from your own record, which proves nothing to a teacher",
+    )
 
 
 @app.command()
@@ -198,7 +222,7 @@ def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _L
         if now == checked:
             time.sleep(_LOOK_SECONDS)
             continue
-        _checked(folder, lab, draw_seed())
+        _failing(folder, lab, draw_seed())
         checked = now
         _say(f"waiting for a change of {', '.join(lab.files)}; Ctrl-C ends")
 
@@ -238,7 +262,8 @@ def grade(
 
     Exit code 0: the table is written, whatever it says; 2 or 3: it is not.
     """
-    from harness.lessons.grading import as_csv, as_html
+    from harness.lessons.confined.walls import keeps_reads
+    from harness.lessons.grading import NOT_CONFINED, as_csv, as_html
     from harness.lessons.grading import grade as grade_folders
     from harness.output import output_folder
 
@@ -246,8 +271,10 @@ def grade(
         grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())
         target.write("grades.csv", as_csv(grades))
         target.write("grades.html", as_html(grades))
+    if not keeps_reads():
+        _say(f"note: {NOT_CONFINED}")
     for item in grades:
         stages = f"{item.passed} of {len(item.lab.stages)} stages" if item.lab else "no lab"
-        first = "; ".join(filter(None, (item.note, *item.failures[:1])))
+        first = "; ".join(filter(None, (item.note, *item.similar, *item.failures[:1])))
         _say(f"{item.folder}: {stages}{': ' + first if first else ''}")
     _say(f"{to}/grades.csv and {to}/grades.html have the table")
