@@ -55,11 +55,11 @@ def likeness(a: Fingerprint, b: Fingerprint) -> float:
 
 
 def _sequences(folder: Path, names: Iterable[str]) -> Fingerprint:
-    found: set[tuple[str, ...]] = set()
+    sequences: set[tuple[str, ...]] = set()
     for name in names:
         tokens = _tokens(folder / name)
-        found.update(zip(*(islice(tokens, start, None) for start in range(_LENGTH)), strict=False))
-    return frozenset(found)
+        sequences.update(zip(*(islice(tokens, start, None) for start in range(_LENGTH)), strict=False))
+    return frozenset(sequences)
 
 
 def _tokens(path: Path) -> list[str]:

@@ -95,6 +95,8 @@ def execute(
     scenario = scenario.model_copy(update={"seed": seed})
     if prepared is None:
         prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
+        # Algorithms that the file left to Railyard are known now.
+        scenario = scenario.model_copy(update={"variants": tuple(ready.variant for ready in prepared)})
     fabric = prepared[0].fabric
     for link in captures or {}:
         fabric.link(link)
@@ -125,12 +127,15 @@ def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario
 def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | None) -> str:
     """Return what repeats the run: a shell command where there is one, else a call in Python."""
     path = str(scenario) if isinstance(scenario, str | Path) else None
-    if path is not None and variant is None:
-        seeded = [] if seed is None else ["--seed", str(seed)]
-        return shlex.join(["railyard", "run", path, *seeded])
+    if path is not None:
+        names = (variant,) if isinstance(variant, str) else variant or ()
+        chosen = [word for name in names for word in ("--variant", name)]
+        return shlex.join(
+            ["railyard", "run", path, *chosen, *([] if seed is None else ["--seed", str(seed)])]
+        )
     given = {"variant": variant, "seed": seed}
     options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
-    return f"railyard.run({', '.join(['...' if path is None else repr(path), *options])})"
+    return f"railyard.run({', '.join(['...', *options])})"
 
 
 def only(scenario: Scenario, names: Sequence[str]) -> Scenario:

@@ -64,8 +64,8 @@ def readable_by_python(folder: Path) -> list[str]:
 
 def readable_by_command(command: str, folders: Sequence[Path]) -> list[str]:
     """Return what a program such as a compiler may read: the system, its installation, and `folders`."""
-    found = shutil.which(command)
-    own = [Path(found).resolve().parents[1]] if found else []
+    program = shutil.which(command)
+    own = [Path(program).resolve().parents[1]] if program else []
     people = {Path("/"), Path.home().resolve()}
     installed = {*map(Path, _OF_COMMANDS), *(path for path in own if path not in people)}
     python = {Path(sys.prefix), Path(sys.base_prefix)}
