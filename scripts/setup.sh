@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a clone ready: missing Debian packages, .venv, Python packages, the engine. Each step leaves a stamp of what it
 # was made from, so that a second call does nothing and needs no network.
-#   scripts/setup.sh [lab]      lab: also what the Mininet testbed, captures and the live page need
+#   scripts/setup.sh [lab]      lab: also what the Mininet testbed and captures need
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -83,7 +83,7 @@ mapfile -t engine_sources < <(find CMakeLists.txt emulation/engine -type f | LC_
 packages=$(stamp_of pyproject.toml)
 engine=$(stamp_of pyproject.toml "${engine_sources[@]}")
 page=$(stamp_of railyard/web/page/package.json railyard/web/page/package-lock.json)
-has_page() { [ "$what" = base ] || { current page "$page" && [ -d railyard/web/page/node_modules ]; }; }
+has_page() { current page "$page" && [ -d railyard/web/page/node_modules ]; }
 
 if current packages "$packages" && current engine "$engine" && has_page; then
     say "nothing to do"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railyard.cli.display.help import Command, Group
 from railyard.cli.display.screen import MACHINE, counting, out
 from railyard.cli.display.table import print_table
 
@@ -31,6 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    cls=Group,
 )
 
 _FOLDER = typer.Argument(help="your folder of the lab, by default this folder")
@@ -52,7 +54,7 @@ def _say(text: str = "") -> None:
     out().print(text, markup=False, soft_wrap=True)
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_labs() -> None:
     """List the labs: number, what they are about, minutes, stages, programs that they need."""
     from harness.lessons.catalogue import labs
@@ -72,7 +74,7 @@ def list_labs() -> None:
     _say("`railyard lab start 3` copies lab 3 into a folder of yours.")
 
 
-@app.command()
+@app.command(cls=Command)
 def start(
     number: Annotated[str, typer.Argument(metavar="N", help="number or name of the lab")],
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="new folder; else lab-N")] = None,
@@ -93,7 +95,7 @@ def start(
         _say(f"note: {lacking}")
 
 
-@app.command()
+@app.command(cls=Command)
 def check(
     folder: Annotated[Path, _FOLDER] = Path(),
     lab_name: Annotated[str, _LAB] = "",
@@ -142,7 +144,7 @@ def _print_verdict(stage: Stage, verdict: Verdict) -> None:
         _say(f"      look at:  {verdict.look}")
 
 
-@app.command()
+@app.command(cls=Command)
 def hint(
     stage: Annotated[str, typer.Argument(help="id or number of a stage; else the first that fails")] = "",
     folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
@@ -165,7 +167,7 @@ def _first_failing(lab: Lab, folder: Path) -> Stage:
     return next((stage for stage in lab.stages if stage.id not in last), lab.stages[-1])
 
 
-@app.command()
+@app.command(cls=Command)
 def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
     """Show the stages of your lab: when each first passed, whether it passed last, hints taken, restored."""
     from harness.lessons.folder import lab_of, read_record
@@ -189,7 +191,7 @@ def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str,
     )
 
 
-@app.command()
+@app.command(cls=Command)
 def restore(
     stage: Annotated[str, typer.Argument(help="id or number of the stage that shall pass")],
     folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
@@ -209,7 +211,7 @@ def restore(
     _say(f"stage {chosen.id} passes with these files")
 
 
-@app.command()
+@app.command(cls=Command)
 def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
     """Check your lab each time you save one of your files, until Ctrl-C."""
     from harness.lessons.checker import draw_seed
@@ -227,7 +229,7 @@ def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _L
         _say(f"waiting for a change of {', '.join(lab.files)}; Ctrl-C ends")
 
 
-@app.command()
+@app.command(cls=Command)
 def verify(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
     lab_name: Annotated[str, _LAB] = "",
@@ -249,7 +251,7 @@ def verify(
         raise typer.Exit(_FAILED)
 
 
-@app.command()
+@app.command(cls=Command)
 def grade(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
     lab_name: Annotated[str, _LAB] = "",
