@@ -13,10 +13,9 @@ railyard man > ~/.local/share/man/man1/railyard.1
 """
 
 
-def man() -> None:
+def man(context: typer.Context) -> None:
     """Print the manual page of all verbs and options."""
     from harness.version import railyard_version
-    from railyard.cli import app
     from railyard.cli.display.help import man_page
 
-    typer.echo(man_page(app, railyard_version()), nl=False)
+    typer.echo(man_page(context.find_root().command, railyard_version()), nl=False)

@@ -165,11 +165,11 @@ def _ring_places(
     whole = sum(rooms)
     radius = max(least, whole / (2 * pi)) if len(names) > 1 else 0.0
     places = {}
-    gone = 0.0
+    before = 0.0
     for name, room in zip(names, rooms, strict=True):
-        angle = 2 * pi * (gone + room / 2 - rooms[0] / 2) / whole - pi / 2
+        angle = 2 * pi * (before + room / 2 - rooms[0] / 2) / whole - pi / 2
         places[name] = (radius * cos(angle), radius * sin(angle))
-        gone += room
+        before += room
     return places, radius
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
@@ -40,9 +39,8 @@ def _shown(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
-def man_page(app: typer.Typer, version: str) -> str:
-    """Return the manual page of all verbs, in the macros of man(7)."""
-    root: Any = typer.main.get_command(app)
+def man_page(root: Any, version: str) -> str:
+    """Return the manual page of a command and all its verbs, in the macros of man(7)."""
     lines = [
         f'.TH RAILYARD 1 "" "railyard {_plain(version)}" "User Commands"',
         ".SH NAME",

@@ -66,12 +66,12 @@ def test_several_files_run_after_each_other_and_scripts_get_json_and_junit(
 def test_a_broken_file_of_a_batch_is_an_error_of_the_junit_file(
     railyard: Railyard, write: Write, tmp_path: Path
 ):
-    (tmp_path / "broken.yaml").write_text(SMALL.replace("topology", "topologie"))
+    (tmp_path / "broken.yaml").write_text(SMALL.replace("topology", "fabric"))
     (tmp_path / "late.yaml").write_text(SMALL.replace("small", "late") + "link: {credit_bytes: 10}\n")
     files = [tmp_path / "broken.yaml", write(SMALL), tmp_path / "late.yaml"]
     code, _, err = railyard("run", *files, "--no-report", "--quiet", "--junit", "junit.xml", "--out", "out")
     assert code == 2
-    assert "broken.yaml:2: unknown key 'topologie'" in err
+    assert "broken.yaml:2: unknown key 'fabric'" in err
     suites = ElementTree.parse("junit.xml").getroot()
     errors = {suite.get("name"): suite.get("errors") for suite in suites}
     assert errors == {str(files[0]): "1", "small": "0", "late": "1"}

@@ -20,11 +20,11 @@ def fabric(name: str, **parameters: object) -> Fabric:
 
 
 def graph(edges: list[tuple[str, str]], switches: str = "s", **tiers: int) -> Fabric:
-    made = nx.Graph(edges)
-    for node, data in made.nodes(data=True):
+    own_graph = nx.Graph(edges)
+    for node, data in own_graph.nodes(data=True):
         if node[0] in switches:
             data.update(kind="switch", tier=tiers.get(node[0], 1))
-    return from_graph(made, "own")
+    return from_graph(own_graph, "own")
 
 
 def row(drawn: Layout, names: list[str]) -> list[float]:
@@ -97,14 +97,14 @@ def test_groups_of_a_dragonfly_have_boxes_that_do_not_meet() -> None:
     boxes = layout(built).groups
     assert [box.label for box in boxes] == [f"group {number}" for number in range(9)]
     assert {len(box.nodes) for box in boxes} == {12}
-    for at, one in enumerate(boxes):
+    for at, box in enumerate(boxes):
         for other in boxes[:at]:
             apart = [
-                one.place[axis] + one.size[axis] < other.place[axis]
-                or other.place[axis] + other.size[axis] < one.place[axis]
+                box.place[axis] + box.size[axis] < other.place[axis]
+                or other.place[axis] + other.size[axis] < box.place[axis]
                 for axis in (0, 1)
             ]
-            assert any(apart), (one.label, other.label)
+            assert any(apart), (box.label, other.label)
 
 
 def test_a_ring_of_own_switches_is_a_circle_with_its_npus_outside() -> None:
@@ -133,22 +133,22 @@ def test_a_tree_and_tiers_of_own_switches_are_levels() -> None:
 
 
 def test_a_sparse_graph_brings_neighbours_near_each_other() -> None:
-    made = nx.grid_2d_graph(6, 5)
-    built = from_graph(nx.relabel_nodes(made, {at: f"n{at[0]}-{at[1]}" for at in made}), "grid")
+    own_graph = nx.grid_2d_graph(6, 5)
+    built = from_graph(nx.relabel_nodes(own_graph, {at: f"n{at[0]}-{at[1]}" for at in own_graph}), "grid")
     places = layout(built).places
-    near = max(dist(places[link.a.node], places[link.b.node]) for link in built.links)
-    assert near < dist(places["n0-0"], places["n5-4"]) / 2
+    longest = max(dist(places[link.a.node], places[link.b.node]) for link in built.links)
+    assert longest < dist(places["n0-0"], places["n5-4"]) / 2
     assert layout(built) == layout(built)
 
 
 def test_given_positions_and_groups_are_kept_through_json() -> None:
-    made: nx.Graph = nx.Graph()
-    made.add_edges_from([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "c")])
+    own_graph: nx.Graph = nx.Graph()
+    own_graph.add_edges_from([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "c")])
     for at, node in enumerate("abcd"):
-        made.nodes[node].update(
+        own_graph.nodes[node].update(
             x=100.0 * (at in (1, 2)), y=100 * (at > 1), group="left" if at in (0, 3) else "right"
         )
-    built = from_graph(made, "square")
+    built = from_graph(own_graph, "square")
     assert from_json(to_json(built)) == built
     drawn = layout(built)
     (ax, ay), (bx, by), (cx, cy), _ = (drawn.places[node] for node in "abcd")
@@ -158,9 +158,9 @@ def test_given_positions_and_groups_are_kept_through_json() -> None:
 
 @pytest.mark.parametrize(("x", "y"), [("left", 0), (1.0, None), (float("nan"), 1.0), (True, 1)])
 def test_a_position_that_is_none_is_refused(x: object, y: object) -> None:
-    made = nx.Graph([("a", "b")])
-    made.nodes["a"].update({"x": x} | ({} if y is None else {"y": y}))
+    own_graph = nx.Graph([("a", "b")])
+    own_graph.nodes["a"].update({"x": x} | ({} if y is None else {"y": y}))
     with pytest.raises(
         TopologyError, match=r"node a: expected numbers x and y, got .*; give both, or neither"
     ):
-        from_graph(made, "own")
+        from_graph(own_graph, "own")
