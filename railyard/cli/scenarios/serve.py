@@ -20,7 +20,7 @@ __all__ = ["EXAMPLES", "serve"]
 
 EXAMPLES = """
 railyard serve experiments/01_first_train/scenario.yaml
-railyard serve experiments/01_first_train/scenario.yaml --variant cut-direct --read-only
+railyard serve experiments/01_first_train/scenario.yaml --variant cut --read-only
 railyard serve results/first-train
 railyard serve first-train.railyard --port 0
 """
