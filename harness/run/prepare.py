@@ -21,11 +21,12 @@ from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import SlicedTraffic
 from harness.errors import ScenarioError
 from harness.run.collectives.connections import connections_of
+from harness.run.collectives.schedule import fitting
 from harness.run.memory_pool.plan import PoolPlan, plan_pool
 from harness.run.planning.job_plan import JobPlan, demand_of
 from harness.run.planning.planner import plan_jobs
 from harness.run.planning.serdes_lanes import LaneMove, deal_lanes
-from harness.run.programs.network_header import check_network_header
+from harness.run.programs.network_header import check_credits, check_network_header
 from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
 from harness.scenario.document import Document, Location
 from harness.scenario.loader import Lines
@@ -125,8 +126,10 @@ def prepare(
         kept.fabric = with_line(("topology",), scenario.topology.build)
     whole, plans = kept.fabric, kept.plans
     prepared = []
+    lines = _indices(document)
     for index, variant in enumerate(scenario.variants):
-        at = ("variants", index)
+        at = ("variants", lines.get(variant.name, index))
+        variant = _with_fitting(whole, variant)
         lanes = deal_lanes(with_line, at, whole, variant)
         fabric = lanes.fabric
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
@@ -152,6 +155,16 @@ def prepare(
         payloads = [job.collective.payload_bytes for job in jobs]
         header, marks = variant.link.network_header, variant.link.ecn_frames is not None
         with_line((*at, "link"), partial(check_network_header, fabric, header, payloads, marks=marks))
+        with_line(
+            (*at, "link", "credit_bytes"),
+            partial(
+                check_credits,
+                variant.link.credit_bytes,
+                payloads,
+                header,
+                steered=not chosen.strategy.by_tables,
+            ),
+        )
         if variant.transport.connections is not None:
             jobs = with_line(
                 (*at, "transport", "connections"),
@@ -170,6 +183,29 @@ def prepare(
             Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool, lanes.moves)
         )
     return tuple(prepared)
+
+
+def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:
+    """Return the variant whose collectives without a given algorithm have one that fits their members."""
+    jobs = variant.every_job
+    fitted = tuple(
+        job if job.graph else job.model_copy(update={"collective": fitting(fabric, job.collective)})
+        for job in jobs
+    )
+    if fitted == jobs:
+        return variant
+    return variant.model_copy(
+        update={"jobs": fitted} if variant.jobs else {"collective": fitted[0].collective}
+    )
+
+
+def _indices(document: Document) -> dict[str, int]:
+    """Return the index in the document of each variant by name: a run may have chosen some of them."""
+    given = document.values.get("variants", ())
+    named = given if isinstance(given, tuple) else ()
+    return {
+        item["name"]: index for index, item in enumerate(named) if isinstance(item, dict) and "name" in item
+    }
 
 
 def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:

@@ -99,7 +99,8 @@ class Node:
     """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`.
 
     `tier` is its height: 0 for endpoints, more for switches, the higher the farther from endpoints. `lanes`
-    is its number of UB lanes; None: as many as `Fabric.host_lanes`.
+    is its number of UB lanes; None: as many as `Fabric.host_lanes`. `position` (x to the right, y downwards)
+    and `group`, the name of a box, are for drawings alone.
     """
 
     name: str
@@ -111,6 +112,8 @@ class Node:
     ports: tuple[Port, ...]
     tier: int = 0
     lanes: int | None = None
+    position: tuple[float, float] | None = None
+    group: str = ""
 
     @property
     def device_id(self) -> int:

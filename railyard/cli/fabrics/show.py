@@ -29,7 +29,7 @@ railyard show rail-only --param domains=8 --json
 
 
 def show(
-    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
+    topology: Annotated[str, TOPOLOGY],
     dims: Dims = "",
     param: Parameters = None,
     node: Annotated[str, typer.Option(help="show this node: its address, device id and ports")] = "",

@@ -30,7 +30,7 @@ railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1 --out 
 
 
 def follow(
-    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
+    topology: Annotated[str, TOPOLOGY],
     capture: Annotated[
         Path, typer.Argument(help="capture file, .pcap or .pcapng, as `--pcap` of a run writes")
     ],

@@ -90,7 +90,9 @@ def _graphs(ready: Prepared) -> Iterator[str]:
 
 
 def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of `railyard list`")]) -> None:
-    """Check the keys, fabric, faults, collective and routes of a scenario; nothing is started.
+    """Check the keys, fabric, faults, collective, routes and study of a scenario; nothing is started.
+
+    Schedules of collectives of your own are proved: each NPU ends with what the collective promises.
 
     The memory that a run needs is foreseen; where this machine has less, `railyard run` refuses.
 
@@ -98,13 +100,17 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of
     """
     from harness.run.estimated_memory import available_bytes, foreseen_bytes, in_words, whole_bytes
     from harness.run.prepare import prepare
+    from harness.run.proof import prove_own
     from harness.scenario.library import file_of
     from harness.scenario.loader import load
+    from harness.sweeps.plan import check_study
 
     file = file_of(file)
     scenario, document = load(file)
     console = out()
+    points = None if scenario.study is None else check_study(scenario, document)
     prepared = prepare(scenario, document)
+    proofs = list(prove_own(prepared, document))
     for ready in prepared:
         cycles = "cycles allowed" if ready.variant.expect == "deadlock" else "no cycle"
         entries = sum(len(own) for own in ready.plan.entries.values())
@@ -117,6 +123,10 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of
         )
         for line in (*_lanes(ready.plan), *_single_paths(ready.plan), *_graphs(ready)):
             console.print(f"{ready.variant.name}: {line}", markup=False, soft_wrap=True)
+    for line in proofs:
+        console.print(line, markup=False, soft_wrap=True)
+    if points is not None:
+        console.print(f"study: {points} points, see `railyard sweep`", markup=False, soft_wrap=True)
     free = available_bytes()
     lacks = f"; this machine has {in_words(free)} left" if free and free < foreseen_bytes(prepared) else ""
     console.print(f"memory: about {in_words(whole_bytes(prepared))}{lacks}", markup=False, soft_wrap=True)

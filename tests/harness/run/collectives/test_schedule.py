@@ -90,7 +90,7 @@ def test_more_dimensions(write: Write, more: str):
         ("[4, 5]", "{algorithm: multi-ring}", ":3: rings of idle links in a mesh of dimensions (4, 5)"),
         ("[4, 8]", "{algorithm: rings, rings: 3}", ":3: 3 rings on lines of 4 and 8 NPUs that share no link"),
         ("[4]", "{algorithm: rings, rings: 3}", ":3: 3 rings on 4 NPUs that share no link; take up to 2"),
-        ("[4]", "{}", ":3: mesh of dimensions (4,): halves need two"),
+        ("[4]", "{algorithm: bidirectional-dimension-order}", ":3: mesh of dimensions (4,): halves need two"),
         ("[4, 4]", "{kind: reduce, root: 16}", ":3: root 16 of 16 NPUs; take 0 to 15"),
         ("[4, 4]", "{kind: dispatch, elements: 32, experts: 16}", ":3: 16 experts of 16 ranks"),
         (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of nodes in a drawing of a fabric, by level, board, rack, plane or rail.
+"""Positions of nodes by the coordinates and tiers of a family: grids, boards, racks, planes, rails.
 
 A fabric of endpoints alone is a grid: its first dimension runs to the right, its second downwards, further
 dimensions repeat it. A fabric with planes of switches is drawn rack by rack, planes beside the boards, racks
@@ -11,14 +11,13 @@ The unit is the distance of two neighbours; x grows to the right and y downwards
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import log
-from typing import final
 
+from topologies.layout.values import Group, Place
 from topologies.model.fabric import Fabric, Node
-from topologies.model.places import planes, racks
+from topologies.model.places import racks
 
-__all__ = ["Group", "Layout", "layout"]
+__all__ = ["add_optical", "grid", "with_planes", "with_tiers"]
 
 # Least width of a grid below switches, in columns.
 _MIN_COLUMNS = 8
@@ -35,48 +34,8 @@ _ASPECT = 1.4
 _TIER_STEP = 1.6
 _POD_GAP = 2.0
 
-Place = tuple[float, float]
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Nodes drawn within one box, such as a rack; `kind` is `rack` or `Pod`, `place` its upper left corner.
-
-    The box of a Pod lies around the boxes of its racks, and `nodes` has the nodes of all of them.
-    """
-
-    kind: str
-    label: str
-    place: Place
-    size: Place
-    nodes: tuple[str, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Position of each node and of each optical switch by name, and the groups that have a box."""
-
-    places: Mapping[str, Place]
-    groups: tuple[Group, ...] = ()
-
-
-def layout(fabric: Fabric) -> Layout:
-    """Return the positions of a fabric's nodes; equal fabrics have equal layouts."""
-    switch_planes = planes(fabric) if any(node.is_switch for node in fabric.nodes) else []
-    groups: tuple[Group, ...] = ()
-    if not any(node.is_switch for node in fabric.nodes):
-        places = _grid(fabric)
-    elif switch_planes:
-        places, groups = _with_planes(fabric, switch_planes)
-    else:
-        places = _with_tiers(fabric)
-    _add_optical(fabric, places)
-    return Layout(places, groups)
-
-
-def _grid(fabric: Fabric) -> dict[str, Place]:
+def grid(fabric: Fabric) -> dict[str, Place]:
     """Place nodes by their first two dimensions, the planes of further dimensions in a grid of their own."""
     columns, rows = (*fabric.dims, 1)[:2]
     count = -(-len(fabric.nodes) // (columns * rows))
@@ -95,7 +54,7 @@ def _columns(count: int, width: float, height: float) -> int:
     return min(divisors, key=lambda columns: abs(log(columns**2 * width / (count * height * _ASPECT))))
 
 
-def _with_tiers(fabric: Fabric) -> dict[str, Place]:
+def with_tiers(fabric: Fabric) -> dict[str, Place]:
     """Place endpoints row by row and switches above them by tier, each close to its neighbours below."""
     rows: dict[tuple[int, ...], list[Node]] = {}
     tiers: dict[int, list[Node]] = {}
@@ -126,7 +85,7 @@ def _middle(fabric: Fabric, node: Node, places: Mapping[str, Place]) -> float:
     return sum(below) / len(below) if below else 0.0
 
 
-def _with_planes(
+def with_planes(
     fabric: Fabric, switch_planes: Sequence[Sequence[Node]]
 ) -> tuple[dict[str, Place], tuple[Group, ...]]:
     """Place nodes rack by rack, racks in the grid of their Pod, Pods in a grid that is as wide as high."""
@@ -211,7 +170,7 @@ def _spread(places: dict[str, Place], row: Sequence[Node], left: float, width: f
     places.update({node.name: (first + step * at, y) for at, node in enumerate(row)})
 
 
-def _add_optical(fabric: Fabric, places: dict[str, Place]) -> None:
+def add_optical(fabric: Fabric, places: dict[str, Place]) -> None:
     """Place optical switches in a row above all nodes."""
     if not fabric.optical:
         return

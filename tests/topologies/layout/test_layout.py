@@ -5,7 +5,7 @@ import pytest
 
 from topologies import Fabric
 from topologies.families.registry import find
-from topologies.model.layout import layout
+from topologies.layout.layout import layout
 from topologies.model.places import racks
 
 
