@@ -42,9 +42,7 @@ def test_programs_have_the_action_with_these_parameters(action: Action) -> None:
 
 
 def test_a_call_with_too_few_values_is_refused() -> None:
-    with pytest.raises(
-        PlanError, match="takes 3 parameters, got 2; give base, shift, mask"
-    ):
+    with pytest.raises(PlanError, match="takes 3 parameters, got 2; give base, shift, mask"):
         SET_SEGMENT.entry((), 1, 2)
 
 
