@@ -6,20 +6,24 @@ Knows topologies; emulation and harness know it. Only `p4runtime` opens a socket
 Values: an `Entry` is one row of one table of one switch, an `Update` a change of one row, a `Plan` all rows
 of a fabric with the routes from which they were made. A `Path` lists the names of the nodes that it visits.
 
-    planner     make_plan: routes, entries of every node, and the nodes to notify when a link fails
-    reuse       parts of a previous plan that a new plan keeps
-    garbage     pauses of the garbage collector, for plans of millions of objects
-    errors      PlanError, DeadlockError, InstallError
-    plan/       the values: entries, paths, a plan, updates between two sets of entries
-    routing/    paths of a pair, their shares, detours after a failure (routing.detours), source routes
-    paths/      candidate paths of all pairs of a plan, searched at once in arrays
-    tables/     entries of each P4 program (tables.node_entries), structured addresses, ECMP groups
-    deadlock/   turn rules, virtual lanes, channel dependency graph
-    recovery/   reaction of a node to failures; hellos, LACP, spares
-    circuits/   optical circuits between Pods for a demand, and the plans of their change
-    jobs/       priorities and paths of jobs (Crux)
-    discovery/  a fabric found by source-routed requests, and its cables beside the plan's
-    p4runtime/  client that writes entries into switches
+    errors        PlanError, DeadlockError, InstallError
+    garbage       pauses of the garbage collector, for plans of millions of objects
+    plan/         the values: entries, paths, a plan, updates between two sets of entries
+    deadlock/     turn rules, virtual lanes, channel dependency graph
+    paths/        path search, shares of paths, standby paths, source routes
+    tables/       rows of the tables of each P4 program
+    forwarding/   what installed entries do to a frame
+    schemes/      one class a way to forward: mesh, rails, clos, optical, graph
+    path_probing  the path that each value of lb takes, computed; loads numpy, imported by its name
+    planner       make_plan: routes, entries of every node, and the nodes to notify when a link fails
+    recovery/     reaction of a node to failures; hellos, LACP, spares
+    circuits/     optical circuits between Pods for a demand, and the plans of their change
+    jobs/         priorities and paths of jobs (Crux)
+    discovery/    a fabric found by source-routed requests, and its cables beside the plan's
+    p4runtime/    client that writes entries into switches
+
+Order of the rooms: errors, garbage, plan, deadlock, paths, tables, forwarding, schemes, path_probing,
+planner, recovery, circuits, jobs, discovery, p4runtime.
 """
 
 from controller.errors import DeadlockError, InstallError, PlanError
@@ -34,7 +38,6 @@ from controller.plan.entry import (
     Optional,
     Path,
     Range,
-    Strategy,
     Ternary,
 )
 from controller.plan.plan import Plan
@@ -61,7 +64,6 @@ __all__ = [
     "PlanError",
     "Range",
     "Reaction",
-    "Strategy",
     "Subscription",
     "Ternary",
     "Update",

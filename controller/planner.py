@@ -1,41 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of a fabric: routes, entries of every node, and the nodes to notify when a link fails."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from itertools import permutations
 
+import numpy as np
+
 from controller.deadlock import dependency_graph as deadlock
-from controller.deadlock.turn_rules import RuleSet, rule_set
+from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
+from controller.forwarding.next_hop import table_path
 from controller.garbage import garbage_collection_paused
-from controller.paths.candidates import candidates_of
-from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path, Strategy
+from controller.paths.finder import PathFinder
+from controller.paths.shares.weights import Demand, check_demand
+from controller.plan.entry import Hashing, Pair, Path
+from controller.plan.path_columns import PairColumns, PathColumns
 from controller.plan.plan import Plan
-from controller.recovery.subscribers import Subscribers
-from controller.reuse import Kept, kept_parts
-from controller.routing.all_path import Router
-from controller.routing.columns import relieve
-from controller.routing.general.router import GraphRouter, router_for
-from controller.routing.paths import PathFinder, ocs_dimensions
-from controller.routing.standby import add_standby_paths
-from controller.routing.weights import Demand, apportion, check_demand, divide, rate_weights
-from controller.tables.next_hop import table_path
-from controller.tables.node_entries import node_entries
-from controller.tables.segment import has_table
+from controller.plan.routes import Routes
+from controller.plan.subscribers import Subscribers
+from controller.schemes.registry import scheme_class
+from controller.schemes.reuse import Reused
+from controller.schemes.scheme import Scheme
+from controller.schemes.shares import share_traffic
 from topologies import Fabric
+from topologies.model.columns import columns
+from topologies.model.computed_once import computed_once
 from topologies.transform.spares import dark
 
-__all__ = ["check_routes", "make_plan", "steers_every_hop"]
-
-# Largest number of paths for which shares are solved: a larger linear program takes minutes.
-_MAX_SHARED_PATHS = 50_000
+__all__ = ["check_routes", "make_plan"]
 
 
 @garbage_collection_paused()
 def make_plan(
     fabric: Fabric,
     *,
-    strategy: Strategy = "all-path",
+    scheme: str = "",
+    strategy: str = "all-path",
     demand: Demand | None = None,
     peers: Iterable[Pair] | None = None,
     failed: Set[str] = frozenset(),
@@ -46,133 +46,139 @@ def make_plan(
     check: bool = True,
     previous: Plan | None = None,
 ) -> Plan:
-    """Make a plan that avoids the `failed` links, given by name.
+    """Make a plan of a fabric.
 
-    Source routes are planned for `peers`, in both directions, or for all pairs of endpoints that an optical
-    switch does not leave dark; the tables reach all other endpoints too.
+    Args:
+        fabric: The fabric.
+        scheme: Name of a forwarding scheme (controller.schemes.registry); by default that of the fabric.
+        strategy: Name of a strategy of the scheme (controller.schemes.strategy): the paths that a pair uses.
+        demand: Bytes by source and destination, for which the shares of paths keep the busiest link least
+            busy where source routes decide every hop (controller.paths.shares); without it shares follow the
+            rates and lengths of paths. Pairs without demand then use their paths of fewest hops.
+        peers: Pairs to plan source routes for, in both directions; by default all pairs of endpoints that an
+            optical switch does not leave dark. The tables reach all other endpoints too.
+        failed: Names of links that carry no route.
+        rules: Name of the turn rules.
+        hashing: Bits of the hash by which the switches of a tier choose.
+        standby: Number of buckets that a pair with a single path gets for paths that share no link with it,
+            where source routes decide every hop.
+        payload_bytes: Size of a frame; pairs that send too few frames get no longer paths.
+        check: Raise DeadlockError when the routes could deadlock.
+        previous: A plan whose parts are used again where they hold, which changes no result.
 
-    `shortest` gives a destination one path, lower dimensions first. `all-path` spreads over all paths of up
-    to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
-    busiest link is least busy, with every permitted longer path in a mesh that relieves it
-    (controller.routing.columns), except for pairs that send too few frames of `payload_bytes`; pairs without
-    demand then use their paths of fewest hops. Up to `standby` buckets of a pair that would otherwise depend
-    on a single path get paths that share no link with it. `adaptive` is `all-path` with sources that leave
-    congested paths: all pairs get such buckets. Longer and standby paths and exact weights exist only where
-    `steers_every_hop`: other sources send by all buckets alike. What is farther goes by switches, in equal
-    shares; `detour` and `borrow` use longer paths as well, in a mesh whatever the demand. Where there is a
-    core of circuits shares follow from these, whatever the demand (controller.routing.circuit_paths).
-    `hashed` is `shortest`, but where switches lead, a source chooses no more than its port; they choose by
-    `hashing`. `tables` is for fabrics without such a choice: no frame has a source route. DeadlockError when
-    the routes could deadlock, unless `check` is off; PlanError when a pair has no path. Pairs that the
-    difference to a `previous` plan cannot concern keep the candidate paths and entries of that plan, which
-    changes no result.
+    Raises:
+        PlanError: A pair has no path, or a name is unknown.
+        DeadlockError: The routes could deadlock.
     """
-    turns = rule_set(rules, fabric)
+    kind = scheme_class(fabric, scheme)
+    chosen = kind.find_strategy(strategy)
+    kind.check_strategy(chosen, fabric)
+    turns = kind.rule_set(rules, fabric)
     finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)
-    router = router_for(finder, turns, strategy)
-    pairs = _ordered_pairs(fabric, peers)
-    if strategy == "tables" and not steers_every_hop(fabric):
+    routing = kind(finder, turns, chosen)
+    pairs = _pairs(fabric, peers)
+    reused = Reused()
+    same = scheme, strategy, rules, hashing
+    if previous is not None and same == _names(previous):
+        reused = kind.reuse(previous, fabric, chosen, finder.failed)
+    candidates = _candidates(routing, pairs, reused, same)
+    if len(lost := np.flatnonzero(candidates.counts == 0)):
+        source, destination = pairs.name(int(lost[0]))
+        links = f"{len(failed)} links failed" if failed else "no link failed"
         raise PlanError(
-            f"strategy tables on {fabric.name}: switches choose among ports by hash",
-            remedy="use strategy hashed",
+            f"rules {rules}: no path from {source} to {destination}, {links}",
+            remedy="plan with fewer failed links" if failed else "use rules T2-G, or add links",
         )
-    kept = kept_parts(previous, fabric, strategy=strategy, rules=rules, hashing=hashing, failed=finder.failed)
-    earlier = {} if kept is None else kept.candidates
-    candidates = _candidates(router, pairs, strategy, rules, hashing, earlier)
-    for (source, destination), paths in candidates.items():
-        if not paths:
-            links = f"{len(failed)} links failed" if failed else "no link failed"
-            raise PlanError(
-                f"rules {rules}: no path from {source} to {destination}, {links}",
-                remedy="plan with fewer failed links" if failed else "use rules T2-G, or add links",
-            )
-    if strategy == "hashed":
-        routes = {pair: router.ecmp_routes(paths) for pair, paths in candidates.items()}
-        weights = {}
+    wanted = {} if demand is None else check_demand(fabric, demand)
+    if chosen.by_hash:
+        routes = Routes.of(fabric, {pair: routing.ecmp_routes(paths) for pair, paths in candidates.items()})
+        weights: Mapping[Pair, tuple[float, ...]] = {}
     else:
-        routes, weights = _routes(router, candidates, demand, payload_bytes, kept)
-        if strategy == "adaptive" and not steers_every_hop(fabric):
-            raise PlanError(
-                f"strategy adaptive on {fabric.name}: switches choose ports of their own, so a source cannot "
-                "choose its paths",
-                remedy="use strategy all-path, or a fabric whose source routes decide every hop",
-            )
-        if steers_every_hop(fabric):
-            add_standby_paths(router, routes, weights, candidates, standby)
+        shared = None if demand is None or routing.moving_circuits else wanted
+        routes, weights = share_traffic(routing, candidates, shared, payload_bytes, standby)
     # Without new links the permitted turns are among those of the previous fabric.
-    if check and not (kept and kept.no_new_links and _permits_no_cycle(kept.previous.fabric, turns)):
-        check_routes(finder, turns, (path for paths in routes.values() for path in paths))
+    acyclic = reused.previous is not None and _permits_no_cycle(reused.previous.fabric, turns)
+    if check and not (reused.no_new_links and acyclic):
+        check_routes(routing, (path for paths in routes.values() for path in paths))
     return Plan(
         fabric=fabric,
+        scheme=scheme,
         strategy=strategy,
         rules=rules,
         failed=frozenset(failed),
         routes=routes,
-        entries=_entries(finder, turns, routes, strategy, kept),
-        subscribers=Subscribers(fabric, candidates, {} if strategy == "hashed" else routes),
+        entries=routing.entries(routes, reused),
+        subscribers=Subscribers(candidates if chosen.by_hash else routes.paths),
         candidates=candidates,
         hashing=hashing,
         weights=weights,
-        demand={} if demand is None else check_demand(fabric, demand),
+        demand=wanted,
     )
 
 
-def _candidates(
-    router: Router | GraphRouter,
-    pairs: Sequence[Pair],
-    strategy: Strategy,
-    rules: str,
-    hashing: Hashing,
-    kept: Mapping[Pair, list[Path]],
-) -> dict[Pair, list[Path]]:
-    """Return the candidate paths of each pair; `kept` has those of some pairs.
+def _names(plan: Plan) -> tuple[str, ...]:
+    return plan.scheme, plan.strategy, plan.rules, plan.hashing
 
-    Candidates without failures follow from the fabric, which keeps them for the next plan.
+
+def _candidates(routing: Scheme, pairs: PairColumns, reused: Reused, names: tuple[str, ...]) -> PathColumns:
+    """Return the candidate paths of each pair.
+
+    Candidates without failures follow from the fabric, which keeps the last of them for the next plan.
     """
-    finder = router.finder
-    known: dict[Pair, list[Path]] = {}
-    if not finder.failed:
-        known = finder.fabric.cached(("candidates", strategy, rules, hashing), dict)
-    missing = [pair for pair in pairs if pair not in kept and pair not in known]
-    if isinstance(router, Router):
-        known |= candidates_of(router, missing)
+    known = reused.candidates
+    stored = {} if routing.finder.failed else _known_candidates(routing.fabric)
+    if known is None:
+        known = stored.get(names)
+    if known is None:
+        candidates = routing.all_candidates(pairs)
     else:
-        known |= {pair: router.candidates(*pair) for pair in missing}
-    return {pair: kept[pair] if pair in kept else known[pair] for pair in pairs}
+        missing = known.pairs.numbers(pairs) < 0
+        candidates = (
+            known
+            if len(known) == len(pairs) and not missing.any()
+            else known.merged(pairs, routing.all_candidates(pairs.chosen(missing)))
+        )
+    stored[names] = candidates
+    return candidates
 
 
-def _ordered_pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
+@computed_once
+def _known_candidates(_: Fabric) -> dict[tuple[str, ...], PathColumns]:
+    """Return the candidates of the last plan without failures, by the names of `_names`."""
+    return {}
+
+
+def _pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> PairColumns:
     """Return the pairs to plan for, in the order of the fabric's nodes."""
     if peers is None:
         unlit = dark(fabric)
-        ends = [node.name for node in fabric.nodes if not node.tier and node.name not in unlit]
-        return list(permutations(ends, 2))
-    index = {node.name: node.index for node in fabric.nodes}
-    pairs = {pair for source, destination in peers for pair in ((source, destination), (destination, source))}
-    for source, destination in pairs:
-        if fabric.node(source).tier or fabric.node(destination).tier or source == destination:
-            raise PlanError(
-                f"a route from {source} to {destination}", remedy="plan between two different endpoints"
-            )
-    return sorted(pairs, key=lambda pair: (index[pair[0]], index[pair[1]]))
+        ends = np.array([node.index for node in fabric.endpoints if node.name not in unlit], np.int32)
+        sources, destinations = np.repeat(ends, len(ends)), np.tile(ends, len(ends))
+        apart = sources != destinations
+        return PairColumns(fabric, sources[apart], destinations[apart])
+    one_way = list(peers)
+    pairs = PairColumns.of(fabric, [*one_way, *((destination, source) for source, destination in one_way)])
+    ends = columns(fabric).tiers == 0
+    wrong = ~ends[pairs.sources] | ~ends[pairs.destinations] | (pairs.sources == pairs.destinations)
+    if wrong.any():
+        source, destination = pairs.name(int(np.argmax(wrong)))
+        raise PlanError(
+            f"a route from {source} to {destination}", remedy="plan between two different endpoints"
+        )
+    return pairs
 
 
-def steers_every_hop(fabric: Fabric) -> bool:
-    """Return whether source routes decide every hop of a frame, so that a source knows its paths."""
-    return not fabric.optical and not any(has_table(node, "multipath") for node in fabric.nodes)
-
-
-def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> None:
+def check_routes(routing: Scheme, routes: Iterable[Path]) -> None:
     """Raise DeadlockError when these routes, together with those of the tables, could deadlock.
 
     If the turns that the rules permit close no cycle, no routes do.
     """
-    fabric = finder.fabric
+    fabric, rules = routing.fabric, routing.rules
     if _permits_no_cycle(fabric, rules):
         return
-    ends = [node.name for node in fabric.nodes if not node.tier]
+    ends = [node.name for node in fabric.endpoints]
     tables = (
-        _until_refused_turn(rules, fabric, table_path(finder, source, destination))
+        _until_refused_turn(rules, fabric, table_path(routing, source, destination))
         for source, destination in permutations(ends, 2)
     )
     paths = dict.fromkeys([*routes, *tables])
@@ -184,9 +190,16 @@ def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> 
 
 def _permits_no_cycle(fabric: Fabric, rules: RuleSet) -> bool:
     """Return whether permitted turns close no cycle, which follows from links and coordinates alone."""
-    return fabric.cached(
-        ("permitted", rules.name), lambda: not deadlock.find_cycle(deadlock.permitted_graph(fabric, rules))
-    )
+    known = _known_verdicts(fabric)
+    if rules.name not in known:
+        known[rules.name] = not deadlock.find_cycle(deadlock.permitted_graph(fabric, rules))
+    return known[rules.name]
+
+
+@computed_once
+def _known_verdicts(_: Fabric) -> dict[str, bool]:
+    """Return whether permitted turns close no cycle, by name of the rules, as far as it is known already."""
+    return {}
 
 
 def _until_refused_turn(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
@@ -194,60 +207,3 @@ def _until_refused_turn(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
     while rules.vls_of(fabric, path) is None:
         path = path[:-1]
     return path
-
-
-def _routes(
-    router: Router | GraphRouter,
-    candidates: Mapping[Pair, list[Path]],
-    demand: Demand | None,
-    payload_bytes: int,
-    kept: Kept | None = None,
-) -> tuple[dict[Pair, tuple[Path, ...]], dict[Pair, tuple[float, ...]]]:
-    """Return the paths of the 16 buckets by pair, and the weights of those that do not count alike."""
-    finder, fabric = router.finder, router.finder.fabric
-    wanted = {} if demand is None else check_demand(fabric, demand)
-    if ocs_dimensions(fabric):
-        demand, wanted = None, {}
-    solvable = sum(len(candidates[pair]) for pair in wanted) <= _MAX_SHARED_PATHS
-    steered = steers_every_hop(fabric)
-    meshed = [pair for pair in wanted if steered and router.uses_longer_paths(*pair)]
-    solved: Mapping[Pair, tuple[Sequence[Path], list[float]]] = {}
-    if solvable:
-        solved = relieve(finder, router.rules, wanted, candidates, meshed, payload_bytes)
-    routes: dict[Pair, tuple[Path, ...]] = {}
-    weights: dict[Pair, tuple[float, ...]] = {}
-    for pair, paths in candidates.items():
-        if kept is not None and (same := kept.routes_of(pair)) is not None:
-            routes[pair] = same
-            continue
-        turn = fabric.node(pair[0]).index + fabric.node(pair[1]).index
-        if pair in solved and steered:
-            routes[pair], exact = divide(*solved[pair], turn)
-            if exact is not None:
-                weights[pair] = exact
-        elif pair in solved:
-            routes[pair] = apportion(*solved[pair], turn)
-        elif len(paths) == 1:
-            routes[pair] = (paths[0],) * BUCKETS
-        elif demand is None:
-            routes[pair] = apportion(paths, rate_weights(fabric, paths, finder.failed), turn)
-        else:
-            fewest = [path for path in paths if len(path) == len(paths[0])]
-            routes[pair] = apportion(fewest, [1.0] * len(fewest), turn)
-        if kept is not None:
-            routes[pair] = kept.same_routes(pair, routes[pair])
-    return routes, weights
-
-
-def _entries(
-    finder: PathFinder,
-    rules: RuleSet,
-    routes: Mapping[Pair, tuple[Path, ...]],
-    strategy: Strategy,
-    kept: Kept | None,
-) -> dict[str, tuple[Entry, ...]]:
-    fabric = finder.fabric
-    by_source: dict[str, dict[str, tuple[Path, ...]]] = {node.name: {} for node in fabric.nodes}
-    for (source, destination), paths in routes.items():
-        by_source[source][destination] = paths
-    return {node: node_entries(finder, rules, node, own, strategy, kept) for node, own in by_source.items()}

@@ -137,6 +137,9 @@ class SwitchSet:
         """Entries whose time is up, each once since its last hit."""
     def counter_read(self, switch: int, counter: int, index: int, /) -> tuple[int, int]: ...
     def counter_read_all(self, switch: int, counter: int, /) -> list[tuple[int, int]]: ...
+    def counter_response(self, switch: int, counter: int, id: int, first: int, most: int, /) -> bytes:
+        """Return a serialised ReadResponse with at most `most` cells of a counter from `first` on."""
+
     def counter_write(self, switch: int, counter: int, index: int, packets: int, bytes: int, /) -> None: ...
     def direct_counter_write(
         self, switch: int, table: int, keys: list[Key], priority: int, packets: int, bytes: int, /

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
 from emulation.traffic.frames.values import NetworkHeader
@@ -155,14 +158,11 @@ class SwitchReport:
     packet_outs: int
 
     @classmethod
-    def of(
-        cls, sent_by_port_vl: Mapping[int, tuple[int, int]], refused: int, packet_outs: int
-    ) -> SwitchReport:
-        """Read the counter `tx_by_port_vl`, whose index is 4 x port + VL."""
-        sent: dict[int, int] = {}
-        for index, (packets, _) in sent_by_port_vl.items():
-            if packets:
-                sent[index // 4] = sent.get(index // 4, 0) + packets
+    def of(cls, sent_by_port_vl: NDArray[np.int64], refused: int, packet_outs: int) -> SwitchReport:
+        """Read the packets of the counter `tx_by_port_vl`, whose index is 4 x port + VL."""
+        by_port = np.add.reduceat(sent_by_port_vl, np.arange(0, len(sent_by_port_vl), 4))
+        ports = by_port.nonzero()[0]
+        sent = dict(zip(ports.tolist(), by_port[ports].tolist(), strict=True))
         return cls(sent, refused, packet_outs)
 
 

@@ -10,6 +10,7 @@ package and of the packages below is internal and may change without notice.
     with railyard.testbed(rack, plan) as bed: ...           switches run their P4 programs in virtual time
     result = railyard.run("scenario.yaml", seed=1)          a result is data
     result.metrics(), result.links(), result.plot()         tables for pandas, pictures for notebooks
+    study = railyard.sweep("scenario.yaml", seeds=range(20))    many runs, in parallel, resumed
 
 Rooms:
 
@@ -35,7 +36,8 @@ if typing.TYPE_CHECKING:
     from railyard.api.programs import ProgramTestbed, exchange, exercise_testbed, program_testbed
     from railyard.api.records import Record
     from railyard.api.results import Result
-    from railyard.api.scenarios import run
+    from railyard.api.scenarios import load, run
+    from railyard.api.studies import Study, sweep
     from railyard.api.testbeds import Testbed, testbed
     from topologies.errors import RailyardError
     from topologies.model.fabric import Fabric
@@ -66,8 +68,11 @@ __all__ = [
     # scenarios and results
     "Result",
     "Scenario",
+    "Study",
     "TrafficGraph",
+    "load",
     "run",
+    "sweep",
     # what they return and raise
     "Drawing",
     "RailyardError",
@@ -85,6 +90,7 @@ _MODULES = {
     "Scenario": "harness.scenario.schema",
     "Testbed": "railyard.api.testbeds",
     "TrafficGraph": "railyard.api.graphs",
+    "Study": "railyard.api.studies",
     "draw": "railyard.api.drawings",
     "entries": "railyard.api.plans",
     "exchange": "railyard.api.programs",
@@ -92,6 +98,7 @@ _MODULES = {
     "fabric": "railyard.api.fabrics",
     "fabrics": "railyard.api.fabrics",
     "links": "railyard.api.fabrics",
+    "load": "railyard.api.scenarios",
     "load_fabric": "railyard.api.fabrics",
     "nodes": "railyard.api.fabrics",
     "paths": "railyard.api.plans",
@@ -99,12 +106,17 @@ _MODULES = {
     "program_testbed": "railyard.api.programs",
     "run": "railyard.api.scenarios",
     "save_fabric": "railyard.api.fabrics",
+    "sweep": "railyard.api.studies",
     "testbed": "railyard.api.testbeds",
     "trace": "railyard.api.plans",
 }
 
 
 def __getattr__(name: str) -> typing.Any:
+    if name == "__version__":
+        from harness.version import railyard_version
+
+        return railyard_version()
     if name not in _MODULES:
         raise AttributeError(f"module 'railyard' has no public name {name!r}")
     from importlib import import_module

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from controller.deadlock.turn_rules import rule_names
+from controller.deadlock.turn_rules import RULE_NAMES
 from harness.run.prepare import prepare
 from harness.scenario.loader import load
 from harness.scenario.metrics import METRICS
@@ -175,8 +175,8 @@ def test_the_reference_has_every_key(place: str, model: type[BaseModel]):
 
 
 def test_the_reference_has_every_metric_and_rule_set():
-    assert [name for name in (*METRICS, *rule_names()) if name not in REFERENCE] == []
+    assert [name for name in (*METRICS, *RULE_NAMES) if name not in REFERENCE] == []
 
 
 def test_the_file_knows_every_rule_set_of_the_controller():
-    assert get_args(Routing.model_fields["rules"].annotation) == rule_names()
+    assert get_args(Routing.model_fields["rules"].annotation) == RULE_NAMES

@@ -17,10 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("topologies", "controller", "emulation", "harness", "papers", "railyard")
 MODULES = [path.relative_to(ROOT) for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
 STUBS = [path.relative_to(ROOT) for room in FLOORS for path in sorted((ROOT / room).rglob("*.pyi"))]
-UNORDERED = ("controller",)
-"""Floors that need not have an order of their rooms yet."""
-
-LATE_IMPORTS = ("controller", "papers", "railyard")
+LATE_IMPORTS = ("papers", "railyard")
 """Floors whose functions may import modules of ours: verbs of the command, and modules that need Scapy."""
 
 Graph = Mapping[str, set[str]]
@@ -98,10 +95,8 @@ def order_of(floor: str) -> list[str] | None:
 
 
 def ordered(floor: str) -> list[str]:
-    """`order_of` for a test, which is skipped where a floor need not have it yet."""
+    """`order_of` for a test."""
     order = order_of(floor)
-    if order is None and floor in UNORDERED:
-        pytest.skip(f"{floor} has no order of its rooms yet")
     assert order is not None, f'{floor}/__init__.py has no line "Order of the rooms: a, b, c."'
     return order
 

@@ -108,6 +108,6 @@ def test_members_and_spares_are_endpoints_and_not_both(fabric: Fabric) -> None:
     assert any(node.kind.member for node in fabric.nodes)
     for node in fabric.nodes:
         if node.kind.member or node.kind.spare:
-            assert not node.tier
+            assert not node.is_switch
             assert not node.level
             assert node.kind.member != node.kind.spare

@@ -8,11 +8,12 @@ picoseconds.
     errors      root of the error tree
     plugins/    values that a user adds: names of Python files, entry points of installed packages
     model/      the values; checks, JSON, places and distances in a fabric
+    layout/     positions of nodes and curves of links in drawings
     transform/  the same network with other circuits, or with spares in use
     families/   generators of fabrics by name, with declared parameters
     sources/    fabrics from files and from functions of a user's Python file
 
-Order of the rooms: errors, plugins, model, transform, families, sources.
+Order of the rooms: errors, plugins, model, layout, transform, families, sources.
 """
 
 from topologies.errors import RailyardError, TopologyError

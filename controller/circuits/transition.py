@@ -13,11 +13,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.circuits.allocation import allocate
+from controller.circuits.demand import check_demand
+from controller.circuits.plan import CircuitPlan
+from controller.circuits.port_availability import allocate_available, fill_unused_ports
+from controller.paths.shares.weights import Demand
 from controller.plan.diff import Update, diff
 from controller.plan.entry import Entry, Pair
 from controller.plan.plan import Plan
 from controller.planner import make_plan
-from controller.routing.weights import Demand
 from topologies import Fabric
 from topologies.families.lumos.core import core_of, crossconnects, crossconnects_of, maps_of
 from topologies.model.circuits import circuit_of
@@ -114,9 +118,6 @@ def allocate_crossconnects(
     With dark ports some Pods may get fewer than they want, or none between two of them; PlanError still when
     there are more pairs of Pods than ports if all work.
     """
-    # Importing the solvers takes as long as importing everything else that a run needs.
-    from controller.circuits import CircuitPlan, allocate, allocate_available, fill_unused_ports
-
     core = core_of(fabric)
     standing = CircuitPlan.of(np.array(maps_of(fabric)))
     spines, traffic = len(core.groups), pod_traffic(fabric, demand)
@@ -140,15 +141,11 @@ def unserved_pods(
     PlanError when there are more pairs of Pods than ports if all work. Without dark ports nothing else can
     fail, so nothing is allocated.
     """
-    from controller.circuits.demand import check_demand
-
     core = core_of(fabric)
     wanted = circuit_shares(traffic, len(core.groups) * core.ports)
     if not dark:
         check_demand(wanted, len(core.groups) * core.ports)
         return np.zeros_like(wanted, bool)
-    from controller.circuits import CircuitPlan, allocate_available
-
     standing = CircuitPlan.of(np.array(maps_of(fabric)))
     allocated = allocate_available(wanted, standing, _working_ports(fabric, dark), traffic)
     return (wanted > 0) & (allocated.counts.sum(axis=0) == 0)
@@ -230,6 +227,7 @@ def replan(
     known = {link.name for link in fabric.links}
     return make_plan(
         fabric,
+        scheme=plan.scheme,
         strategy=plan.strategy,
         rules=plan.rules,
         hashing=plan.hashing,

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn rules, virtual lanes, and the channel dependency graph that proves a plan free of deadlock.
 
-turn_rules        turns that a frame may take, and the VL on which it leaves; their tables
+turn_rules        turns that a frame may take, and the VL on which it leaves
+stages            rules of fabrics with dimensions and tiers
+ranks             rules of any graph, by ranks of its nodes
 channels          VLs of link directions as numbers, and the turns between them
 dependency_graph  which channel waits for which, and a cycle if there is one
 tfc               paths that a rule set admits on a fabric, by class and length; imported by its name

@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.deadlock.turn_rules import CLASS_VLS, ENTRY_VLS, HOST, Direction, RuleSet, hop_directions
+from controller.deadlock.turn_rules import CLASS_VLS, ENTRY_VLS, HOST, Direction, RuleSet
 from controller.plan.entry import Path
 from topologies import Fabric
 from topologies.model.columns import columns
@@ -50,7 +50,7 @@ class Hops:
         self.tails: Numbers = table.tails
         self.heads: Numbers = table.heads
         self._leaving = table.leaving
-        codes, ways = np.unique(hop_directions(rules, fabric), return_inverse=True)
+        codes, ways = np.unique(rules.order.directions(fabric), return_inverse=True)
         self.ways: Numbers = (ways.reshape(-1) + 1).astype(np.int32)
         self.directions = (HOST, *(Direction(code >> 1, bool(code & 1)) for code in codes.tolist()))
         self.turns = [

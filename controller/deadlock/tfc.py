@@ -104,7 +104,7 @@ def analyse(
     if max_hops < 1:
         raise PlanError(f"paths of up to {max_hops} hops", remedy="ask for 1 hop or more")
     walk = _PathCounter(fabric, rules, max_hops, refused)
-    ends = (node.name for node in fabric.nodes if not node.tier) if sources is None else sources
+    ends = (node.name for node in fabric.endpoints) if sources is None else sources
     for name in ends:
         walk.start(fabric.node(name).index)
     graph = walk.graph()
@@ -131,7 +131,7 @@ class _PathCounter:
         self._hops = Hops(fabric, rules)
         self._max_hops = max_hops
         self._refused = refused
-        self._end = [not node.tier for node in fabric.nodes]
+        self._end = [not node.is_switch for node in fabric.nodes]
         # By node: number, far end, way, dimension and the far end's height of each hop that leaves it.
         self._leaving: list[list[tuple[int, int, int, int | None, int]]] = [[] for _ in fabric.nodes]
         for (source, neighbour), number in self._hops.number.items():
@@ -193,7 +193,7 @@ class _PathCounter:
 
 def _height(node: Node) -> int:
     """Return the height that a path reaches at a node; a switch inside a domain counts as level 1."""
-    return max(node.level, bool(node.tier))
+    return max(node.level, node.is_switch)
 
 
 def _by_class(counts: Mapping[_Shape, int]) -> Counts:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import grpc
@@ -17,7 +18,8 @@ from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import describe
-from controller.p4runtime.kept_updates import KeptUpdates, batches_of, installing
+from controller.p4runtime.installation import Installation
+from controller.p4runtime.kept_updates import batches_of
 from controller.p4runtime.local import DirectPackets, LocalStream
 from controller.p4runtime.p4info import P4Info
 from controller.plan.diff import Update
@@ -223,6 +225,11 @@ class Device:
             raise self._failure("push of the pipeline", error) from error
         self._info = info
 
+    @property
+    def info(self) -> P4Info | None:
+        """The p4info that was pushed, or read from the switch; None before."""
+        return self._info
+
     async def _p4info(self) -> P4Info:
         """Return the pushed p4info, else the p4info of the switch."""
         if self._info is None:
@@ -238,15 +245,13 @@ class Device:
             self._info = P4Info(response.config.p4info)
         return self._info
 
-    async def install(
-        self, entries: Sequence[Entry], kept: KeptUpdates, report: Callable[[int], None]
-    ) -> None:
+    async def install(self, installation: Installation, report: Callable[[int], None]) -> None:
         """Insert entries in batches, and set default actions; `report` gets the size of each batch."""
         info = await self._p4info()
         with _naming(self._node):
-            batches = kept.batches(self._node, info, entries)
+            batches = installation.batches(self._node, info)
         for batch, serialised in batches:
-            await self._send_updates(serialised, lambda written=batch: list(map(installing, written)))
+            await self._send_updates(serialised, len(batch), partial(_installing, batch))
             report(len(batch))
 
     async def write(self, updates: Sequence[Update]) -> None:
@@ -255,14 +260,14 @@ class Device:
         for batch in batches_of(updates):
             with _naming(self._node):
                 serialised = b"".join([info.encode_update(update.kind, update.entry) for update in batch])
-            await self._send_updates(serialised, lambda written=batch: written)
+            await self._send_updates(serialised, len(batch), batch.__getitem__)
 
-    async def _send_updates(self, serialised: bytes, updates: Callable[[], Sequence[Update]]) -> None:
-        """Write serialised updates; `updates` returns them for the message of a refusal."""
+    async def _send_updates(self, serialised: bytes, count: int, update: Callable[[int], Update]) -> None:
+        """Write serialised updates; `update` returns one by its position, for the message of a refusal."""
         try:
             await self._stub.Write(self._write_head + serialised, timeout=self._timeout)
         except grpc.RpcError as error:
-            raise self._refusal(updates(), error) from error
+            raise self._refusal(count, update, error) from error
 
     async def replicate(self, entries: Sequence[p4r.PacketReplicationEngineEntry]) -> None:
         """Insert multicast groups and clone sessions."""
@@ -293,41 +298,35 @@ class Device:
         except grpc.RpcError as error:
             raise self._failure(f"read of table {table}" if table else "read of all tables", error) from error
 
-    async def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """Return (packets, bytes) by index of a counter."""
+    async def read_counter(self, counter: str) -> tuple[int, list[bytes]]:
+        """Return the id of a counter, and the serialised responses to a read of all its cells."""
         info = await self._p4info()
         request = p4r.ReadRequest(device_id=self._id)
         with _naming(self._node):
-            request.entities.add().counter_entry.counter_id = info.counter_id(counter)
+            counter_id = info.counter_id(counter)
+        request.entities.add().counter_entry.counter_id = counter_id
         try:
-            return {
-                entity.counter_entry.index.index: (
-                    entity.counter_entry.data.packet_count,
-                    entity.counter_entry.data.byte_count,
-                )
-                async for response in self._stub.Read(request, timeout=self._timeout)
-                for entity in response.entities
-            }
+            responses = self._stub.ReadSerialised(request, timeout=self._timeout)
+            return counter_id, [response async for response in responses]
         except grpc.RpcError as error:
             raise self._failure(f"read of counter {counter}", error) from error
 
     # -- errors
 
-    def _refusal(self, batch: Sequence[Update], error: grpc.RpcError) -> InstallError:
+    def _refusal(self, count: int, update: Callable[[int], Update], error: grpc.RpcError) -> InstallError:
         """Return an error for the first refused update of a batch, from its status."""
         failed = [
             (position, detail) for position, detail in enumerate(_details(error)) if detail.canonical_code
         ]
         if not failed:
-            return self._failure(
-                f"write of {len(batch)} entries, the first in table {batch[0].entry.table}", error
-            )
+            first = update(0).entry
+            return self._failure(f"write of {count} entries, the first in table {first.table}", error)
         position, detail = failed[0]
-        update = batch[position]
+        refused = update(position)
         return self._error(
             detail.canonical_code,
-            f"table {update.entry.table}: {update.kind} of {describe(update.entry)}: {detail.message} "
-            f"({_code_name(detail.canonical_code)}; {len(failed)} of {len(batch)} updates were refused)",
+            f"table {refused.entry.table}: {refused.kind} of {describe(refused.entry)}: {detail.message} "
+            f"({_code_name(detail.canonical_code)}; {len(failed)} of {count} updates were refused)",
         )
 
     def _failure(self, operation: str, error: Any) -> InstallError:
@@ -339,6 +338,12 @@ class Device:
     def _error(self, code: int, message: str) -> InstallError:
         remedy = _REMEDIES.get(code, "compare the program, its p4info and the plan")
         return InstallError(f"{self._node}: {message}", remedy=remedy)
+
+
+def _installing(entries: Sequence[Entry], position: int) -> Update:
+    """Return the update that brings an entry into an empty table."""
+    entry = entries[position]
+    return Update("modify" if entry.default else "insert", entry)
 
 
 def _details(error: Any) -> list[p4r.Error]:

@@ -19,6 +19,7 @@ from controller.p4runtime.field_encoding import ENCODERS, REMEDY, Field, sized, 
 from controller.plan.entry import Entry, Exact, Lpm, Match, Params, Range, Ternary
 
 __all__ = [
+    "LARGEST_PRIORITY",
     "MOST_KNOWN",
     "ActionEncoder",
     "Kind",
@@ -31,7 +32,7 @@ __all__ = [
 Kind = Literal["insert", "modify", "delete"]
 
 _TYPES = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
-_LARGEST_PRIORITY = (1 << 31) - 1
+LARGEST_PRIORITY = (1 << 31) - 1
 
 
 def describe(entry: Entry) -> str:
@@ -226,9 +227,9 @@ def _rank(entry: Entry) -> bytes:
     mark = _IS_DEFAULT if entry.default else b""
     if not entry.priority:
         return mark
-    if not 0 < entry.priority <= _LARGEST_PRIORITY:
+    if not 0 < entry.priority <= LARGEST_PRIORITY:
         raise InstallError(
-            f"table {entry.table}: priority {entry.priority} is not within 1..{_LARGEST_PRIORITY}: "
+            f"table {entry.table}: priority {entry.priority} is not within 1..{LARGEST_PRIORITY}: "
             f"{describe(entry)}",
             remedy=REMEDY,
         )

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar, final
 
 from controller.p4runtime.p4info import P4Info
-from controller.plan.diff import Update
 from controller.plan.entry import Entry
 
-__all__ = ["KeptUpdates", "batches_of", "installing"]
+__all__ = ["Batches", "KeptUpdates", "batches_of"]
 
 _BATCH = 1 << 14
 """Largest number of updates in a WriteRequest: about a megabyte, all entries of most switches."""
+
+Batches = list[tuple[Sequence[Entry], bytes]]
+"""Entries of each WriteRequest that installs a node's entries, and its serialised updates."""
 
 T = TypeVar("T")
 
@@ -22,27 +24,21 @@ def batches_of(updates: Sequence[T]) -> Iterator[Sequence[T]]:
         yield updates[start : start + _BATCH]
 
 
-def installing(entry: Entry) -> Update:
-    """Return the update that brings an entry into an empty table."""
-    return Update("modify" if entry.default else "insert", entry)
-
-
 @final
 class KeptUpdates:
-    """Serialised updates by node. It keeps the entries and the p4info as well, whose identity it compares."""
+    """Serialised updates by node. It keeps the entries and the p4info as well, whose identity it compares.
+
+    A sequence of entries must not change after it was given.
+    """
 
     def __init__(self) -> None:
-        self._by_node: dict[str, tuple[P4Info, Sequence[Entry], list[tuple[Sequence[Entry], bytes]]]] = {}
+        self._by_node: dict[str, tuple[P4Info, Sequence[Entry], Batches]] = {}
 
-    def batches(
-        self, node: str, info: P4Info, entries: Sequence[Entry]
-    ) -> list[tuple[Sequence[Entry], bytes]]:
-        """Return the entries of each WriteRequest that installs a node's entries, and its updates.
-
-        A sequence of entries that was given before must not have changed.
-        """
+    def find(self, node: str, info: P4Info, entries: Sequence[Entry]) -> Batches | None:
+        """Return the batches that install these entries of a node; None if they were not kept."""
         kept = self._by_node.get(node)
-        if kept is None or kept[0] is not info or kept[1] is not entries:
-            batches = [(batch, info.encode_installing(batch)) for batch in batches_of(entries)]
-            kept = self._by_node[node] = (info, entries, batches)
-        return kept[2]
+        return kept[2] if kept is not None and kept[0] is info and kept[1] is entries else None
+
+    def keep(self, node: str, info: P4Info, entries: Sequence[Entry], batches: Batches) -> None:
+        """Keep the batches of a node in place of the node's earlier batches."""
+        self._by_node[node] = info, entries, batches

@@ -43,6 +43,10 @@ class Service(Protocol):
         """Yield the entities that a request selects."""
         ...
 
+    def ReadSerialised(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[bytes]:
+        """Yield the same as Read, as serialised ReadResponses."""
+        ...
+
     def StreamChannel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: Any
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
@@ -158,6 +162,10 @@ class LocalStub:
     def Read(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[p4r.ReadResponse]:
         """Yield the entities that a request selects."""
         return self._service().Read(request, _Context())
+
+    def ReadSerialised(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[bytes]:
+        """Yield the same as Read, as serialised ReadResponses."""
+        return self._service().ReadSerialised(request, _Context())
 
     def StreamChannel(self) -> "LocalStream":
         """Open a stream to the service."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
+import numpy as np
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
@@ -22,9 +23,14 @@ from controller.p4runtime.entry_encoding import (
     unknown,
 )
 from controller.p4runtime.field_encoding import Field, bytestring, match_field, parameter
+from controller.p4runtime.row_encoding import NO_UPDATES, SerialisedUpdates, encode_rows
 from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
+from controller.plan.rows import Block, NodeEntries, Rows, blocks_of
 
 __all__ = ["P4Info"]
+
+# Blocks of entries whose updates are kept for further nodes with the same block.
+_MOST_BLOCKS = 1 << 12
 
 _MATCH_KINDS: dict[int, type[Match]] = {
     p4i.MatchField.EXACT: Exact,
@@ -79,6 +85,7 @@ class P4Info:
             self._tables_by_id[table.id] = self._tables[info.preamble.name] = table
             self._tables[table.name] = table
         self._installing: dict[int, tuple[Entry, bytes]] = {}  # by the identity of the entry
+        self._blocks: dict[int, tuple[Block, SerialisedUpdates]] = {}  # by the identity of the block
         self._counters = {counter.preamble.name: counter.preamble.id for counter in message.counters}
         self._counters |= {counter.preamble.alias: counter.preamble.id for counter in message.counters}
         self._headers = {
@@ -122,7 +129,59 @@ class P4Info:
         return self._table(entry).encode_update(kind, entry)
 
     def encode_installing(self, entries: Sequence[Entry]) -> bytes:
-        """Return the updates that install entries in empty tables: `encode_update` of each, joined.
+        """Return the updates that install entries in empty tables: `encode_update` of each, joined."""
+        if isinstance(entries, NodeEntries | Rows):
+            return b"".join(part.data for part in self.encode_nodes([blocks_of(entries)])[0])
+        return b"".join(self._installing_updates(entries))
+
+    def encode_nodes(self, nodes: Sequence[Sequence[Block]]) -> list[list[SerialisedUpdates]]:
+        """Return the updates that install the blocks of each node; equal layouts are encoded together.
+
+        Raises:
+            InstallError: That of the first entry, in order, which no message can carry.
+        """
+        blocks = [block for node in nodes for block in node]
+        alike: dict[object, dict[int, Rows]] = {}
+        for block in blocks:
+            if isinstance(block, Rows):
+                alike.setdefault(block.layout, {})[id(block)] = block
+        rows: dict[int, SerialisedUpdates] = {}
+        try:
+            for group in alike.values():
+                rows.update(zip(group, self._encode_rows(list(group.values())), strict=True))
+            return [
+                [rows[id(block)] if isinstance(block, Rows) else self._encode_tuple(block) for block in node]
+                for node in nodes
+            ]
+        except InstallError:
+            for block in blocks:
+                if isinstance(block, Rows):
+                    self._encode_rows([block])
+                else:
+                    self._installing_updates(block)
+            raise
+
+    def _encode_rows(self, blocks: Sequence[Rows]) -> list[SerialisedUpdates]:
+        if not any(map(len, blocks)):
+            return [NO_UPDATES] * len(blocks)
+        table = self._tables.get(blocks[0].table)
+        if table is None:
+            raise unknown("table", blocks[0].table, self._tables)
+        return encode_rows(table, blocks)
+
+    def _encode_tuple(self, block: tuple[Entry, ...]) -> SerialisedUpdates:
+        """Return the updates of a block that other nodes may have too, as the same object."""
+        known = self._blocks.get(id(block))
+        if known is None:
+            if len(self._blocks) >= _MOST_BLOCKS:
+                self._blocks.clear()
+            updates = self._installing_updates(block)
+            ends = np.cumsum([len(update) for update in updates], dtype=np.int64)
+            known = self._blocks[id(block)] = block, SerialisedUpdates(b"".join(updates), ends)
+        return known[1]
+
+    def _installing_updates(self, entries: Sequence[Entry]) -> list[bytes]:
+        """Return the update of each entry.
 
         Nodes of a fabric have most entries in common, as the same objects: their updates are looked up.
         """
@@ -133,7 +192,7 @@ class P4Info:
             if id(entry) not in known:
                 encoded = self.encode_update("modify" if entry.default else "insert", entry)
                 known[id(entry)] = entry, encoded
-        return b"".join([known[id(entry)][1] for entry in entries])
+        return [known[id(entry)][1] for entry in entries]
 
     def _table(self, entry: Entry) -> TableEncoder:
         table = self._tables.get(entry.table)

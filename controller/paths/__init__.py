@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the paths of all pairs at once, in arrays.
+"""Paths: their search, and the shares of traffic that they carry.
 
-working_hops   hops over links that have not failed, and the turns that the rules admit between them
-node_sets      a set of numbers for each node, such as the switches above it
-mesh_paths     paths of up to two hops between endpoints of one mesh
-switch_cores   paths by switches alone between sets of switches, searched for many sets together
-candidates     candidate paths of all pairs of a plan
+finder         paths over the links that have not failed, fewest hops first
+choice         the part of a forwarding scheme that rooms of this floor below it use
+switch_paths   paths by switches alone
+relays         paths that begin with a neighbour in the source's domain (PXN)
+single_paths   pairs to which the turn rules leave one path
+source_route   the 8-byte source-route header
+graph/         paths of any graph: those that rules admit, sets of paths, next hops, lanes in use
+bulk/          candidate paths of all pairs of a plan, searched at once in arrays
+shares/        shares of paths for a demand, longer paths, standby paths, paths after failures
 """

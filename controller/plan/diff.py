@@ -7,6 +7,7 @@ from typing import Literal, final
 
 from controller.errors import PlanError
 from controller.plan.entry import Entry
+from controller.plan.rows import Block, NodeEntries, Rows
 
 __all__ = ["Update", "apply_updates", "diff"]
 
@@ -20,14 +21,46 @@ class Update:
     entry: Entry
 
 
-def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
+def diff(old: Sequence[Entry], new: Sequence[Entry]) -> tuple[Update, ...]:
     """Return the updates from `old` to `new`: changes and additions in the order of `new`, then removals.
 
-    Removals come last so that a frame always finds either the old entry or the new one.
+    Removals come last so that a frame always finds either the old entry or the new one. Blocks of nodes'
+    entries that are the same object are not looked at, and rows are compared as columns.
     """
     if old is new:
         return ()
-    old, new = tuple(old), tuple(new)
+    if isinstance(old, NodeEntries) and isinstance(new, NodeEntries) and _alike(old, new):
+        parts = [_of_blocks(*pair) for pair in zip(old.blocks, new.blocks, strict=True)]
+        updates = [update for part in parts for update in part]
+        removals = [update for update in updates if update.kind == "delete"]
+        return (*(update for update in updates if update.kind != "delete"), *removals)
+    return _of_entries(tuple(old), tuple(new))
+
+
+def _alike(old: NodeEntries, new: NodeEntries) -> bool:
+    """Return whether blocks at one position hold entries of the same tables, and of no other block's."""
+    tables = [
+        frozenset().union(*(_tables(block) for block in pair))
+        for pair in zip(old.blocks, new.blocks, strict=False)
+    ]
+    return len(old.blocks) == len(new.blocks) and sum(map(len, tables)) == len(frozenset().union(*tables))
+
+
+def _tables(block: Block) -> frozenset[str]:
+    return frozenset({block.table} if isinstance(block, Rows) else [entry.table for entry in block])
+
+
+def _of_blocks(old: Block, new: Block) -> Iterable[Update]:
+    if old is new:
+        return ()
+    if not (isinstance(old, Rows) and isinstance(new, Rows)):
+        return _of_entries(tuple(old), tuple(new))
+    if old.has_keys_of(new):
+        return (Update("modify", new[row]) for row in new.changed_rows(old).tolist())
+    return _of_entries(tuple(old), tuple(new))
+
+
+def _of_entries(old: Sequence[Entry], new: Sequence[Entry]) -> tuple[Update, ...]:
     if len(old) == len(new):  # most often entries of the same keys in the same order, many of them equal
         others = [(known, entry) for known, entry in zip(old, new, strict=True) if known is not entry]
         if all(known.key == entry.key for known, entry in others):

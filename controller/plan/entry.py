@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table entry as a value independent of P4Runtime, and the values that entries consist of."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, final
 
 __all__ = [
@@ -18,8 +19,8 @@ __all__ = [
     "Params",
     "Path",
     "Range",
-    "Strategy",
     "Ternary",
+    "hops_of",
 ]
 
 # Path buckets of the table all_path: the low 4 bits of NTH.lb.
@@ -34,8 +35,11 @@ Path = tuple[str, ...]
 # Source and destination of traffic, by name.
 Pair = tuple[str, str]
 
-# How routes are chosen, by name: docs/fabrics/ub-mesh.md; on graphs docs/use/bring-your-own.md.
-Strategy = str
+
+def hops_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Return the (from, to) pair of every hop."""
+    return pairwise(path)
+
 
 # Which bits of the hash the switches of a level look at: of their own each level, or all of them the same.
 Hashing = Literal["per-tier", "identical"]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan: the table entries of every switch, and the routes they were made from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path, Strategy
+from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path
+from controller.plan.routes import Routes
 from topologies import Fabric
 
 __all__ = ["Plan"]
@@ -15,6 +16,8 @@ __all__ = ["Plan"]
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Entries for every switch of a fabric, and the routes they were made from.
+
+    `scheme` names the forwarding scheme if the plan does not use that of its fabric.
 
     `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
     every link, the sources to notify when it fails. `failed` links carry no route. `hashing` is what the
@@ -28,27 +31,35 @@ class Plan:
     """
 
     fabric: Fabric
-    strategy: Strategy
+    strategy: str
     rules: str
     failed: frozenset[str]
     routes: Mapping[Pair, tuple[Path, ...]]
-    entries: Mapping[str, tuple[Entry, ...]]
+    entries: Mapping[str, Sequence[Entry]]
     subscribers: Mapping[str, tuple[str, ...]]
     hashing: Hashing = "per-tier"
-    candidates: Mapping[Pair, list[Path]] = field(default_factory=dict, repr=False, compare=False)
+    scheme: str = ""
+    candidates: Mapping[Pair, Sequence[Path]] = field(default_factory=dict, repr=False, compare=False)
     weights: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
     demand: Mapping[Pair, float] = field(default_factory=dict)
     _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        by_source: dict[str, dict[str, tuple[Path, ...]]] = {}
-        for (source, destination), paths in self.routes.items():
-            by_source.setdefault(source, {})[destination] = paths
-        object.__setattr__(self, "_by_source", by_source)
+        if not isinstance(self.routes, Routes):
+            object.__setattr__(self, "routes", Routes.of(self.fabric, self.routes))
+        object.__setattr__(self, "_by_source", {})
+
+    @property
+    def route_columns(self) -> Routes:
+        """The routes as columns."""
+        assert isinstance(self.routes, Routes)
+        return self.routes
 
     def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
         """Return the routes of one source by destination."""
-        return self._by_source.get(source, {})
+        if source not in self._by_source:
+            self._by_source[source] = self.route_columns.from_source(source)
+        return self._by_source[source]
 
     def shares(self, source: str, destination: str) -> dict[Path, float]:
         """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""

@@ -11,10 +11,10 @@ A state machine without clock or socket: its driver passes messages and the time
 from dataclasses import dataclass
 from typing import final
 
+from controller.paths.source_route import MAX_INSTRUCTIONS
+from controller.plan.entry import hops_of
 from controller.recovery.messages import Acknowledgement, Notice, Outgoing, Subscription
-from controller.recovery.shared_routers import SharedRouters
-from controller.routing.paths import hops_of
-from controller.routing.source_route import MAX_INSTRUCTIONS
+from controller.recovery.shared_schemes import SharedSchemes
 
 __all__ = ["MAX_REPETITIONS", "Delivery"]
 
@@ -40,12 +40,12 @@ class Delivery:
     `repeated` counts repetitions. `unconfirmed` are messages given up.
     """
 
-    def __init__(self, routers: SharedRouters, node: str, repeat_ps: int) -> None:
+    def __init__(self, schemes: SharedSchemes, node: str, repeat_ps: int) -> None:
         self.node = node
         self.repeated = 0
         self.unconfirmed: list[Outgoing] = []
-        self._routers = routers
-        self._fabric = routers.plan.fabric
+        self._schemes = schemes
+        self._fabric = schemes.plan.fabric
         self._address = self._fabric.node(node).address
         self._repeat_ps = repeat_ps
         self._pending: dict[Key, _Pending] = {}
@@ -90,7 +90,7 @@ class Delivery:
         neighbour = self._fabric.peer(self.node, ingress_port)
         if not before and neighbour is not None and neighbour.node == sender.name:
             return Outgoing(answer, sender_cna, (ingress_port,))
-        if not before and not sender.tier and not self._fabric.node(self.node).tier:
+        if not before and not sender.is_switch and not self._fabric.node(self.node).is_switch:
             return Outgoing(answer, sender_cna)
         return self._by_path(answer, sender_cna, before, failed)
 
@@ -128,16 +128,16 @@ class Delivery:
         receiver = self._fabric.node_of(destination_cna)
         if receiver is None:
             return None
-        router = self._routers.router_without(failed)
-        if receiver.tier or self._fabric.node(self.node).tier:
-            path = self._routers.path_to(self.node, receiver.name, failed)
+        scheme = self._schemes.without(failed)
+        if receiver.is_switch or self._fabric.node(self.node).is_switch:
+            path = self._schemes.path_to(self.node, receiver.name, failed)
             paths = [] if path is None else [path]
         else:
-            paths = list(router.shortest_paths(self.node, receiver.name))
+            paths = list(scheme.shortest_paths(self.node, receiver.name))
         paths = [path for path in paths if len(path) - 1 <= MAX_INSTRUCTIONS]
         if not paths:
             return None
-        ports = tuple(router.finder.port_to(*hop) for hop in hops_of(paths[turn % len(paths)]))
+        ports = tuple(scheme.finder.port_to(*hop) for hop in hops_of(paths[turn % len(paths)]))
         return Outgoing(message, destination_cna, ports)
 
 

@@ -128,7 +128,7 @@ def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
 def bonded_ports(fabric: Fabric, node: str) -> tuple[int, ...]:
     """Return the ports of a node that use LACP: a NIC's ports, and ToR ports linked to a NIC."""
     here = fabric.node(node)
-    if not here.tier:
+    if not here.is_switch:
         return tuple(port for port in nic_ports(here) if fabric.peer(node, port) is not None)
     known = tor_numbers(fabric)
     return tuple(port.number for port in here.ports if (node, port.number) in known)
@@ -190,7 +190,7 @@ class Bond:
         self._multiplier = multiplier
         self._next = start_ps
         here = fabric.node(node)
-        self._is_host = not here.tier
+        self._is_host = not here.is_switch
         numbers = tor_numbers(fabric)
         self._ports: dict[int, _Port] = {}
         for index, port in enumerate(bonded_ports(fabric, node)):

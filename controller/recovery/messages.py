@@ -3,13 +3,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, final
+from typing import Literal, Protocol, final
 
 from controller.plan.diff import Update
 from topologies import Fabric, Link
-
-if TYPE_CHECKING:
-    from controller.recovery.node_controller import NodeController
 
 __all__ = [
     "SEQUENCES",
@@ -130,7 +127,16 @@ def is_newer(sequence: int, known: int) -> bool:
     return 0 < (sequence - known) % SEQUENCES < SEQUENCES // 2
 
 
-def latest_sequences(controllers: Iterable["NodeController"]) -> dict[str, int]:
+class Numbered(Protocol):
+    """A node's controller, as far as the sequence numbers that it knows."""
+
+    @property
+    def sequences(self) -> Mapping[str, int]:
+        """The last known sequence number of every link that has ever changed."""
+        ...
+
+
+def latest_sequences(controllers: Iterable[Numbered]) -> dict[str, int]:
     """Return the newest sequence number of every link that any of the controllers knows of."""
     latest: dict[str, int] = {}
     for controller in controllers:

@@ -11,8 +11,8 @@ In direct mode a source is notified of the links of its candidate paths (`Plan.s
 failures have moved to a link beyond these subscribes at both ends of that link, and is answered at once if
 the link is down already. This is derived here: the paper does not describe a second failure.
 
-Which detour replaces a failed path is decided in controller.routing.detours. An agent that hears nothing over
-the paths that it knows asks its own node for others (`on_silence`): controller.routing.silence.
+Which paths replace a failed path is for the forwarding scheme to say (`Scheme.repair`). An agent that hears
+nothing over the paths that it knows asks its own node for others (`on_silence`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,8 +20,11 @@ from dataclasses import replace
 from typing import final, get_args
 
 from controller.errors import PlanError
+from controller.forwarding.next_hop import next_hop
+from controller.paths.shares.repathing import replace_silent
+from controller.paths.source_route import MAX_INSTRUCTIONS
 from controller.plan.diff import diff
-from controller.plan.entry import BUCKETS, Entry, Path
+from controller.plan.entry import BUCKETS, Entry, Path, hops_of
 from controller.plan.plan import Plan
 from controller.recovery.messages import (
     SEQUENCES,
@@ -34,19 +37,9 @@ from controller.recovery.messages import (
     is_newer,
     link_of,
 )
-from controller.recovery.shared_routers import SharedRouters
-from controller.routing.all_path import Router
-from controller.routing.circuit_paths import dependent_switches
-from controller.routing.detours import reroute, upper_end
-from controller.routing.general.order import is_graph
-from controller.routing.general.router import GraphRouter
-from controller.routing.paths import hops_of, ocs_dimensions
-from controller.routing.silence import replace_silent
-from controller.routing.source_route import MAX_INSTRUCTIONS
-from controller.tables.linear import segments
-from controller.tables.next_hop import next_hop
-from controller.tables.node_entries import TABLES, all_path_entries, linear_entries
-from controller.tables.segment import has_table
+from controller.recovery.shared_schemes import SharedSchemes
+from controller.schemes.scheme import Scheme
+from controller.tables.address_entries import ADDRESS_TABLES
 from topologies import Link
 
 __all__ = ["NodeController"]
@@ -54,7 +47,7 @@ __all__ = ["NodeController"]
 
 @final
 class NodeController:
-    """The controller of one node. The controllers of a fabric may share `finders`.
+    """The controller of one node. The controllers of a fabric may share `schemes`.
 
     `sequences` are the sequence numbers known under a previous plan, from `latest_sequences`: with them the
     controller recognises old notices, and earlier failures count as announced.
@@ -65,7 +58,7 @@ class NodeController:
         plan: Plan,
         node: str,
         mode: Mode = "direct",
-        finders: SharedRouters | None = None,
+        schemes: SharedSchemes | None = None,
         sequences: Mapping[str, int] | None = None,
     ) -> None:
         if mode not in get_args(Mode):
@@ -78,7 +71,7 @@ class NodeController:
         self._down = set(plan.failed)
         self._sequence: dict[str, int] = dict(sequences or {})
         self._announced: dict[str, int] = dict(sequences or {})
-        self._routers = finders or SharedRouters(plan)
+        self._schemes = schemes or SharedSchemes(plan)
         self._planned = plan.routes_from(node)
         self._replaced: dict[str, tuple[Path | None, ...]] = {}
         # By destination, paths that the agent has reported as silent.
@@ -99,6 +92,11 @@ class NodeController:
         """The last known sequence number of every link that has ever changed."""
         return self._sequence
 
+    @property
+    def _scheme(self) -> Scheme:
+        """Forwarding over the links that this node does not know to be down."""
+        return self._schemes.without(self._down)
+
     def routes(self, destination: str) -> tuple[Path | None, ...]:
         """Return the current paths of the 16 buckets to a destination; None where no path works."""
         return self._replaced.get(destination) or self._planned[destination]
@@ -109,7 +107,7 @@ class NodeController:
 
     def next_hop(self, destination: str) -> str | None:
         """Return the neighbour to which the tables lead a frame; None if they drop it."""
-        return next_hop(self._routers.router_without(self._down).finder, self.node, destination)
+        return next_hop(self._scheme, self.node, destination)
 
     def on_port(self, port: int, up: bool) -> Reaction:
         """Handle a change of the carrier of one of this node's ports."""
@@ -152,7 +150,9 @@ class NodeController:
         self._subscribers.setdefault(link.name, {})[origin.name] = None
         if link.name not in self._down:
             return Reaction()
-        return Reaction(notices=tuple(self._to_nodes(self._notice(link), [origin.name])))
+        return Reaction(
+            notices=self._sent(self._notice(link), self._scheme.plain_paths(self.node, [origin.name]))
+        )
 
     def on_silence(self, cna: int, buckets: Iterable[int]) -> Reaction:
         """Replace the paths of buckets over which this node's agent hears nothing from a destination.
@@ -168,49 +168,42 @@ class NodeController:
         reported = {path for bucket in buckets if (path := before[bucket])}
         silent = self._silent.setdefault(destination, set())
         silent |= reported
-        router = self._routers.router_without(self._down)
-        after = replace_silent(router, before, silent)
+        scheme = self._scheme
+        after = replace_silent(scheme, before, silent)
         if after == before:
             silent &= reported
-            after = replace_silent(router, before, silent)
+            after = replace_silent(scheme, before, silent)
         self._replaced[destination] = after
-        old, new = (
-            all_path_entries(router.finder, self.node, {destination: routes}, self._plan.strategy)
-            for routes in (before, after)
-        )
+        old, new = (scheme.source_routes(self.node, {destination: routes}) for routes in (before, after))
         moved = frozenset(bucket for bucket, path in enumerate(after) if path != before[bucket])
         return Reaction(diff(old, new), subscriptions=self._subscribe([after]), lost={cna: moved})
 
     def _floods(self, link: Link) -> bool:
         """Return whether news of a link goes from neighbour to neighbour.
 
-        In a graph it does so in direct mode too while the link's failure makes paths longer than a source
-        route: the tables lead the rest of such a path, so all nodes have to know of the failure.
+        In direct mode it does so where every node has to know of the link's failure (`Scheme.floods`).
         """
-        if self.mode == "flooding" or not is_graph(self._plan.fabric):
-            return self.mode == "flooding"
-        router = self._routers.router_without(self._down | {link.name})
-        return isinstance(router, GraphRouter) and router.exceeds_source_routes
+        return self.mode == "flooding" or self._schemes.without(self._down | {link.name}).floods(link)
 
     def _apply_change(self, link: Link, up: bool) -> Reaction:
         """Record a link's new state, and return the updates for every destination that it affects."""
-        earlier = self._routers.router_without(self._down).finder
+        earlier = self._scheme
         (self._down.discard if up else self._down.add)(link.name)
-        router = self._routers.router_without(self._down)
-        concerned = dict.fromkeys([*self._routers.destinations_over(self.node, link.name), *self._replaced])
+        scheme = self._scheme
+        concerned = dict.fromkeys([*self._schemes.destinations_over(self.node, link.name), *self._replaced])
         before = {destination: self.routes(destination) for destination in concerned}
         for destination in concerned:
             planned = self._planned[destination]
-            routes = self._routes_over(router, destination)
+            routes = self._routes_over(scheme, destination)
             if routes == planned:
                 self._replaced.pop(destination, None)
             else:
                 self._replaced[destination] = routes
         after = {destination: self.routes(destination) for destination in concerned}
-        old: tuple[Entry, ...] = all_path_entries(earlier, self.node, before, self._plan.strategy)
-        new: tuple[Entry, ...] = all_path_entries(router.finder, self.node, after, self._plan.strategy)
-        if self._affects_tables(link):
-            entries = linear_entries(router.finder, self.node)
+        old = earlier.source_routes(self.node, before)
+        new = scheme.source_routes(self.node, after)
+        if scheme.depends_on(self.node, link):
+            entries = scheme.address_entries(self.node)
             old, new = (*self._current_table_entries(), *old), (*entries, *new)
             self._table_entries = entries
         updates = diff(old, new)
@@ -219,19 +212,17 @@ class NodeController:
         lost = self._lost_buckets(link, before, after) if updates else {}
         return Reaction(updates, subscriptions=self._subscribe(after.values()), lost=lost)
 
-    def _routes_over(self, router: Router | GraphRouter, destination: str) -> tuple[Path | None, ...]:
+    def _routes_over(self, scheme: Scheme, destination: str) -> tuple[Path | None, ...]:
         """Return the paths to a destination over the links that work: the planned paths as far as possible.
 
         Paths that replace silent paths stay, and silent paths stay out of use.
         """
         silent = self._silent.get(destination, ())
         present = [path for path in self.routes(destination) if path] if silent else []
-        routes = reroute(
-            router,
-            present if len(present) == BUCKETS else self._planned[destination],
-            lambda: self._routers.load,
+        routes = scheme.repair(
+            present if len(present) == BUCKETS else self._planned[destination], lambda: self._schemes.load
         )
-        return replace_silent(router, routes, silent)
+        return replace_silent(scheme, routes, silent)
 
     def _lost_buckets(
         self,
@@ -252,35 +243,10 @@ class NodeController:
                 lost[self._cna(destination)] = frozenset(moved)
         return lost
 
-    def _affects_tables(self, link: Link) -> bool:
-        """Return whether address tables depend on a link: a link of this node, or between its neighbours.
-
-        Tables of an optical core, and of the switches below it, depend on all circuits. Where switches choose
-        by hash, their tables also depend on the downlinks of their neighbours. In a graph every link may be
-        part of the way to a destination.
-        """
-        fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
-        if is_graph(fabric):
-            return True
-        neighbours = fabric.cached(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
-        core = ocs_dimensions(fabric)
-        if core.keys() >= {*ends}:
-            return self.node in core or not neighbours.isdisjoint(core)
-        if (
-            self._plan.strategy == "hashed"
-            and fabric.node(self.node).tier
-            and self._upper_end(link) in neighbours
-        ):
-            return True
-        return self.node in ends or neighbours.issuperset(ends)
-
-    def _upper_end(self, link: Link) -> str:
-        return upper_end(self._routers.router_without(self._down).finder, link.name)
-
     def _current_table_entries(self) -> tuple[Entry, ...]:
         if self._table_entries is None:
             entries = self._plan.entries[self.node]
-            self._table_entries = tuple(entry for entry in entries if entry.table in TABLES)
+            self._table_entries = tuple(entry for entry in entries if entry.table in ADDRESS_TABLES)
         return self._table_entries
 
     def _subscribe(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:
@@ -305,7 +271,7 @@ class NodeController:
 
     def _table_detours(self) -> Iterator[Path]:
         """Yield the detours of the tables around failed links of this node's lines."""
-        fabric, finder = self._plan.fabric, self._routers.router_without(self._down).finder
+        fabric, scheme = self._plan.fabric, self._scheme
         for name in sorted(self._down):
             link = fabric.link(name)
             if link.dimension is None or self.node not in (link.a.node, link.b.node):
@@ -315,14 +281,14 @@ class NodeController:
             shift, mask = fabric.address_plan.shift(field), fabric.address_plan.mask(field)
             if (self._cna(neighbour) ^ self._address) & ~(mask << shift):
                 continue  # the neighbour has taken over an address outside this line
-            for segment in finder.cached_for(self.node, segments):
+            for segment in scheme.segments(self.node):
                 if (segment.shift, segment.mask) == (shift, mask):
                     middle = segment.next_hops[self._cna(neighbour) >> shift & mask]
-                    if isinstance(middle, str) and finder.has_link(middle, neighbour):
+                    if isinstance(middle, str) and scheme.finder.has_link(middle, neighbour):
                         yield (self.node, middle, neighbour)
 
     def _send_along(self, message: Notice | Subscription, path: Path) -> Outgoing:
-        finder = self._routers.router_without(self._down).finder
+        finder = self._scheme.finder
         ports = tuple(finder.port_to(*hop) for hop in hops_of(path))
         return Outgoing(message, self._cna(path[-1]), ports)
 
@@ -335,57 +301,17 @@ class NodeController:
         )
 
     def _to_subscribers(self, notice: Notice, link: Link) -> tuple[Outgoing, ...]:
-        if is_graph(self._plan.fabric):
-            concerned = dict.fromkeys(
-                [*self._plan.subscribers[link.name], *self._subscribers.get(link.name, ())]
-            )
-            return tuple(self._over_graph(notice, concerned))
-        planned = [name for name in self._plan.subscribers[link.name] if self._can_notify(name)]
-        asking = [name for name in self._subscribers.get(link.name, ()) if name not in planned]
-        if ocs_dimensions(self._plan.fabric).keys() >= {link.a.node, link.b.node}:
-            asking += [
-                name for name in dependent_switches(self._plan.fabric, self.node) if name not in asking
-            ]
-        if self._plan.strategy == "hashed" and self._upper_end(link) == self.node:
-            fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
-            hashing = (
-                neighbour
-                for neighbour in fabric.neighbours(self.node)
-                if has_table(fabric.node(neighbour), "multipath")
-            )
-            asking += [neighbour for neighbour in hashing if neighbour not in (*asking, *ends)]
-        return (
-            *(Outgoing(notice, self._cna(name)) for name in planned),
-            *self._to_nodes(notice, asking),
+        scheme, subscribers = self._scheme, self._plan.subscribers[link.name]
+        asking = dict.fromkeys([*self._subscribers.get(link.name, ()), *scheme.dependents(self.node, link)])
+        paths = scheme.notice_paths(self.node, subscribers, list(asking), self._planned)
+        return self._sent(notice, paths)
+
+    def _sent(self, notice: Notice, paths: Iterable[tuple[str, Path | None]]) -> tuple[Outgoing, ...]:
+        """Return a notice to several nodes, each by its path; None: by the tables of this node."""
+        return tuple(
+            Outgoing(notice, self._cna(name)) if path is None else self._send_along(notice, path)
+            for name, path in paths
         )
-
-    def _over_graph(self, notice: Notice, concerned: Iterable[str]) -> Iterator[Outgoing]:
-        """Send by this node's own source routes, or by a path that needs no tables of others."""
-        router = self._routers.router_without(self._down)
-        assert isinstance(router, GraphRouter)
-        for name in concerned:
-            if name == self.node:
-                continue
-            paths = [] if name in self._planned else router.shortest_paths(self.node, name)
-            if paths and len(paths[0]) - 1 <= MAX_INSTRUCTIONS:
-                yield self._send_along(notice, paths[0])
-            elif name in self._planned:
-                yield Outgoing(notice, self._cna(name))
-
-    def _can_notify(self, watcher: str) -> bool:
-        """Return whether a notice can leave this node: a switch may have lost its only way down."""
-        if watcher == self.node:
-            return False
-        return not self._plan.fabric.node(self.node).tier or self.next_hop(watcher) is not None
-
-    def _to_nodes(self, notice: Notice, asking: Iterable[str]) -> Iterator[Outgoing]:
-        """Send to neighbours directly, because the tables hold no entry for a switch."""
-        neighbours = self._routers.router_without(self._down).finder.neighbours(self.node)
-        for name in asking:
-            if name in neighbours:
-                yield self._send_along(notice, (self.node, name))
-            elif not self._plan.fabric.node(name).tier:
-                yield Outgoing(notice, self._cna(name))
 
     def _to_neighbours(self, notice: Notice, *, but: int) -> tuple[Outgoing, ...]:
         fabric = self._plan.fabric

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import final
 
-from controller.deadlock.turn_rules import rule_set
-from controller.plan.entry import Path
+from controller.paths.finder import PathFinder
+from controller.paths.shares.weights import apportion
+from controller.paths.source_route import MAX_HOPS
+from controller.plan.entry import Path, hops_of
 from controller.plan.plan import Plan
 from controller.recovery.messages import Mode, Notice, Outgoing, Reaction, Subscription
 from controller.recovery.node_controller import NodeController
-from controller.recovery.shared_routers import SharedRouters
-from controller.routing.paths import PathFinder, hops_of
-from controller.routing.source_route import MAX_HOPS
-from controller.routing.weights import apportion
+from controller.recovery.shared_schemes import SharedSchemes
+from controller.schemes.registry import rule_set
 from topologies import Fabric
 
 __all__ = ["Costs", "Notification", "NotificationReport", "bare_ps", "spread_over"]
@@ -87,23 +87,23 @@ class Notification:
         self._plan = plan
         self._mode: Mode = mode
         self._costs = costs
-        self._finders = SharedRouters(plan)
+        self._schemes = SharedSchemes(plan)
 
     def fail(self, links: Sequence[str], apart_ps: int = 0) -> NotificationReport:
         """Let links fail one after the other, `apart_ps` apart, and return the result."""
-        return _Failure(self._plan, self._mode, self._costs, self._finders).run(links, apart_ps)
+        return _Failure(self._plan, self._mode, self._costs, self._schemes).run(links, apart_ps)
 
 
 @final
 class _Failure:
     """One run of the event queue."""
 
-    def __init__(self, plan: Plan, mode: Mode, costs: Costs, finders: SharedRouters) -> None:
+    def __init__(self, plan: Plan, mode: Mode, costs: Costs, schemes: SharedSchemes) -> None:
         self._plan = plan
         self._fabric: Fabric = plan.fabric
         self._mode: Mode = mode
         self._costs = costs
-        self._finders = finders
+        self._schemes = schemes
         self._controllers: dict[str, NodeController] = {}
         self._dead: set[str] = set()
         self._events: list[tuple[int, int, Callable[[], None]]] = []
@@ -143,7 +143,7 @@ class _Failure:
 
     def _controller(self, node: str) -> NodeController:
         if node not in self._controllers:
-            self._controllers[node] = NodeController(self._plan, node, self._mode, self._finders)
+            self._controllers[node] = NodeController(self._plan, node, self._mode, self._schemes)
         return self._controllers[node]
 
     def _cut(self, name: str) -> None:

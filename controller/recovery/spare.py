@@ -11,17 +11,16 @@ switches. `topologies.transform.remedies` says which spares can replace a node, 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import replace
 from typing import final
 
-from controller.deadlock.turn_rules import rule_set
 from controller.garbage import garbage_collection_paused
+from controller.paths.shares.weights import Demand
 from controller.plan.diff import Update, diff
 from controller.plan.entry import Entry, Pair
 from controller.plan.plan import Plan
 from controller.planner import make_plan
-from controller.routing.general.router import router_for
-from controller.routing.paths import PathFinder
-from controller.routing.weights import Demand
+from controller.schemes.registry import scheme_of
 from topologies import Fabric, Node
 from topologies.transform.remedies import advice, remedies, serves, why_none
 from topologies.transform.spares import Replacement, Side, cut_from, replaced
@@ -71,13 +70,12 @@ def takeover(
     one_way = [pair for pair in peers if alone.isdisjoint(pair)]
     wanted = {way for first, other in one_way for way in ((first, other), (other, first))}
     if partial:
-        router = router_for(
-            PathFinder(fabric, failed_links, plan.hashing), rule_set(plan.rules, fabric), plan.strategy
-        )
-        apart = {pair for pair in wanted if not router.shortest_paths(*pair)}
+        scheme = scheme_of(replace(plan, fabric=fabric), failed_links)
+        apart = {pair for pair in wanted if not scheme.shortest_paths(*pair)}
         wanted -= apart | {(other, first) for first, other in apart}
     new = make_plan(
         fabric,
+        scheme=plan.scheme,
         strategy=plan.strategy,
         rules=plan.rules,
         hashing=plan.hashing,
@@ -136,8 +134,10 @@ class SparePool:
         For a switch, only the reports of neighbours that are not gone count. False for a node without links.
         """
         ends = [self._fabric.link(name).far(node) for name in links_of(self._fabric, node)]
-        if self._fabric.node(node).tier:
-            ends = [end for end in ends if self._fabric.node(end.node).tier or not self.is_gone(end.node)]
+        if self._fabric.node(node).is_switch:
+            ends = [
+                end for end in ends if self._fabric.node(end.node).is_switch or not self.is_gone(end.node)
+            ]
         return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
     def lost_side(self, node: str) -> Side | None:

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 
 from controller.plan.entry import Entry, Exact
+from controller.tables.actions import MARK_FROM
 from topologies import Fabric
 
 __all__ = ["congestion_entries"]
@@ -20,8 +21,7 @@ def congestion_entries(fabric: Fabric, frames: int) -> Mapping[str, tuple[Entry,
     for end in ends:
         if end.node in ports:
             ports[end.node].add(end.port)
-    action = "mark_from", (("frames", frames),)
     return {
-        node: tuple(Entry("congestion", (("egress_port", Exact(port)),), *action) for port in sorted(of_node))
+        node: tuple(MARK_FROM.entry((("egress_port", Exact(port)),), frames) for port in sorted(of_node))
         for node, of_node in ports.items()
     }

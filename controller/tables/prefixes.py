@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple, final
 
 from topologies import Fabric
+from topologies.model.computed_once import computed_once
 
 __all__ = [
     "Prefix",
@@ -60,19 +61,11 @@ class PrefixHops:
         return None
 
 
-def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
-    """Return the prefixes below each node, computed once a fabric."""
-    return fabric.cached("below", lambda: _find_descendants(fabric))
-
-
-def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
-    """Return the prefixes that a frame reaches from each node by climbing first and then descending."""
-    return fabric.cached("beyond", lambda: _find_reachable(fabric))
-
-
+@computed_once
 def address_classes(fabric: Fabric) -> tuple[int, ...]:
     """Return the values of the first address field that endpoints have, ascending."""
-    return fabric.cached("classes", lambda: _find_address_classes(fabric))
+    shift = fabric.address_plan.shift(fabric.address_plan.fields[0].name)
+    return tuple(sorted({node.address >> shift for node in fabric.endpoints}))
 
 
 def field_ends(fabric: Fabric) -> list[int]:
@@ -83,7 +76,7 @@ def field_ends(fabric: Fabric) -> list[int]:
 
 def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
     """Return the first and the last endpoint of a segment."""
-    members = fabric.cached("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
+    members = _direct_subprefixes(fabric)
     first = last = segment
     while first.length < fabric.address_plan.bits:
         first, last = min(members[first]), max(members[last])
@@ -92,24 +85,21 @@ def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
 
 def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
     """Return the segments of a length, one of the field ends, that hold endpoints of a segment; ascending."""
-    members = fabric.cached("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
+    members = _direct_subprefixes(fabric)
     segments = [segment]
     while segments and segments[0].length < length:
         segments = [part for outer in segments for part in members[outer]]
     return sorted(segments)
 
 
-def _find_address_classes(fabric: Fabric) -> tuple[int, ...]:
-    shift = fabric.address_plan.shift(fabric.address_plan.fields[0].name)
-    return tuple(sorted({node.address >> shift for node in fabric.nodes if not node.tier}))
-
-
-def _find_descendants(fabric: Fabric) -> dict[str, PrefixHops]:
+@computed_once
+def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
+    """Return the prefixes below each node."""
     plan, ends = fabric.address_plan, field_ends(fabric)
-    whole = fabric.cached("members", lambda: _direct_subprefixes(fabric, ends))
+    whole = _direct_subprefixes(fabric)
     below: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: node.tier):
-        if not node.tier:
+        if not node.is_switch:
             below[node.name] = PrefixHops({Prefix(node.address, plan.bits): 0})
             continue
         hops: dict[Prefix, int] = {}
@@ -121,7 +111,9 @@ def _find_descendants(fabric: Fabric) -> dict[str, PrefixHops]:
     return below
 
 
-def _find_reachable(fabric: Fabric) -> dict[str, PrefixHops]:
+@computed_once
+def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
+    """Return the prefixes that a frame reaches from each node by climbing first and then descending."""
     reach = descendants(fabric)
     reachable: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: -node.tier):
@@ -134,17 +126,18 @@ def _find_reachable(fabric: Fabric) -> dict[str, PrefixHops]:
     return reachable
 
 
-def _direct_subprefixes(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, frozenset[Prefix]]:
+@computed_once
+def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
     """Return the segments one field longer that hold endpoints, by segment."""
+    ends = field_ends(fabric)
     members: dict[Prefix, set[Prefix]] = {}
     bits = fabric.address_plan.bits
-    for node in fabric.nodes:
-        if not node.tier:
-            inner = Prefix(node.address, bits)
-            for length in reversed(ends[:-1]):
-                outer = Prefix(node.address >> (bits - length) << (bits - length), length)
-                members.setdefault(outer, set()).add(inner)
-                inner = outer
+    for node in fabric.endpoints:
+        inner = Prefix(node.address, bits)
+        for length in reversed(ends[:-1]):
+            outer = Prefix(node.address >> (bits - length) << (bits - length), length)
+            members.setdefault(outer, set()).add(inner)
+            inner = outer
     return {outer: frozenset(inner) for outer, inner in members.items()}
 
 

@@ -8,14 +8,17 @@ relayed: the detour is on the sender's side.
 
 from collections.abc import Sequence
 
+from controller.paths.finder import PathFinder
 from controller.plan.entry import Entry, Exact, Lpm
-from controller.routing.paths import PathFinder
+from controller.tables.actions import NO_PXN, SET_NEIGHBOUR, SET_RANKS
 from controller.tables.prefixes import Prefix, subprefixes
+from controller.tables.programs import has_table
 from controller.tables.rails import rail_of
-from controller.tables.segment import NextHop, Segment, has_table, longest_match
+from controller.tables.segment import NextHop, Segment, longest_match
 from topologies import Fabric, Node
+from topologies.model.computed_once import computed_once
 
-__all__ = ["pxn_entries", "pxn_segments", "relay_segments"]
+__all__ = ["endpoints_of_closed_rails", "pxn_entries", "pxn_segments", "relay_segments"]
 
 
 def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tuple[Segment, ...]:
@@ -25,7 +28,7 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
     has no PXN.
     """
     fabric = finder.fabric
-    if not has_table(here, "pxn") or here.name not in _endpoints_of_closed_rails(fabric):
+    if not has_table(here, "pxn") or here.name not in endpoints_of_closed_rails(fabric):
         return ()
     plan, bits = fabric.address_plan, fabric.address_plan.bits
     outer, inner = plan.fields[-2].name, plan.fields[-1].name
@@ -38,14 +41,14 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
         nics = [neighbour for neighbour in finder.neighbours(peer.name) if fabric.node(neighbour).level]
         rails = {rail.value for nic in nics if (rail := rail_of(fabric, nic)) is not None}
         if peer.name == here.name:
-            way: NextHop = nics[0] if nics else None
+            next_hop: NextHop = nics[0] if nics else None
         else:
             segment = longest_match(own, peer.address, bits)
-            way = segment.next_hop(peer.address) if segment else None
-            if isinstance(way, str) and fabric.node(way).level:  # not to be reached inside the domain
-                way = None
+            next_hop = segment.next_hop(peer.address) if segment else None
+            if isinstance(next_hop, str) and fabric.node(next_hop).level:  # the domain does not reach it
+                next_hop = None
         for rail in rails:
-            members[rail] = way
+            members[rail] = next_hop
     beyond = Segment(
         Prefix(*plan.prefix(outer, here.address)), plan.shift(inner), plan.mask(inner), tuple(members)
     )
@@ -58,17 +61,11 @@ def pxn_entries(finder: PathFinder, node: str, segments: Sequence[Segment]) -> t
     for segment in segments:
         match = (("dcna", Lpm(*segment.prefix)),)
         if not any(segment.next_hops):
-            entries.append(Entry("pxn_segment", match, "no_pxn"))
+            entries.append(NO_PXN.entry(match))
             continue
-        params = ("base", 0), ("shift", segment.shift), ("mask", segment.mask)
-        entries.append(Entry("pxn_segment", match, "set_ranks", params))
+        entries.append(SET_RANKS.entry(match, 0, segment.shift, segment.mask))
         entries += [
-            Entry(
-                "pxn",
-                (("index", Exact(value)),),
-                "set_neighbour",
-                (("port", finder.port_to(node, neighbour)),),
-            )
+            SET_NEIGHBOUR.entry((("index", Exact(value)),), finder.port_to(node, neighbour))
             for value, neighbour in enumerate(segment.next_hops)
             if isinstance(neighbour, str)
         ]
@@ -78,7 +75,7 @@ def pxn_entries(finder: PathFinder, node: str, segments: Sequence[Segment]) -> t
 def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
     """Return the segment of a switch inside a domain for other domains: by rank to a neighbour."""
     fabric = finder.fabric
-    if here.level or not here.tier:
+    if here.level or not here.is_switch:
         return ()
     plan = fabric.address_plan
     outer, inner = plan.fields[-2].name, plan.fields[-1].name
@@ -86,7 +83,7 @@ def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
     address = None
     for neighbour in finder.neighbours(here.name):
         node = fabric.node(neighbour)
-        if not node.tier:
+        if not node.is_switch:
             address = node.address
             for nic in finder.neighbours(neighbour):
                 if fabric.node(nic).level and (rail := rail_of(fabric, nic)) is not None:
@@ -97,19 +94,13 @@ def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
     return (Segment(prefix, plan.shift(inner), plan.mask(inner), tuple(members)),)
 
 
-def _endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
+@computed_once
+def endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
     """Return the endpoints whose uplinks all lead to closed rails."""
-
-    def find() -> frozenset[str]:
-        endpoints = []
-        for node in fabric.nodes:
-            if not node.tier:
-                ups = [
-                    neighbour for neighbour in fabric.neighbours(node.name) if fabric.node(neighbour).level
-                ]
-                rails = [rail_of(fabric, neighbour) for neighbour in ups]
-                if rails and all(rail is not None and rail.closed for rail in rails):
-                    endpoints.append(node.name)
-        return frozenset(endpoints)
-
-    return fabric.cached("closed", find)
+    endpoints = []
+    for node in fabric.endpoints:
+        ups = [neighbour for neighbour in fabric.neighbours(node.name) if fabric.node(neighbour).level]
+        rails = [rail_of(fabric, neighbour) for neighbour in ups]
+        if rails and all(rail is not None and rail.closed for rail in rails):
+            endpoints.append(node.name)
+    return frozenset(endpoints)

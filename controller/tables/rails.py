@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from controller.routing.paths import PathFinder
+from controller.paths.finder import PathFinder
 from controller.tables.prefixes import descendants, reachable_prefixes
-from controller.tables.segment import NextHop, TernarySegment, has_table
+from controller.tables.programs import has_table
+from controller.tables.segment import NextHop, TernarySegment, equal_cost_group
 from topologies import Fabric, Node
+from topologies.model.computed_once import computed_once
 
-__all__ = ["Rail", "rail_of", "rail_table_segments"]
+__all__ = ["Rail", "rail_of", "rail_segments"]
 
 # Coordinates of an endpoint on a rail: rank and domain.
 _DIMENSIONS = 2
@@ -24,18 +26,18 @@ _DIMENSIONS = 2
 @final
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """The value of the last address field that endpoints of a rail have; `closed`: it leads to no other."""
+    """A rail: the value of the last address field that its endpoints have.
+
+    `closed`: no path up leads from its switches to endpoints of another rail.
+    """
 
     value: int
     closed: bool
 
 
+@computed_once
 def rail_of(fabric: Fabric, switch: str) -> Rail | None:
     """Return the rail of a switch; None if it is on no rail."""
-    return fabric.cached(("rail", switch), lambda: _rail_of(fabric, switch))
-
-
-def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
     node, bits = fabric.node(switch), fabric.address_plan.bits
     if not has_table(node, "rail") or not node.level or len(fabric.dims) > _DIMENSIONS:
         return None
@@ -49,8 +51,8 @@ def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
     return Rail(values.pop(), closed)
 
 
-def rail_table_segments(finder: PathFinder, here: Node, ways: Sequence[str]) -> tuple[TernarySegment, ...]:
-    """Return the rows of the table rail of a switch, highest priority first; `ways` lead up."""
+def rail_segments(finder: PathFinder, here: Node, uplinks: Sequence[str]) -> tuple[TernarySegment, ...]:
+    """Return the rows of the table rail of a switch, highest priority first; empty if it is on no rail."""
     fabric = finder.fabric
     rail = rail_of(fabric, here.name)
     if rail is None:
@@ -58,9 +60,9 @@ def rail_table_segments(finder: PathFinder, here: Node, ways: Sequence[str]) -> 
     plan = fabric.address_plan
     field = plan.fields[-2].name
     shift, mask, last = plan.shift(field), plan.mask(field), plan.mask(plan.fields[-1].name)
-    ends = fabric.cached("by rank", lambda: _by_rank(fabric, last))[rail.value]
+    ends = _by_rank(fabric, last)[rail.value]
     nearest = _nearest(finder, here)
-    up: NextHop = tuple(ways) if len(ways) > 1 else ways[0] if ways else None
+    up = equal_cost_group(uplinks)
     array: list[NextHop] = [None] * (mask + 1)
     under = descendants(fabric)[here.name]
     for address in ends:
@@ -83,17 +85,18 @@ def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
     for neighbour in finder.neighbours(here.name):
         if fabric.node(neighbour).tier < here.tier:
             for prefix, count in descendants(fabric)[neighbour].hops.items():
-                fewest, fars = hops.get(prefix.value, (count, []))
+                fewest, neighbours = hops.get(prefix.value, (count, []))
                 if count < fewest:
-                    fars = []
+                    neighbours = []
                 if count <= fewest:
-                    hops[prefix.value] = count, [*fars, neighbour]
-    return {address: fars for address, (_, fars) in hops.items()}
+                    hops[prefix.value] = count, [*neighbours, neighbour]
+    return {address: neighbours for address, (_, neighbours) in hops.items()}
 
 
+@computed_once
 def _by_rank(fabric: Fabric, last: int) -> dict[int, list[int]]:
+    """Return the addresses of endpoints by their last field, whose bits are set in `last`."""
     addresses: dict[int, list[int]] = {}
-    for node in fabric.nodes:
-        if not node.tier:
-            addresses.setdefault(node.address & last, []).append(node.address)
+    for node in fabric.endpoints:
+        addresses.setdefault(node.address & last, []).append(node.address)
     return addresses

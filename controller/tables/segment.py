@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of structured lookup: prefixes or ternary matches, each with an array of next hops."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from controller.tables.prefixes import Prefix
-from topologies import Node
 
 __all__ = [
     "EgressPort",
@@ -14,7 +13,7 @@ __all__ = [
     "NextHops",
     "Segment",
     "TernarySegment",
-    "has_table",
+    "equal_cost_group",
     "longest_match",
     "merge_halves",
 ]
@@ -24,12 +23,6 @@ EgressPort = str | int
 # A neighbour, the group of egress ports of which the hash selects a member, or None: no entry.
 NextHop = str | tuple[EgressPort, ...] | None
 NextHops = tuple[NextHop, ...]
-
-# Tables that only some P4 programs have, by program.
-_TABLES = {
-    "rail_gpu": frozenset({"pxn"}),
-    "rail_switch": frozenset({"rail", "multipath"}),
-}
 
 
 @final
@@ -96,6 +89,6 @@ def merge_halves(segments: list[Segment], bits: int) -> list[Segment]:
     return [kept[prefix] for prefix in sorted(kept)]
 
 
-def has_table(node: Node, table: str) -> bool:
-    """Return whether a node's program has an optional table."""
-    return table in _TABLES.get(node.program, ())
+def equal_cost_group(neighbours: Sequence[str]) -> NextHop:
+    """Return the next hop by equal neighbours: the group of several, the only one, or None."""
+    return tuple(neighbours) if len(neighbours) > 1 else neighbours[0] if neighbours else None

@@ -22,8 +22,7 @@ from controller.recovery.lacp import (
     bonded_ports,
     tor_numbers,
 )
-from controller.recovery.shared_routers import SharedRouters
-from controller.tables.node_entries import linear_entries
+from controller.recovery.shared_schemes import SharedSchemes
 from emulation.control.frames import lacpdu_frame, read_lacpdu
 from emulation.traffic.frames.values import mac
 from topologies import Fabric, Node
@@ -70,8 +69,8 @@ class _Runtime(Protocol):
 class _Hosts:
     """Host routes of a ToR while it learns them."""
 
-    def __init__(self, finders: SharedRouters, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
-        self._finders = finders
+    def __init__(self, schemes: SharedSchemes, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
+        self._schemes = schemes
         self._fabric = fabric
         self._tor = tor
         self.unheard = set(ports)
@@ -94,8 +93,8 @@ class _Hosts:
 
     def _entries_without(self, without: frozenset[int]) -> tuple[Entry, ...]:
         links = (self._fabric.link_at(self._tor, port) for port in without)
-        failed = self._finders.plan.failed | {link.name for link in links if link is not None}
-        return linear_entries(self._finders.router_without(failed).finder, self._tor)
+        failed = self._schemes.plan.failed | {link.name for link in links if link is not None}
+        return self._schemes.without(failed).address_entries(self._tor)
 
 
 @final
@@ -149,11 +148,11 @@ class Bonding:
     def start(self, active: Callable[[], bool]) -> None:
         """Withhold host routes and send LACPDUs while `active()` is true."""
         self._active = active
-        finders = SharedRouters(self._plan)
+        schemes = SharedSchemes(self._plan)
         now = self._runtime.now_ps
         for node, ports in self._ports.items():
-            if self._withhold and self._fabric.node(node).tier:
-                self._hosts[node] = _Hosts(finders, self._fabric, node, ports)
+            if self._withhold and self._fabric.node(node).is_switch:
+                self._hosts[node] = _Hosts(schemes, self._fabric, node, ports)
                 self._runtime.learn(node, self._hosts[node].withheld)
             self._bonds[node] = Bond(
                 self._fabric,

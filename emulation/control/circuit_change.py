@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from controller.circuits.transition import Crossconnects
+from controller.paths.shares.weights import Demand
 from controller.plan.diff import Update
 from controller.plan.plan import Plan
-from controller.routing.weights import Demand
 from topologies import Fabric
 
 __all__ = ["Change", "Port", "ends_beyond", "without_turns"]

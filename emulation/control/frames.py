@@ -15,10 +15,10 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from controller import Notice, Subscription
+from controller.paths.source_route import MAX_INSTRUCTIONS, pack
 from controller.recovery.hello import Hello
 from controller.recovery.lacp import Lacpdu, Participant, State
 from controller.recovery.messages import Acknowledgement
-from controller.routing.source_route import MAX_INSTRUCTIONS, pack
 from emulation.errors import FrameError
 from emulation.traffic.frames.values import (
     CFG_CNA16,

@@ -15,7 +15,7 @@ from controller.p4runtime.client import P4RuntimeClient
 from controller.plan.diff import apply_updates
 from controller.recovery.hello import Hello
 from controller.recovery.messages import Acknowledgement, latest_sequences
-from controller.recovery.shared_routers import SharedRouters
+from controller.recovery.shared_schemes import SharedSchemes
 from emulation.control.bonding import Bonding, LacpTimes
 from emulation.control.frames import is_slow, read_management
 from emulation.control.hellos import Hellos, HelloTimes
@@ -117,12 +117,12 @@ class ControlLoop:
     def _use_plan(self, plan: Plan, sequences: Mapping[str, int]) -> None:
         self.plan = plan
         self._fabric = plan.fabric
-        finders = SharedRouters(plan)
+        schemes = SharedSchemes(plan)
         self._controllers: Mapping[str, NodeController] = {
-            node.name: NodeController(plan, node.name, self._mode, finders, sequences)
+            node.name: NodeController(plan, node.name, self._mode, schemes, sequences)
             for node in plan.fabric.nodes
         }
-        self._messenger.use(finders, self._controllers)
+        self._messenger.use(schemes, self._controllers)
 
     @property
     def report(self) -> ControlReport:

@@ -8,7 +8,7 @@ from controller import NodeController, Notice, Outgoing, Subscription
 from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.delivery import Delivery
 from controller.recovery.messages import Acknowledgement
-from controller.recovery.shared_routers import SharedRouters
+from controller.recovery.shared_schemes import SharedSchemes
 from emulation.control.frames import message_frame, sender_of
 from emulation.control.packet_outs import send_packet_outs
 from emulation.testbed import ControlledTestbed
@@ -39,7 +39,7 @@ class Messenger:
         self._cna: dict[str, int] = {}
         self._controllers: Mapping[str, NodeController] = {}
         self._deliveries: dict[str, Delivery] = {}
-        self._routers: SharedRouters | None = None
+        self._schemes: SharedSchemes | None = None
         self._repeated = self._unconfirmed = 0
         self._looked_at: set[Delivery] = set()  # in real time, those with pending messages
         self._idle_since: int | None = None
@@ -56,12 +56,12 @@ class Messenger:
         """Messages given up: no repetition was acknowledged."""
         return self._unconfirmed + sum(len(delivery.unconfirmed) for delivery in self._deliveries.values())
 
-    def use(self, routers: SharedRouters, controllers: Mapping[str, NodeController]) -> None:
+    def use(self, schemes: SharedSchemes, controllers: Mapping[str, NodeController]) -> None:
         """Continue with the controllers of another plan; what is pending for an earlier plan is void."""
         self._repeated, self._unconfirmed = self.repeated, self.unconfirmed
-        self._routers = routers
+        self._schemes = schemes
         self._controllers = controllers
-        self._cna = {node.name: node.address for node in routers.plan.fabric.nodes}
+        self._cna = {node.name: node.address for node in schemes.plan.fabric.nodes}
         self._deliveries = {}
 
     def send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
@@ -92,9 +92,9 @@ class Messenger:
 
     def _delivery(self, node: str) -> Delivery:
         if node not in self._deliveries:
-            assert self._routers is not None
+            assert self._schemes is not None
             assert self._repeat_ps is not None
-            self._deliveries[node] = Delivery(self._routers, node, self._repeat_ps)
+            self._deliveries[node] = Delivery(self._schemes, node, self._repeat_ps)
         return self._deliveries[node]
 
     def _wake_at(self, delivery: Delivery, time_ps: int) -> None:

@@ -29,11 +29,11 @@ from controller.circuits.transition import (
     unserved_pods,
 )
 from controller.errors import PlanError
+from controller.paths.shares.weights import Demand
 from controller.plan.diff import Update
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
-from controller.routing.unreachable import unreachable_pairs
-from controller.routing.weights import Demand
+from controller.recovery.unreachable import unreachable_pairs
 from emulation.control.circuit_change import Change, Port, ends_beyond, without_turns
 from emulation.control.light_monitor import LightMonitor
 from emulation.control.rewiring_record import RewiringRecord

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, final
 
 from controller.errors import PlanError
+from controller.paths.shares.weights import Demand
 from controller.plan.diff import Update
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
 from controller.recovery.spare import SparePool, takeover
-from controller.routing.weights import Demand
 from emulation.errors import CutOffError
 from topologies import Fabric, Link
 from topologies.transform.spares import SIDES, Replacement
@@ -211,10 +211,10 @@ class TakeoverController:
         before = standby.fabric
         cause = lost if lost in replacement.places else next(iter(replacement.places))
         without: tuple[str, ...] = ()
-        if not standby.is_gone(cause) or before.node(cause).tier:
+        if not standby.is_gone(cause) or before.node(cause).is_switch:
             cut = (name for name in standby.lost_nodes() if not standby.is_gone(name))
             without = tuple(name for name in cut if name in replacement.places or _below(before, name, cause))
-        ends = (node.name for node in before.nodes if not node.tier)
+        ends = (node.name for node in before.endpoints)
         failed = {name for name in ends if standby.is_gone(name)} if replacement.circuits else set[str]()
         places = standby.replace(replacement)
         added, removed = _links_beside(standby.fabric, before), _links_beside(before, standby.fabric)
@@ -282,7 +282,9 @@ class TakeoverController:
             )
         )
         fabric = self._plan.fabric
-        self._policy.resume({place: node for place, node in places.items() if not fabric.node(node).tier})
+        self._policy.resume(
+            {place: node for place, node in places.items() if not fabric.node(node).is_switch}
+        )
 
     def _cut_off(self, lost: str, nodes: tuple[str, ...], why: str) -> CutOffError:
         standby = self.standby
@@ -292,7 +294,7 @@ class TakeoverController:
 
 
 def _below(fabric: Fabric, name: str, switch: str) -> bool:
-    return fabric.node(switch).tier > 0 and switch in fabric.neighbours(name)
+    return fabric.node(switch).is_switch and switch in fabric.neighbours(name)
 
 
 def _links_beside(fabric: Fabric, other: Fabric) -> list[Link]:

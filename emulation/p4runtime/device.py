@@ -302,6 +302,20 @@ class Device:
             entities = [entity for entity in entities if role.has(entity_id(entity))]
         return entities, batch_status("requests", len(wanted), refused) if refused else None
 
+    def counter_responses(self, request: p4r.ReadRequest, most: int) -> list[bytes] | None:
+        """Return serialised ReadResponses of at most `most` cells for a read of one whole counter.
+
+        None for any other request, and for a role that is limited to some entities.
+        """
+        role = self._known_role(request.role)
+        target = self._configured()
+        if role.config is not None or len(request.entities) != 1:
+            return None
+        (entity,) = request.entities
+        if not entity.HasField("counter_entry"):
+            return None
+        return target.counter_responses(entity.counter_entry, most)
+
     # -- what the engine has to say
 
     def digest(self, handle: int, fields: bytes) -> None:

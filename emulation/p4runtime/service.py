@@ -172,15 +172,16 @@ def _device_of(devices: Mapping[int, Device], device_id: int) -> Device:
 
 
 def _handlers(service: "_Service") -> grpc.GenericRpcHandler:
-    """Return the handlers of all methods; that of Write passes the request on as bytes."""
+    """Return the handlers of all methods; Write gets its request as bytes, Read returns bytes."""
     described = p4r.DESCRIPTOR.services_by_name["P4Runtime"]
     handlers = {}
     for method in described.methods:
         request, response = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
+        reads = method.name == "Read"
         handlers[method.name] = _HANDLERS[method.client_streaming, method.server_streaming](
-            getattr(service, method.name),
+            service.ReadSerialised if reads else getattr(service, method.name),
             request_deserializer=None if method.name == "Write" else request.FromString,
-            response_serializer=response.SerializeToString,
+            response_serializer=None if reads else response.SerializeToString,
         )
     return grpc.method_handlers_generic_handler(described.full_name, handlers)
 
@@ -300,6 +301,21 @@ class _Service:
             yield p4r.ReadResponse(entities=entities[start : start + _ENTITIES_A_RESPONSE])
         if refusal is not None:
             await abort(context, refusal)
+
+    async def ReadSerialised(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[bytes]:
+        """Yield the serialised responses of Read; the engine makes those of a whole counter."""
+        try:
+            device = self._device(request.device_id)
+            with self._lock:
+                responses = device.counter_responses(request, _ENTITIES_A_RESPONSE)
+        except Refusal as refused:
+            await abort(context, refused)
+        if responses is None:
+            async for response in self.Read(request, context):
+                yield response.SerializeToString()
+        else:
+            for serialised in responses:
+                yield serialised
 
     async def Capabilities(self, request: p4r.CapabilitiesRequest, context: Any) -> p4r.CapabilitiesResponse:
         if request.device_id and request.device_id not in self._devices:

@@ -61,7 +61,8 @@ class Target:
         self._tables = tables = Tables(network, switch, pipeline, self._profiles)
         self._clock = clock
         self._publish = publish
-        counters, meters = Counters(network, switch, pipeline), Meters(network, switch, pipeline)
+        self._counters = counters = Counters(network, switch, pipeline)
+        meters = Meters(network, switch, pipeline)
         registers = Registers(network, switch, pipeline)
         value_sets = ValueSets(network, switch, pipeline)
         direct_counters = DirectCounters(network, switch, tables)
@@ -124,6 +125,10 @@ class Target:
         """Return every entity that a request of a Read selects."""
         kind, message = self._kind(entity)
         return list(kind.read(message))
+
+    def counter_responses(self, wanted: p4r.CounterEntry, most: int) -> list[bytes] | None:
+        """Return serialised ReadResponses with all cells of a counter; None unless one is named alone."""
+        return self._counters.responses(wanted, most)
 
     def everything(self) -> Iterator[p4r.Entity]:
         """Yield all state that controllers can write, in an order in which it can be written again."""

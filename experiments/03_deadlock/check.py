@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from controller.deadlock.dependency_graph import find_cycle, path_graph
-from controller.deadlock.turn_rules import rule_set
 from controller.planner import make_plan
+from controller.schemes.registry import rule_set
 from papers.checking.statements import say
 from railyard.command import result_of
 from topologies import full_mesh

@@ -7,8 +7,8 @@ two pairs of flows shares a link. Task n goes from host n to host 16 + n.
 
 from collections.abc import Iterator
 
+from controller.paths.graph.admitted import AdmittedPaths
 from controller.plan.entry import Path
-from controller.routing.general.admitted import AdmittedPaths
 
 __all__ = ["collide"]
 

@@ -55,7 +55,7 @@ def read_case(paths: Sequence[Path]) -> Imported:
         if not degree:
             Place(folder / "topology.csv").refuse(f"node {node[1:]} has no link")
     fabric = from_graph(graph, folder.name)
-    endpoints = {node.name for node in fabric.nodes if not node.tier}
+    endpoints = {node.name for node in fabric.endpoints}
     operations, notes = _tasks(within(folder, folder / "traffic.csv"), endpoints)
     faults = _faults(within(folder, folder / "fault.csv"), fabric, rates, notes)
     traffic, further = graph_of(folder.name, operations)

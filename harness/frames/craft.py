@@ -9,7 +9,7 @@ from typing import Literal, final
 
 from scapy.packet import Packet
 
-from controller.routing.source_route import INSTRUCTION_BITS, MAX_HOPS, MAX_INSTRUCTIONS
+from controller.paths.source_route import INSTRUCTION_BITS, MAX_HOPS, MAX_INSTRUCTIONS
 from emulation.errors import FrameError
 from emulation.traffic.frames.dissector import headers
 from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from controller.paths.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from controller.planner import make_plan
-from controller.routing.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from emulation._engine import Network
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.layers import LPH, NTH, Ether

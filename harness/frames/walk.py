@@ -13,9 +13,9 @@ from typing import final
 from scapy.packet import Packet
 
 from controller.p4runtime.client import P4RuntimeClient
+from controller.paths.source_route import MAX_HOPS, instruction_index
 from controller.plan.entry import CPU_PORT, Entry
 from controller.plan.plan import Plan
-from controller.routing.source_route import MAX_HOPS, instruction_index
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.layers import NTH, SRH, Ether
 from harness.frames.steps import Step, drop_reason, read_steps

@@ -13,5 +13,6 @@ runs in a further process, confined, and hands over JSON only.
     confined/   a student's code in a process with limits
     checker     the stages of one folder, checked in a process of its own
     report      report.json of a check, and its verification
+    similarity  how much of a student's files another folder or a solution has as well
     grading     a class's folders in one table: CSV and HTML
 """

@@ -17,33 +17,64 @@ from harness.errors import LabError
 from harness.lessons.attempt import Verdict
 from harness.lessons.catalogue import Lab
 from harness.lessons.checker import check_folder, draw_seed
+from harness.lessons.confined.walls import keeps_reads
 from harness.lessons.folder import Record, changed_files, hashes, lab_of, read_record, same_as_solution
 from harness.lessons.report import disagreement, read_report
+from harness.lessons.similarity import Fingerprint, fingerprint, likeness
 from harness.report.markup import table
 from topologies.errors import RailyardError
 
-__all__ = ["Grade", "as_csv", "as_html", "grade"]
+__all__ = ["NOT_CONFINED", "Grade", "as_csv", "as_html", "grade"]
 
-_COLUMNS = ("folder", "lab", "passed", "stages", "restored", "hints", "report", "notes", "seed", "seconds")
+_COLUMNS = (
+    "folder",
+    "lab",
+    "passed",
+    "stages",
+    "solution_of",
+    "similar",
+    "hints_self_reported",
+    "restores_self_reported",
+    "report",
+    "notes",
+    "seed",
+    "seconds",
+)
 
 # Meaning of the columns that a reader of the page cannot guess.
 _LEGEND = (
-    "Every folder was checked anew with its own seed. Restored: stages whose solution the files are, byte "
-    "by byte. Hints: by the student's own record. Report: whether report.json fits the files; `railyard "
-    "lab verify` repeats its check."
+    "Every folder was checked anew with its own seed. solution_of: stages whose solution the files are, byte "
+    "by byte. similar: the share of token sequences, names and comments aside, that the nearest other folder "
+    "and the nearest solution have as well; a hint to look, no proof. hints_self_reported, "
+    "restores_self_reported: from a file that the student can edit. report: whether report.json "
+    "fits the files; `railyard lab verify` repeats its check."
 )
+
+NOT_CONFINED = (
+    "This machine's kernel cannot confine what students' code reads (Linux 5.13 or later with Landlock "
+    "can): the code could read other folders and solutions."
+)
+
+# Shares of common token sequences from which the table names a folder or a solution.
+_SIMILAR = 0.5
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Grade of a folder: `note` says why there are no verdicts, or what is remarkable about its files."""
+    """Grade of a folder: `note` says why there are no verdicts, or what is remarkable about its files.
+
+    `hints` and `restores` are what the student's own record says; it proves nothing. `similar` names the
+    other folder and the solution with most token sequences in common.
+    """
 
     folder: Path
     lab: Lab | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     restored: Sequence[str] = ()
     hints: int = 0
+    restores: int = 0
+    similar: Sequence[str] = ()
     report: str = ""
     note: str = ""
     seed: int = 0
@@ -81,7 +112,7 @@ def grade(
         for result in pool.map(lambda folder: _graded(folder, name), folders):
             on_grade(result)
             grades.append(result)
-    return list(_with_twins(grades))
+    return list(_with_similar(list(_with_twins(grades))))
 
 
 def _graded(folder: Path, name: str) -> Grade:
@@ -91,12 +122,15 @@ def _graded(folder: Path, name: str) -> Grade:
         seed = draw_seed()
         verdicts = check_folder(folder, lab, seed)
         changed = changed_files(folder, lab)
+        record = _record(folder)
         return Grade(
             folder,
             lab,
             verdicts,
             same_as_solution(folder, lab),
-            _hints(folder),
+            sum(record.hints.values()),
+            len(record.restored),
+            (),
             _report(folder, lab),
             f"own copy of {', '.join(changed)} is not the lab's; the check took the lab's" if changed else "",
             seed,
@@ -107,12 +141,11 @@ def _graded(folder: Path, name: str) -> Grade:
         return Grade(folder, note=str(ex), seconds=time.monotonic() - began)
 
 
-def _hints(folder: Path) -> int:
+def _record(folder: Path) -> Record:
     try:
-        record = read_record(folder)
+        return read_record(folder)
     except LabError:
-        record = Record(lab="")
-    return sum(record.hints.values())
+        return Record(lab="")
 
 
 def _report(folder: Path, lab: Lab) -> str:
@@ -140,10 +173,39 @@ def _with_twins(grades: Sequence[Grade]) -> Iterator[Grade]:
         yield replace(result, note="; ".join(filter(None, (note, result.note))))
 
 
+def _with_similar(grades: Sequence[Grade]) -> Iterator[Grade]:
+    """Yield the grades with the nearest other folder of the same lab and the nearest solution."""
+    prints = [fingerprint(result.folder, result.lab) if result.lab else frozenset() for result in grades]
+    solutions: dict[str, list[tuple[str, Fingerprint]]] = {}
+    for number, result in enumerate(grades):
+        lab = result.lab
+        if lab is None:
+            yield result
+            continue
+        if lab.name not in solutions:
+            solutions[lab.name] = [
+                (f"the solution of {stage.id}", fingerprint(lab.solution / stage.id, lab))
+                for stage in lab.stages
+            ]
+        folders = [
+            (str(other.folder), prints[place])
+            for place, other in enumerate(grades)
+            if place != number and other.lab is not None and other.lab.name == lab.name
+        ]
+        nearest = (_nearest(prints[number], among) for among in (folders, solutions[lab.name]))
+        yield replace(result, similar=[text for text in nearest if text])
+
+
+def _nearest(own: Fingerprint, among: Sequence[tuple[str, Fingerprint]]) -> str:
+    """Return the name of the most similar fingerprint behind its share, '' if none is similar."""
+    share, name = max(((likeness(own, other), name) for name, other in among), default=(0.0, ""))
+    return f"{share:.0%} of {name}" if share >= _SIMILAR else ""
+
+
 def _cells(result: Grade) -> tuple[str, ...]:
     lab = result.lab
     if lab is None:
-        return (str(result.folder), "", "", "", "", "", "", result.note, "", f"{result.seconds:.1f}")
+        return (str(result.folder), *[""] * 8, result.note, "", f"{result.seconds:.1f}")
     stages = " ".join(f"{name}:{'pass' if item.passed else 'fail'}" for name, item in result.verdicts.items())
     notes = "; ".join([*([result.note] if result.note else []), *result.failures])
     return (
@@ -152,7 +214,9 @@ def _cells(result: Grade) -> tuple[str, ...]:
         f"{result.passed}/{len(lab.stages)}",
         stages,
         " ".join(result.restored),
+        "; ".join(result.similar),
         str(result.hints),
+        str(result.restores),
         result.report,
         notes,
         str(result.seed),
@@ -174,6 +238,7 @@ def as_csv(grades: Sequence[Grade]) -> str:
 def as_html(grades: Sequence[Grade]) -> str:
     """Return the table as a page that needs no other file."""
     rows = [[escape(cell) for cell in _cells(result)] for result in grades]
+    legend = _LEGEND if keeps_reads() else f"{_LEGEND} {NOT_CONFINED}"
     whole = sum(result.lab is not None and result.passed == len(result.lab.stages) for result in grades)
     return f"""<!doctype html>
 <html lang="en">
@@ -186,7 +251,7 @@ td, th {{ border: 1px solid #ccc; padding: 0.3em 0.6em; text-align: left; vertic
 td.n, th.n {{ text-align: right }}
 </style>
 <h1>{len(rows)} folders, {whole} with all stages</h1>
-<p>{escape(_LEGEND)}</p>
+<p>{escape(legend)}</p>
 {table(_COLUMNS, rows, 2)}
 </html>
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from topologies import Fabric
-from topologies.model.layout import layout
+from topologies.layout.layout import layout
 
 __all__ = ["fabric_picture"]
 
@@ -14,10 +14,10 @@ __all__ = ["fabric_picture"]
 def fabric_picture(fabric: Fabric) -> dict[str, Any]:
     """Return nodes with positions, links by the positions of their ends in the list of nodes, and groups.
 
-    `nodes` is columns: `name`, `kind`, `tier`, `x`, `y`, in the unit of `topologies.model.layout`; optical
+    `nodes` is columns: `name`, `kind`, `tier`, `x`, `y`, in the unit of `topologies.layout`; optical
     switches follow the fabric's nodes, of kind `ocs`. `links` is columns too: `name`, `a`, `b` (positions in
     `nodes`), `port_a`, `port_b`, `gbps`, `dimension` (null between tiers), `optical` (position of the optical
-    switch of a circuit, or null).
+    switch of a circuit, or null), `cx`, `cy`.
     """
     drawn = layout(fabric)
     names = [*(node.name for node in fabric.nodes), *(switch.name for switch in fabric.optical)]
@@ -40,6 +40,9 @@ def fabric_picture(fabric: Fabric) -> dict[str, Any]:
             "b": [position[link.b.node] for link in fabric.links],
             "port_a": [link.a.port for link in fabric.links],
             "port_b": [link.b.port for link in fabric.links],
+            # Control point of each link's curve, in the unit of the positions; empty where links are arcs.
+            "cx": [drawn.bends[link.name][0] for link in fabric.links] if drawn.bends else [],
+            "cy": [drawn.bends[link.name][1] for link in fabric.links] if drawn.bends else [],
             "gbps": [link.rate_bps / 10**9 for link in fabric.links],
             "dimension": [link.dimension for link in fabric.links],
             "optical": [optical.get(link.name.rpartition(":")[0]) for link in fabric.links],

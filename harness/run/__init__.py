@@ -8,6 +8,7 @@ Its modules:
     memory_pool/ a pool of memory: its plan, its agents and their outcome
     planning/    plans of jobs: schedules, traffic graphs, SerDes lanes
     prepare      everything that can be wrong, checked before anything starts
+    proof        proof of the schedules of a user's own collectives
     estimated_memory  memory that a run needs, and what the machine has
     testbeds     choice of the testbed, and that in virtual time
     real_time    Mininet as the testbed, and its dilation

@@ -12,6 +12,7 @@ from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
+from controller.plan.rows import NodeEntries
 from controller.tables.congestion import congestion_entries
 from emulation.errors import ProgramError
 from emulation.testbed import ControlledTestbed
@@ -84,14 +85,14 @@ def booted(
     """
     marks = ecn_frames is not None
     programs = {**programs_of(plan.fabric, testbed.network_header, marks=marks), **own.files}
-    entries = {
-        node: [*planned, *own.entries[node]] if node in own.entries else planned
+    entries: dict[str, Sequence[Entry]] = {
+        node: NodeEntries.joined(planned, own.entries[node]) if node in own.entries else planned
         for node, planned in plan.entries.items()
     }
     if ecn_frames is not None:
         for node, thresholds in congestion_entries(plan.fabric, ecn_frames).items():
             if node not in own.files:
-                entries[node] = [*entries[node], *thresholds]
+                entries[node] = NodeEntries.joined(entries[node], thresholds)
     with filled(testbed, programs, entries, progress, kept) as running:
         yield running
 

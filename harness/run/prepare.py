@@ -13,17 +13,20 @@ from controller.errors import PlanError
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan.plan import Plan
 from controller.planner import make_plan
+from controller.schemes.registry import routing_of
+from controller.schemes.strategy import Strategy
 from emulation import faults
 from emulation.targets import find_target
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import SlicedTraffic
 from harness.errors import ScenarioError
 from harness.run.collectives.connections import connections_of
+from harness.run.collectives.schedule import fitting
 from harness.run.memory_pool.plan import PoolPlan, plan_pool
 from harness.run.planning.job_plan import JobPlan, demand_of
 from harness.run.planning.planner import plan_jobs
 from harness.run.planning.serdes_lanes import LaneMove, deal_lanes
-from harness.run.programs.network_header import check_network_header
+from harness.run.programs.network_header import check_credits, check_network_header
 from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
 from harness.scenario.document import Document, Location
 from harness.scenario.loader import Lines
@@ -38,9 +41,6 @@ from topologies.families.lumos.core import core_of
 __all__ = ["Kept", "Prepared", "prepare"]
 
 T = TypeVar("T")
-
-# Buckets of a pair that stand by on other paths, by strategy (controller.planner.make_plan).
-_STANDBY = {"all-path": 4, "adaptive": 6}
 
 
 @final
@@ -126,32 +126,45 @@ def prepare(
         kept.fabric = with_line(("topology",), scenario.topology.build)
     whole, plans = kept.fabric, kept.plans
     prepared = []
+    lines = _indices(document)
     for index, variant in enumerate(scenario.variants):
-        at = ("variants", index)
+        at = ("variants", lines.get(variant.name, index))
+        variant = _with_fitting(whole, variant)
         lanes = deal_lanes(with_line, at, whole, variant)
         fabric = lanes.fabric
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
         if variant.control.circuits == "per-job":
             with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
-        sent = (variant.every_job, variant.routing.strategy, variant.control.scheduler)
+        routing = variant.routing
+        chosen = with_line((*at, "routing"), partial(routing_of, fabric, routing.strategy, routing.scheme))
+        sent = (variant.every_job, chosen, variant.control.scheduler)
         if sent not in kept.jobs:
-            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job)
+            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, chosen)
         jobs = kept.jobs[sent]
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
-        transport = with_line((*at, "transport"), lambda chosen=variant: _transport(chosen))
-        routing = variant.routing
-        routed = (routing.strategy, routing.rules, routing.weights, routing.peers)
+        transport = with_line((*at, "transport"), partial(_transport, variant, chosen.strategy))
+        routed = (chosen, routing.rules, routing.weights, routing.peers)
         same = (routed, variant.every_job, variant.expect == "deadlock", variant.control.hash)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
                 (*at, "routing"),
-                partial(_plan, fabric, variant, jobs),
+                partial(_plan, fabric, variant, jobs, chosen.strategy),
             )
         payloads = [job.collective.payload_bytes for job in jobs]
         header, marks = variant.link.network_header, variant.link.ecn_frames is not None
         with_line((*at, "link"), partial(check_network_header, fabric, header, payloads, marks=marks))
+        with_line(
+            (*at, "link", "credit_bytes"),
+            partial(
+                check_credits,
+                variant.link.credit_bytes,
+                payloads,
+                header,
+                steered=not chosen.strategy.by_tables,
+            ),
+        )
         if variant.transport.connections is not None:
             jobs = with_line(
                 (*at, "transport", "connections"),
@@ -170,6 +183,29 @@ def prepare(
             Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool, lanes.moves)
         )
     return tuple(prepared)
+
+
+def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:
+    """Return the variant whose collectives without a given algorithm have one that fits their members."""
+    jobs = variant.every_job
+    fitted = tuple(
+        job if job.graph else job.model_copy(update={"collective": fitting(fabric, job.collective)})
+        for job in jobs
+    )
+    if fitted == jobs:
+        return variant
+    return variant.model_copy(
+        update={"jobs": fitted} if variant.jobs else {"collective": fitted[0].collective}
+    )
+
+
+def _indices(document: Document) -> dict[str, int]:
+    """Return the index in the document of each variant by name: a run may have chosen some of them."""
+    given = document.values.get("variants", ())
+    named = given if isinstance(given, tuple) else ()
+    return {
+        item["name"]: index for index, item in enumerate(named) if isinstance(item, dict) and "name" in item
+    }
 
 
 def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
@@ -238,23 +274,24 @@ def _allocate(fabric: Fabric, job: JobPlan) -> None:
         ) from ex
 
 
-def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
+def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...], strategy: Strategy) -> Plan:
     wanted = demand_of(jobs)
     known = variant.routing.weights == "traffic-aware"
     return make_plan(
         fabric,
+        scheme=variant.routing.scheme,
         strategy=variant.routing.strategy,
         rules=variant.routing.rules,
         demand=wanted if known and jobs else None,
         peers=wanted if variant.routing.peers == "job" else None,
         hashing=variant.control.hash,
         payload_bytes=max((job.collective.payload_bytes for job in jobs), default=4096),
-        standby=_STANDBY.get(variant.routing.strategy, 0),
+        standby=strategy.standby_buckets,
         check=variant.expect != "deadlock",
     )
 
 
-def _transport(variant: Variant) -> TransportParameters:
+def _transport(variant: Variant, strategy: Strategy) -> TransportParameters:
     chosen = variant.transport
     defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
@@ -265,7 +302,7 @@ def _transport(variant: Variant) -> TransportParameters:
         min_rto_ps=least or defaults.min_rto_ps,
         path_rto_ps=least or defaults.path_rto_ps,
         lb_mode=1 if chosen.connections is None else 0,
-        adaptive=variant.routing.strategy == "adaptive",
+        adaptive=strategy.adaptive,
         marks=variant.link.ecn_frames is not None,
     )
 

@@ -361,7 +361,7 @@ def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
     """Return the judgement on the times of a run in real time."""
     seen = {
         node.name: SwitchReport.of(
-            up.client.read_counter(node.name, "tx_by_port_vl"),
+            up.client.read_counter(node.name, "tx_by_port_vl").packets,
             dropped(up.client, node.name),
             up.client.packets_out[node.name],
         )

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from controller.deadlock.turn_rules import RuleSet, rule_set, turn_entries
+from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from controller.p4runtime.client import P4RuntimeClient
-from controller.routing.paths import PathFinder, hops_of
+from controller.paths.finder import PathFinder
+from controller.plan.entry import hops_of
+from controller.schemes.registry import rule_set
+from controller.tables.turns import turn_entries
 from emulation._engine import Budget
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError
@@ -100,7 +103,7 @@ def saturate(
 def _choices(fabric: Fabric, rules: RuleSet, max_hops: int, frame_bytes: int) -> dict[str, list[bytes]]:
     """Return, by source, a frame for every path that the rules admit."""
     finder = PathFinder(fabric)
-    endpoints = [node for node in fabric.nodes if not node.tier]
+    endpoints = list(fabric.endpoints)
     choices: dict[str, list[bytes]] = {}
     for source in endpoints:
         own = choices[source.name] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import final
 
-from controller.routing.unreachable import describe_unreachable
+from controller.recovery.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
 from emulation.faults import Fault
 from harness.run.jobs.running import Jobs

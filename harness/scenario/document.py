@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,12 @@ class Document:
             return f"{self._path}:{self.line(location)}: {message}"
         place = dotted(location[: self.depth(location)])
         return message if place in message else f"{place}: {message}"
+
+    def without_place(self, message: str) -> str:
+        """Return a message without the place that `at` put in front of each line."""
+        if self._path is None:
+            return message
+        return re.sub(rf"^{re.escape(str(self._path))}:\d+: ", "", message, flags=re.MULTILINE)
 
     def _walk(self, location: Location) -> tuple[int, int]:
         node: Any = self._root

@@ -25,7 +25,7 @@ T = TypeVar("T")
 # Keys whose value begins with the path of a file.
 _FILES = ("file", "p4info", "entries", "python")
 # Keys whose value is a name, or `{python: FILE.py:NAME}`.
-_NAMES = ("strategy", "kind", "scheduler")
+_NAMES = ("scheme", "strategy", "kind", "scheduler")
 
 
 def load(path: Path) -> tuple[Scenario, Document]:

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, Self, final
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from controller.routing.all_path import STRATEGIES
-from controller.routing.general import path_sets
+from controller.paths.graph import path_sets
+from controller.schemes import registry
+from controller.schemes.strategy import STRATEGIES
 from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.path_choice import Choose
 from emulation.traffic.host.reduction import Reduction
@@ -81,11 +82,21 @@ def _known_strategy(name: str) -> str:
     raise ValueError(f"{name!r} is not known; {suggestion(name, known)}")
 
 
+def _known_scheme(name: str) -> str:
+    """Return the name of a scheme; ValueError names close matches, or all schemes."""
+    known = dict.fromkeys(registry.names())
+    if not name or name in known or is_reference(name):
+        return name
+    raise ValueError(f"{name!r} is not known; {suggestion(name, known)}")
+
+
 @final
 class Routing(Model):
     """Routing of a variant.
 
     Attributes:
+        scheme: Forwarding scheme of a user's own, FILE.py:NAME or by the name of an installed package; by
+            default that of the fabric.
         strategy: How sources choose among paths.
         rules: Turn rules that keep routes free of deadlock.
         notification: How news of a failed link spreads.
@@ -93,6 +104,7 @@ class Routing(Model):
         peers: Pairs that have paths of their own: all, or those that the jobs' collectives join.
     """
 
+    scheme: Annotated[str, AfterValidator(_known_scheme), Field(exclude_if=lambda value: not value)] = ""
     strategy: Annotated[str, AfterValidator(_known_strategy)] = "all-path"
     rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl"] = "T2-G"
     notification: Literal["direct", "flooding"] = "direct"

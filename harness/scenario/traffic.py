@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self, final
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, ModelWrapValidatorHandler, Tag, model_validator
 
 from emulation.traffic.collectives.declaration import Algorithm
 from emulation.traffic.collectives.registry import find, kinds, names
@@ -117,7 +117,8 @@ class Collective(Model):
 
     Attributes:
         kind: Operation, or a mixture of operations.
-        algorithm: One of the algorithms of the kind, its first by default.
+        algorithm: One of the algorithms of the kind, its first by default; for an AllReduce of members that
+            form no mesh of two dimensions, `direct`.
         elements: Length of the array of one NPU, elements of 4 bytes.
         dtype: Type of the elements.
         payload_bytes: Data in one frame.
@@ -153,10 +154,14 @@ class Collective(Model):
     parts: tuple[Part, ...] = ()
     rounds: Annotated[int, Field(ge=1, le=1000)] = 1
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _default(cls, values: Any) -> Any:
-        return _with_algorithm(values)
+    def _default(cls, values: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        checked = check(_with_algorithm(values))
+        if isinstance(values, dict) and "algorithm" not in values:
+            # A default is not a key that the file gave: a run may take another where it does not fit.
+            checked.model_fields_set.discard("algorithm")
+        return checked
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -15,7 +15,7 @@ from harness.scenario.study import Study
 from topologies.errors import RailyardError
 from topologies.families.registry import find
 
-__all__ = ["points_of", "with_values"]
+__all__ = ["check_own", "points_of", "with_values"]
 
 Point = Mapping[str, Any]
 
@@ -41,18 +41,17 @@ def points_of(study: Study, seed: int) -> list[Point]:
     return points
 
 
-def with_values(document: Document, point: Point, variants: Sequence[str]) -> Document:
+def with_values(document: Document, point: Point) -> Document:
     """Return the document with the values of a point; parts of the document that change are copies.
 
     A step of a key may be the name or the number of an element of a list: `variants.cut.link.detect_us`.
 
     Raises:
-        ScenarioError: A key leads nowhere, or one of `variants` has its own value for it.
+        ScenarioError: A key leads nowhere.
     """
     values = document.values
     for key, value in point.items():
         steps = key.split(".")
-        _check_own(document, steps, variants)
         values = _assigned(document, values, steps, _typed(document, steps, value), key)
     return document.with_values(values)
 
@@ -96,8 +95,13 @@ def _typed(document: Document, steps: Sequence[str], value: Any) -> Any:
         return value  # the check of the scenario says what is wrong
 
 
+def check_own(document: Document, keys: Iterable[str], variants: Sequence[str]) -> None:
+    """Raise a ScenarioError if one of `variants` has its own value for a key of all variants."""
+    for key in keys:
+        _check_own(document, key.split("."), variants)
+
+
 def _check_own(document: Document, steps: Sequence[str], variants: Sequence[str]) -> None:
-    """Raise a ScenarioError if a chosen variant has its own value for a key of all variants."""
     own = document.values.get("variants", ())
     if steps[0] not in SETTINGS or not isinstance(own, tuple):
         return

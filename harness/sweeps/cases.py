@@ -52,7 +52,7 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
         return tuple(Case("link", pair) for pair in sample_pairs(links, int(kind.partition(":")[2]), seed))
     targets = {
         "link": lambda: links,
-        "switch": lambda: [node.name for node in fabric.nodes if node.tier],
+        "switch": lambda: [node.name for node in fabric.switches],
         "npu": lambda: [name for job in variant.every_job for name in _members(fabric, job)],
     }[kind]()
     if not targets:

@@ -20,7 +20,7 @@ from harness.sweeps.store import RunResult
 from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop
 from topologies.errors import RailyardError
 
-__all__ = ["Conducted", "Results", "conduct", "local_executor", "memory_of", "results_of", "shard_of"]
+__all__ = ["Conducted", "Kept", "Results", "conduct", "local_executor", "memory_of", "results_of", "shard_of"]
 
 
 class Results(Protocol):
@@ -145,7 +145,7 @@ def results_of(
     Raises:
         EmulationError: A run was lost with its process.
     """
-    kept = _Memory()
+    kept = Kept()
     with closing(local_executor(plan, jobs or os.cpu_count() or 1, len(plan.runs))) as executor:
         conducted = conduct(plan.runs, kept, executor, note=note)
     if conducted.lost:
@@ -156,14 +156,16 @@ def results_of(
 
 
 @final
-class _Memory:
-    """Results in memory."""
+class Kept:
+    """Results of runs by key, in memory."""
 
     def __init__(self) -> None:
         self.results: dict[str, RunResult] = {}
 
     def get(self, key: str) -> RunResult | None:
+        """Return the result of a run; None if there is none yet."""
         return self.results.get(key)
 
     def put(self, key: str, text: str) -> RunResult:
+        """Keep the text of the result file of a run, and return its content."""
         return self.results.setdefault(key, json.loads(text))

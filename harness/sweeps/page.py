@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import nan
 from typing import Any
 
 from harness.report.figures.comparison_charts import Samples, distributions_svg
-from harness.report.figures.study_charts import Band, bands_svg, grid_svg
+from harness.report.figures.study_charts import Band, Interval, bands_svg, grid_svg, intervals_svg
 from harness.report.markup import shown, table
 from harness.report.page import STYLE
 from harness.sweeps.comparisons import Comparison
@@ -23,6 +23,8 @@ _FIGURES = {
     "convergence_us": "from the fault to the last table write, µs",
 }
 _WRONG = 30
+# Curves of a figure, and rows of a figure, that can be told apart.
+_CURVES, _ROWS = 8, 60
 _PLACES = 5
 
 
@@ -45,9 +47,10 @@ def study_html(
         f'<p class="soft">{escape(about)}</p>',
         f'<p class="verdict">{len(records)} runs: {words}</p>',
         *_bands(groups, axes),
+        *_intervals(groups, axes),
         *_grids(groups, axes),
         "<h2>Distributions</h2>",
-        f"<figure>{distributions(records)}</figure>",
+        f"<figure>{distributions(records, axes)}</figure>",
         *_statistics(groups, axes),
         *_differences(records, axes),
         *_comparisons(compared),
@@ -65,23 +68,43 @@ def study_html(
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
 
 
-def distributions(records: Sequence[Record]) -> str:
-    """Return cumulative distributions of the times over the runs of each variant, healthy runs left out."""
+def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
+    """Return cumulative distributions of the times over the runs of each variant, healthy runs left out.
+
+    A variant has a curve for each value of the axes of names, such as strategies, unless these are many.
+    """
     failing = [record for record in records if record["failed"]] or list(records)
-    variants = list(dict.fromkeys(record["variant"] for record in failing))
+    names = _names(failing, axes)
+
+    def curve(record: Record) -> str:
+        return ", ".join([record["variant"], *(str(record[axis]) for axis in names)])
+
+    if len({curve(record) for record in failing}) > _CURVES:
+        names = []
+    curves = list(dict.fromkeys(map(curve, failing)))
     panels = {
         title: [
             Samples(
                 number,
-                variant,
-                [r[metric] for r in failing if r["variant"] == variant and r["status"] == "right"],
-                failed=sum(r["variant"] == variant and r["status"] != "right" for r in failing),
+                label,
+                [r[metric] for r in failing if curve(r) == label and r["status"] == "right"],
+                failed=sum(curve(r) == label and r["status"] != "right" for r in failing),
             )
-            for number, variant in enumerate(variants)
+            for number, label in enumerate(curves)
         ]
         for metric, title in reversed(_FIGURES.items())
     }
     return distributions_svg(panels)
+
+
+def _names(points: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> list[str]:
+    """Return the axes with several values, of which some are no numbers."""
+    return [
+        axis
+        for axis in axes
+        if len({repr(point.get(axis)) for point in points}) > 1
+        and not all(_number(point.get(axis)) for point in points)
+    ]
 
 
 def _number(value: Any) -> bool:
@@ -131,6 +154,32 @@ def _bands(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
         ]
         if any(any(band.median) for band in bands):
             yield f"<figure>{bands_svg(bands, axis, title)}</figure>"
+
+
+def _intervals(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
+    """Yield a figure of each metric by the values of the axes of names."""
+    names = _names([group.point for group in groups], axes)
+    if not names:
+        return
+    variants = list(dict.fromkeys(group.variant for group in groups))
+    yield f"<h2>By {escape(' and '.join(names))}</h2>"
+    interval = f"{100 * CONFIDENCE:g} % interval of the median over the seeds"
+    yield f'<p class="soft">Marks: medians; lines: {interval} (percentile bootstrap); dots: runs.</p>'
+    for metric, title in _FIGURES.items():
+        rows = [
+            Interval(
+                _label(group, axes),
+                variants.index(group.variant),
+                [record[metric] for record in group.records if metric in record],
+                spread.median,
+                spread.low,
+                spread.high,
+            )
+            for group in groups
+            if (spread := group.spread(metric)) is not None
+        ]
+        if any(row.median for row in rows) and len(rows) <= _ROWS:
+            yield f"<figure>{intervals_svg(rows, title)}</figure>"
 
 
 def _grids(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:

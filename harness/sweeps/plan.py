@@ -15,12 +15,12 @@ from harness.scenario.document import Document
 from harness.scenario.loader import read
 from harness.scenario.schema import Assertion, Relative, Scenario, Variant
 from harness.scenario.study import Study
-from harness.sweeps.axes import points_of, with_values
+from harness.sweeps.axes import check_own, points_of, with_values
 from harness.sweeps.cases import Case, cases_of
 from harness.version import railyard_version
 from topologies import Fabric
 
-__all__ = ["Run", "StudyPlan", "plan_study", "variants_of"]
+__all__ = ["Run", "StudyPlan", "check_study", "plan_study", "variants_of"]
 
 
 @final
@@ -108,7 +108,7 @@ def plan_study(
     fabrics: dict[str, Fabric] = {}
     runs: list[Run] = []
     for point in points_of(study, seed):
-        checked, _ = read(with_values(document, point, names))
+        checked = _read_point(document, point, names)
         for name in names:
             alone = _alone(checked, name)
             for case in _cases(alone, study, seed, document, fabrics):
@@ -116,6 +116,54 @@ def plan_study(
                 runs += [_run(failing, own, point, case) for own in study.seeds or (seed,)]
     base = {"scenario": _base(scenario), "program": program_digest()}
     return StudyPlan(path, scenario, study, names, sha256(canonical(base)), tuple(runs))
+
+
+def check_study(scenario: Scenario, document: Document) -> int:
+    """Check the axes of a scenario's `study:` and return the number of its points.
+
+    Each value of an axis is checked with the first values of the other axes, so that a study of many points
+    takes little time.
+
+    Raises:
+        ScenarioError: An axis leads to no key or has an impossible value; the message names its line.
+    """
+    study = scenario.study or Study()
+    try:
+        points = points_of(study, scenario.seed)
+    except ScenarioError as ex:
+        raise ScenarioError(document.at(("study", "combine"), ex.message), remedy=ex.remedy) from None
+    names = _chosen(scenario, document, (), need_faults=bool(study.cut_each))
+    first = {key: values[0] for key, values in study.set.items()}
+    varied = [{**first, key: value} for key, values in study.set.items() for value in values]
+    for point in points if study.combine == "list" else varied:
+        _read_point(document, point, names)
+    for name in names if study.cut_each else ():
+        _cases(_alone(scenario, name), study, scenario.seed, document, {})
+    return len(points)
+
+
+def _read_point(document: Document, point: Mapping[str, Any], names: Sequence[str]) -> Scenario:
+    """Return the scenario at a point; a ScenarioError has the line of the axis of `study:` at fault."""
+    check_own(document, point, names)
+    try:
+        return read(with_values(document, point))[0]
+    except ScenarioError as ex:
+        for key, value in point.items():
+            line = ("study", "set", key)
+            if document.depth(line) == len(line) and _faulty(document, key, value):
+                # The place in front of the message is that of a key which the file may not have.
+                what = f"study: {key} = {value}: {document.without_place(ex.message)}"
+                raise ScenarioError(document.at(line, what), remedy=ex.remedy) from None
+        raise
+
+
+def _faulty(document: Document, key: str, value: Any) -> bool:
+    """Return whether an axis has an impossible value whatever the other axes have."""
+    try:
+        read(with_values(document, {key: value}))
+    except ScenarioError:
+        return True
+    return False
 
 
 def _joined(own: Study, options: Study) -> Study:

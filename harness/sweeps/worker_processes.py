@@ -10,14 +10,17 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol, Self, final
 
 from harness.sweeps.plan import Run
@@ -75,6 +78,17 @@ class InProcess:
         """Do nothing: no process was started."""
 
 
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Keep a new process from running the caller's script: runs name their code by file or entry point."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 @final
 class _Worker:
     """A process with a pipe; `run` is what it works on."""
@@ -84,7 +98,8 @@ class _Worker:
         self.pipe, other = context.Pipe()
         self.run: Run | None = None
         self.process: BaseProcess = context.Process(target=_serve, args=(other, path), daemon=True)
-        self.process.start()
+        with _without_main():
+            self.process.start()
         other.close()
 
     def begin(self, run: Run) -> bool:

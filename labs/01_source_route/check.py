@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 
 from controller.p4runtime.client import ProgramFiles
+from controller.paths.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from controller.plan.entry import Entry, Exact
-from controller.routing.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import ROUTE_AT, steered_frame
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed

@@ -14,8 +14,9 @@ import networkx as nx
 import numpy as np
 from scipy.optimize import linprog
 
-from controller.deadlock.turn_rules import rule_set, turn_entries
-from controller.routing.paths import hops_of
+from controller.plan.entry import hops_of
+from controller.schemes.registry import rule_set
+from controller.tables.turns import turn_entries
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import Impairment
 from emulation.traffic.host.saturate import steered_frame

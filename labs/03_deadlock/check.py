@@ -5,16 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from controller.deadlock.stages import rules_of_turns
 from controller.deadlock.tfc import Analysis, analyse
-from controller.deadlock.turn_rules import (
-    CLASS_VLS,
-    HOST,
-    Direction,
-    RuleSet,
-    rules_of_turns,
-    turn_entries,
-)
-from controller.routing.paths import PathFinder, hops_of
+from controller.deadlock.turn_rules import CLASS_VLS, HOST, Direction, RuleSet
+from controller.paths.finder import PathFinder
+from controller.plan.entry import hops_of
+from controller.tables.turns import turn_entries
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import steered_frame
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from controller.deadlock.turn_rules import rule_set, turn_entries
+from controller.forwarding.next_hop import next_hop
 from controller.plan.entry import Entry, Exact, Lpm
-from controller.routing.paths import PathFinder
-from controller.tables.next_hop import next_hop
+from controller.schemes.registry import rule_set, scheme_for
+from controller.schemes.scheme import Scheme
+from controller.tables.turns import turn_entries
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError
 from emulation.traffic.frames.layers import LPH, NTH, Ether
@@ -147,7 +148,7 @@ def _npus(fabric: Fabric) -> list[str]:
 
 
 def _switch_of(fabric: Fabric) -> Any:
-    return lambda name: next(other for other in fabric.neighbours(name) if fabric.node(other).tier)
+    return lambda name: next(other for other in fabric.neighbours(name) if fabric.node(other).is_switch)
 
 
 def _members(rack: Rack) -> list[str]:
@@ -215,10 +216,10 @@ def _running(attempt: Attempt, rack: Rack) -> Iterator[EmbeddedTestbed]:
     fabric = rack.fabric
     address = f"unix:{attempt.scratch / 'p4rt'}"
     testbed = EmbeddedTestbed(fabric, grpc_address=address, credit_bytes=1 << 20)
-    finder = PathFinder(fabric)
+    scheme = scheme_for(fabric)
     rules = rule_set("T2-G", fabric)
     entries = {
-        node.name: [*turn_entries(rules, fabric, node.name), *_host_routes(finder, node.name)]
+        node.name: [*turn_entries(rules, fabric, node.name), *_host_routes(scheme, node.name)]
         for node in fabric.nodes
     }
     with filled(testbed, programs_of(fabric), entries) as booted:
@@ -226,13 +227,13 @@ def _running(attempt: Attempt, rack: Rack) -> Iterator[EmbeddedTestbed]:
         yield testbed
 
 
-def _host_routes(finder: PathFinder, node: str) -> Iterator[Entry]:
+def _host_routes(scheme: Scheme, node: str) -> Iterator[Entry]:
     """Yield a segment and a port for the address of each endpoint: its entry in `linear` is its index."""
-    fabric = finder.fabric
+    fabric = scheme.fabric
     for target in fabric.nodes:
-        if target.tier:
+        if target.is_switch:
             continue
-        hop = next_hop(finder, node, target.name)
+        hop = next_hop(scheme, node, target.name)
         if hop is None and node != target.name:
             continue
         port = HOST_PORT if hop is None else fabric.port_to(node, hop)

@@ -83,7 +83,7 @@ def rails(attempt: Attempt) -> Verdict:
     captures.mkdir()
     with _running(fabric, rows) as (bed, up):
         for link in fabric.links:
-            if fabric.node(link.b.node).tier:
+            if fabric.node(link.b.node).is_switch:
                 bed.record(link.name, captures / f"{link.name}.pcap")
         arrived = _exchange(attempt, bed, pairs)
         counted, drops = _counted(bed), _drops(bed, up)
@@ -299,7 +299,7 @@ def _frames_by_hop(fabric: Fabric, pairs: Sequence[Pair]) -> Counter[Pair]:
 
 
 def _gpus(fabric: Fabric) -> list[str]:
-    return [node.name for node in fabric.nodes if not node.tier]
+    return [node.name for node in fabric.endpoints]
 
 
 def _drops(bed: EmbeddedTestbed, up: Booted) -> int:

@@ -209,14 +209,14 @@ def _run(attempt: Attempt, faults: Sequence[Mapping[str, Any]], captures: Mappin
 
 
 def _cables(fabric: Fabric, gpu: str) -> list[str]:
-    return [link.name for link in fabric.links if link.a.node == gpu and fabric.node(link.b.node).tier]
+    return [link.name for link in fabric.links if link.a.node == gpu and fabric.node(link.b.node).is_switch]
 
 
 def _shares(fabric: Fabric, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> dict[str, float]:
     """Return the percentage of each NIC's frames that it sent by its first cable."""
     shares = {}
     for node in fabric.nodes:
-        if not node.tier:
+        if not node.is_switch:
             first, second = (usage[link][0].frames for link in _cables(fabric, node.name))
             shares[node.name] = 100 * first / max(1, first + second)
     return shares
@@ -259,7 +259,7 @@ def _compiled(attempt: Attempt) -> ProgramFiles:
 def _flows(attempt: Attempt, fabric: Fabric) -> list[tuple[str, bytes]]:
     """Draw flows between the segments, each on the rail of its source: the source, and a frame."""
     random = attempt.random("flows")
-    gpus = [node for node in fabric.nodes if not node.tier]
+    gpus = list(fabric.endpoints)
     flows = []
     for source in gpus:
         for target in gpus:
@@ -279,7 +279,7 @@ def _send(bed: EmbeddedTestbed, flows: Sequence[tuple[str, bytes]]) -> int:
     frames: dict[str, list[bytes]] = {}
     for source, frame in flows:
         frames.setdefault(source, []).append(frame)
-    stations = {node.name: Station(frames.get(node.name, ())) for node in bed.fabric.nodes if not node.tier}
+    stations = {node.name: Station(frames.get(node.name, ())) for node in bed.fabric.endpoints}
     for name, station in stations.items():
         bed.attach(name, station)
     bed.run()
@@ -291,7 +291,7 @@ def _switch_frames(bed: EmbeddedTestbed) -> Counter[Way]:
     counts: Counter[Way] = Counter()
     usage = bed.link_usage()
     for link in bed.fabric.links:
-        if bed.fabric.node(link.a.node).tier and bed.fabric.node(link.b.node).tier:
+        if bed.fabric.node(link.a.node).is_switch and bed.fabric.node(link.b.node).is_switch:
             there, back = usage[link.name]
             counts[link.a.node, link.b.node] = there.frames
             counts[link.b.node, link.a.node] = back.frames
@@ -302,7 +302,7 @@ def _groups(fabric: Fabric) -> dict[str, list[Way]]:
     """Return the ways that are equal for a flow: a ToR's uplinks, and from above the ToRs of a set."""
     groups: dict[str, list[Way]] = {}
     for node in fabric.nodes:
-        for neighbour in fabric.neighbours(node.name) if node.tier else ():
+        for neighbour in fabric.neighbours(node.name) if node.is_switch else ():
             other = fabric.node(neighbour)
             if other.tier > node.tier:
                 groups.setdefault(f"uplinks of {node.name}", []).append((node.name, neighbour))

@@ -15,9 +15,9 @@ from typing import Literal, final
 
 import numpy as np
 
+from controller.forwarding.pipeline import flow_hash
+from controller.path_probing import LB_VALUES, selected_members
 from controller.plan.entry import Hashing
-from controller.routing.path_probing import LB_VALUES, selected_members
-from controller.tables.pipeline import flow_hash
 from emulation.traffic.host.path_choice import Choose
 from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Ints, Routes, max_min

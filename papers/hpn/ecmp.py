@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flows over an HPN Pod, each where the switches' own hash puts it: which links it takes, by numbers alone.
 
-The same groups, shifts and hash as in the tables that a plan installs (controller.tables.multipath),
+The same groups, shifts and hash as in the tables that a plan installs (controller.tables.groups),
 worked out for
 many flows at once and for a Pod of full size, of which no fabric is built. Capacities are in ports of a NIC;
 each way of a link is one link.
@@ -15,11 +15,11 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from controller.forwarding.pipeline import flow_hash
+from controller.path_probing import LB_VALUES, selected_members
 from controller.plan.entry import BUCKETS, Hashing
-from controller.routing.all_path import port_of_bucket
-from controller.routing.path_probing import LB_VALUES, selected_members
-from controller.tables.multipath import group_size
-from controller.tables.pipeline import flow_hash
+from controller.schemes.structured import port_of_bucket
+from controller.tables.groups import group_size
 from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Ints
 from topologies.families.hpn.shape import CABLE_LANES, Shape

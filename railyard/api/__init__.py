@@ -8,7 +8,9 @@ Modules:
     testbeds    a fabric in virtual time: send frames, cut links, read tables and counters
     programs    a P4 program of the user's own on a fabric in virtual time
     graphs      traffic graphs, written in Python
-    scenarios   run a scenario
+    scenarios   read and run a scenario
+    studies     run a scenario many times
+    series      tables over time, from the records of a run
     results     the result of a run: metrics, link counters, assertions, pictures, files
     records     tables as lists of dicts
     drawings    SVG drawings for notebooks and files

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from controller.errors import PlanError
-from controller.plan.entry import BUCKETS, CPU_PORT, Strategy
+from controller.plan.entry import BUCKETS, CPU_PORT
 from controller.plan.plan import Plan
 from controller.planner import make_plan
 from railyard.api.records import Record, entry_record
@@ -18,7 +18,7 @@ __all__ = ["entries", "paths", "plan", "trace"]
 def plan(
     fabric: Fabric,
     *,
-    strategy: Strategy = "all-path",
+    strategy: str = "all-path",
     rules: str = "T2-G",
     demand: Mapping[tuple[str, str], int] | None = None,
     failed: Collection[str] = (),

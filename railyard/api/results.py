@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
 from harness.errors import ScenarioError
 from harness.output import OutputFolder, output_folder
+from harness.recording.records import Record as RunRecord
 from harness.report import results
 from harness.report.captures import read_capture
 from harness.report.charts import Charts
@@ -22,6 +23,7 @@ from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records
+from railyard.api.series import events_of, links_of, nodes_of
 from topologies import Fabric
 
 __all__ = ["Result"]
@@ -40,6 +42,7 @@ class Result:
         seconds: wall-clock seconds by variant and stage; nothing else depends on a clock.
         command: the command that repeats the run; empty when there is none.
         captures: capture files of the run by name.
+        records: what was recorded of the run, for tables over time; empty without `run(record=)`.
     """
 
     scenario: Scenario
@@ -49,6 +52,7 @@ class Result:
     seconds: Mapping[str, Mapping[str, float]]
     command: str = ""
     captures: Mapping[str, Path] = field(default_factory=dict)
+    records: Sequence[RunRecord] = ()
     _charts: Charts = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -129,6 +133,53 @@ class Result:
             for name, run in chosen.items()
             for number, size in enumerate(run.observation.timeline.delivered)
         ]
+
+    def links_over_time(self, variant: str | None = None) -> list[Record]:
+        """Return samples of every link over time; the run needs `record=`.
+
+        Args:
+            variant: name of a variant; without it all variants.
+
+        Returns:
+            Records of variant, time_us, link, source, destination, busy_percent (share of the time since the
+            last sample), queued_percent (of one receive buffer), up. A sample of a long run comes later.
+        """
+        return [
+            row
+            for row in links_of(self._recorded(variant), self.fabric)
+            if row["variant"] in self._of(variant)
+        ]
+
+    def nodes_over_time(self, variant: str | None = None) -> list[Record]:
+        """Return samples of every node over time; the run needs `record=`.
+
+        Returns:
+            Records of variant, time_us, node, sent_gbps and received_gbps (over all links of the node, since
+            the last sample), max_queued_percent (of the longest queue, in receive buffers).
+        """
+        return [
+            row
+            for row in nodes_of(self._recorded(variant), self.fabric)
+            if row["variant"] in self._of(variant)
+        ]
+
+    def events(self, variant: str | None = None) -> list[Record]:
+        """Return faults, notices, takeovers, and begins and ends of jobs in their order; needs `record=`.
+
+        Returns:
+            Records of variant, time_us, kind, text, links (names of links that went down or came up).
+        """
+        return [row for row in events_of(self._recorded(variant)) if row["variant"] in self._of(variant)]
+
+    def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
+        if variant is not None:
+            self._run(variant)
+        if not self.records:
+            raise ScenarioError("the run was not recorded", remedy="call railyard.run(..., record=True)")
+        return self.records
+
+    def _of(self, variant: str | None) -> tuple[str, ...]:
+        return self.variants if variant is None else (variant,)
 
     def operations(self, variant: str | None = None) -> list[Record]:
         """Return every operation of traffic graphs, with its times.

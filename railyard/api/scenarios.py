@@ -5,10 +5,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.errors import ScenarioError
+from harness.recording.file import RecordingWriter
+from harness.recording.recorder import Recorder
+from harness.recording.records import Record as RunRecord
 from harness.report.results import conclude
 from harness.run.kept import KeptVariants
 from harness.run.prepare import Prepared, prepare
@@ -19,11 +24,12 @@ from harness.run.watch import Watcher
 from harness.scenario.by_hand import with_faults
 from harness.scenario.document import Document
 from harness.scenario.library import file_of
-from harness.scenario.loader import load, read
+from harness.scenario.loader import load as read_scenario
+from harness.scenario.loader import read
 from harness.scenario.schema import Assertion, Relative, Scenario
 from railyard.api.results import Result
 
-__all__ = ["execute", "only", "run"]
+__all__ = ["execute", "load", "only", "run"]
 
 _EMBEDDED = Embedded()
 
@@ -35,6 +41,7 @@ def run(
     seed: int | None = None,
     progress: Callable[[str, str, float], None] | None = None,
     threads: int = 1,
+    record: bool | str | Path = False,
 ) -> Result:
     """Run a scenario in virtual time, in this process.
 
@@ -46,7 +53,9 @@ def run(
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
         progress: called with variant, stage and the share of the stage that is done, 0 to 1.
         threads: threads that run parts of the fabric at the same time, at most one a processor; no result
-            depends on them (docs/testbeds/performance.md).
+            depends on them (docs/testbeds/performance.md). A recorded run takes one thread.
+        record: True keeps samples and events for `Result.links_over_time` and its like; a path also writes
+            them into this file, which `railyard serve` replays. No result depends on it.
 
     Raises:
         RailyardError: the scenario is wrong or cannot run; nothing has been started then.
@@ -57,7 +66,24 @@ def run(
     command = _command(scenario, variant, seed)
     note = None if progress is None else _without_pace(progress)
     choice = Embedded(threads=threads)
-    return execute(checked, document, seed, progress=note, choice=choice, command=command)
+    if record is False:
+        return execute(checked, document, seed, progress=note, choice=choice, command=command)
+    records: list[RunRecord] = []
+    with nullcontext() if record is True else RecordingWriter(Path(record)) as writer:
+        watcher = Recorder([records.append, *([] if writer is None else [writer])])
+        result = execute(
+            checked, document, seed, progress=note, choice=choice, command=command, watcher=watcher
+        )
+    return replace(result, records=tuple(records))
+
+
+def load(path: str | Path) -> Scenario:
+    """Read and check a scenario file, which `run` then takes.
+
+    Raises:
+        RailyardError: the file has faults; the message has a line for each, with FILE:LINE and a remedy.
+    """
+    return read_scenario(Path(path))[0]
 
 
 def _without_pace(progress: Callable[[str, str, float], None]) -> Progress:
@@ -96,6 +122,8 @@ def execute(
     scenario = scenario.model_copy(update={"seed": seed})
     if prepared is None:
         prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
+        # Algorithms that the file left to Railyard are known now.
+        scenario = scenario.model_copy(update={"variants": tuple(ready.variant for ready in prepared)})
     fabric = prepared[0].fabric
     for link in captures or {}:
         fabric.link(link)
@@ -117,7 +145,7 @@ def execute(
 def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario, Document]:
     """Return a checked scenario and the document that its errors refer to."""
     if isinstance(scenario, str | Path):
-        return load(file_of(Path(scenario)))
+        return read_scenario(file_of(Path(scenario)))
     if isinstance(scenario, Scenario):
         return scenario, Document.of_values({})
     return read(Document.of_values(scenario))
@@ -126,12 +154,15 @@ def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario
 def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | None) -> str:
     """Return what repeats the run: a shell command where there is one, else a call in Python."""
     path = str(scenario) if isinstance(scenario, str | Path) else None
-    if path is not None and variant is None:
-        seeded = [] if seed is None else ["--seed", str(seed)]
-        return shlex.join(["railyard", "run", path, *seeded])
+    if path is not None:
+        names = (variant,) if isinstance(variant, str) else variant or ()
+        chosen = [word for name in names for word in ("--variant", name)]
+        return shlex.join(
+            ["railyard", "run", path, *chosen, *([] if seed is None else ["--seed", str(seed)])]
+        )
     given = {"variant": variant, "seed": seed}
     options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
-    return f"railyard.run({', '.join(['...' if path is None else repr(path), *options])})"
+    return f"railyard.run({', '.join(['...', *options])})"
 
 
 def only(scenario: Scenario, names: Sequence[str]) -> Scenario:

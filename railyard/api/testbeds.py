@@ -60,7 +60,7 @@ class Testbed:
         self.plan = plan
         self._bed = bed
         self._booted = booted
-        self._stations = {node.name: Station() for node in plan.fabric.nodes if not node.tier}
+        self._stations = {node.name: Station() for node in plan.fabric.endpoints}
         self._psn = 0
 
     @property

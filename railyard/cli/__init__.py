@@ -8,7 +8,7 @@ fabrics/    railyard show, scan, up, clean
 frames/     railyard craft, follow, send, dissector
 papers/     railyard experiments, model
 scenarios/  railyard run, check, serve, sweep, results
-list, lab   railyard list, railyard lab
+list, lab, man  railyard list, railyard lab, railyard man
 
 Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input is at fault, 3 the machine is (disk,
 port, rights, memory, a missing program), 130 Ctrl-C, 143 SIGTERM.
@@ -25,8 +25,9 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli import lab
+from railyard.cli import lab, man
 from railyard.cli import list as list_verb
+from railyard.cli.display.help import Command, Group
 from railyard.cli.display.screen import MACHINE, complain, exit_code, out
 from railyard.cli.fabrics import clean, scan, show, up
 from railyard.cli.files import bundle, export, import_
@@ -41,7 +42,7 @@ app = typer.Typer(
     help="Emulate the networks of AI clusters, packet by packet, on P4 switches.",
     epilog="`railyard VERB --help` shows the options of a verb, and examples.",
     no_args_is_help=True,
-    add_completion=False,
+    cls=Group,
     pretty_exceptions_enable=False,
 )
 
@@ -69,6 +70,7 @@ _VERBS = {
     "model": (model.model, model.EXAMPLES),
     "dissector": (dissector.dissector, dissector.EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
+    "man": (man.man, man.EXAMPLES),
 }
 
 
@@ -79,7 +81,7 @@ def _help(verb: Callable[..., object]) -> str:
 
 
 for _name, (_verb, _examples) in _VERBS.items():
-    app.command(_name, help=_help(_verb), epilog=f"\b\nExamples:\n{_examples.strip()}")(_verb)
+    app.command(_name, help=_help(_verb), epilog=f"\b\nExamples:\n{_examples.strip()}", cls=Command)(_verb)
 
 
 app.add_typer(lab.app, name="lab")

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import counting, out
+from railyard.cli.display.help import Command, Group
+from railyard.cli.display.screen import MACHINE, counting, out
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
@@ -28,17 +32,29 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    cls=Group,
 )
 
 _FOLDER = typer.Argument(help="your folder of the lab, by default this folder")
 _LAB = typer.Option("--lab", help="number or name of the lab, if the folder has no record of it")
 
 
+def _this_command() -> str:
+    """Return the command as a shell in the current folder finds it: by name if on the PATH, else by path."""
+    called = Path(sys.argv[0])
+    on_path = shutil.which("railyard")
+    if on_path and Path(on_path).resolve() == called.resolve():
+        return "railyard"
+    if called.name != "railyard":
+        return f"{shlex.quote(sys.executable)} -m railyard"
+    return shlex.quote(str(called))
+
+
 def _say(text: str = "") -> None:
     out().print(text, markup=False, soft_wrap=True)
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_labs() -> None:
     """List the labs: number, what they are about, minutes, stages, programs that they need."""
     from harness.lessons.catalogue import labs
@@ -58,7 +74,7 @@ def list_labs() -> None:
     _say("`railyard lab start 3` copies lab 3 into a folder of yours.")
 
 
-@app.command()
+@app.command(cls=Command)
 def start(
     number: Annotated[str, typer.Argument(metavar="N", help="number or name of the lab")],
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="new folder; else lab-N")] = None,
@@ -74,12 +90,12 @@ def start(
     folder = folder or Path(f"lab-{lab.number}")
     files = start_lab(lab, folder)
     _say(f"lab {lab.number}, {lab.title}: read {folder}/README.md, then write {', '.join(map(str, files))}")
-    _say(f"check your work with: cd {folder} && railyard lab check")
+    _say(f"check your work with: {_this_command()} lab check {shlex.quote(str(folder))}")
     if lacking := lab.lacking():
         _say(f"note: {lacking}")
 
 
-@app.command()
+@app.command(cls=Command)
 def check(
     folder: Annotated[Path, _FOLDER] = Path(),
     lab_name: Annotated[str, _LAB] = "",
@@ -90,17 +106,20 @@ def check(
     For each stage the check says what it expected, what came, and where to look.
     It draws a new seed each time.
 
-    Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing.
+    Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing, without
+    which the lab, or the only stages that do not pass, cannot be checked.
     """
     from harness.lessons.checker import draw_seed
     from harness.lessons.folder import lab_of
 
     lab = lab_of(folder, lab_name)
-    if not _checked(folder, lab, draw_seed() if seed is None else seed):
-        raise typer.Exit(_FAILED)
+    failing = _failing(folder, lab, draw_seed() if seed is None else seed)
+    if failing:
+        raise typer.Exit(MACHINE if all(stage.lacking() for stage in failing) else _FAILED)
 
 
-def _checked(folder: Path, lab: Lab, seed: int) -> bool:
+def _failing(folder: Path, lab: Lab, seed: int) -> list[Stage]:
+    """Check a folder, print and write the verdicts, and return the stages that do not pass."""
     from harness.lessons.checker import check_folder
     from harness.lessons.folder import changed_files, note_check
     from harness.lessons.report import make_report, write_report
@@ -113,18 +132,19 @@ def _checked(folder: Path, lab: Lab, seed: int) -> bool:
     stages = tuple(name for name, verdict in verdicts.items() if verdict.passed)
     note_check(folder, lab, stages)
     _say(f"{len(stages)} of {len(verdicts)} stages pass (seed {seed}); report.json has the details")
-    return len(stages) == len(verdicts)
+    return [stage for stage in lab.stages if stage.id not in stages]
 
 
 def _print_verdict(stage: Stage, verdict: Verdict) -> None:
-    _say(f"{'pass' if verdict.passed else 'FAIL'}  {stage.id}: {stage.title}")
+    word = "pass" if verdict.passed else "----" if stage.lacking() else "FAIL"
+    _say(f"{word}  {stage.id}: {stage.title}")
     _say(f"      expected: {verdict.expected}")
     _say(f"      observed: {verdict.observed}")
     if not verdict.passed:
         _say(f"      look at:  {verdict.look}")
 
 
-@app.command()
+@app.command(cls=Command)
 def hint(
     stage: Annotated[str, typer.Argument(help="id or number of a stage; else the first that fails")] = "",
     folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
@@ -147,7 +167,7 @@ def _first_failing(lab: Lab, folder: Path) -> Stage:
     return next((stage for stage in lab.stages if stage.id not in last), lab.stages[-1])
 
 
-@app.command()
+@app.command(cls=Command)
 def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
     """Show the stages of your lab: when each first passed, whether it passed last, hints taken, restored."""
     from harness.lessons.folder import lab_of, read_record
@@ -162,10 +182,16 @@ def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str,
         restored = "yes" if stage.id in record.restored else ""
         rows.append((str(number), stage.id, state, times[0] if times else "", hints, restored))
     headings = ("", "stage", "state", "first passed", "hints", "restored")
-    print_table(out(), headings, rows, names=("stage",), caption=f"{len(record.checks)} checks")
+    print_table(
+        out(),
+        headings,
+        rows,
+        names=("stage",),
+        caption=f"{len(record.checks)} checks; from your own record, which proves nothing to a teacher",
+    )
 
 
-@app.command()
+@app.command(cls=Command)
 def restore(
     stage: Annotated[str, typer.Argument(help="id or number of the stage that shall pass")],
     folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
@@ -185,7 +211,7 @@ def restore(
     _say(f"stage {chosen.id} passes with these files")
 
 
-@app.command()
+@app.command(cls=Command)
 def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
     """Check your lab each time you save one of your files, until Ctrl-C."""
     from harness.lessons.checker import draw_seed
@@ -198,12 +224,12 @@ def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _L
         if now == checked:
             time.sleep(_LOOK_SECONDS)
             continue
-        _checked(folder, lab, draw_seed())
+        _failing(folder, lab, draw_seed())
         checked = now
         _say(f"waiting for a change of {', '.join(lab.files)}; Ctrl-C ends")
 
 
-@app.command()
+@app.command(cls=Command)
 def verify(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
     lab_name: Annotated[str, _LAB] = "",
@@ -225,7 +251,7 @@ def verify(
         raise typer.Exit(_FAILED)
 
 
-@app.command()
+@app.command(cls=Command)
 def grade(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
     lab_name: Annotated[str, _LAB] = "",
@@ -238,7 +264,8 @@ def grade(
 
     Exit code 0: the table is written, whatever it says; 2 or 3: it is not.
     """
-    from harness.lessons.grading import as_csv, as_html
+    from harness.lessons.confined.walls import keeps_reads
+    from harness.lessons.grading import NOT_CONFINED, as_csv, as_html
     from harness.lessons.grading import grade as grade_folders
     from harness.output import output_folder
 
@@ -246,8 +273,10 @@ def grade(
         grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())
         target.write("grades.csv", as_csv(grades))
         target.write("grades.html", as_html(grades))
+    if not keeps_reads():
+        _say(f"note: {NOT_CONFINED}")
     for item in grades:
         stages = f"{item.passed} of {len(item.lab.stages)} stages" if item.lab else "no lab"
-        first = "; ".join(filter(None, (item.note, *item.failures[:1])))
+        first = "; ".join(filter(None, (item.note, *item.similar, *item.failures[:1])))
         _say(f"{item.folder}: {stages}{': ' + first if first else ''}")
     _say(f"{to}/grades.csv and {to}/grades.html have the table")

@@ -31,8 +31,19 @@ __all__ = [
     "resized",
 ]
 
-TOPOLOGY = "name of a topology, see `railyard list`; a file *.json or *.graphml; or FILE.py:NAME"
-"""Help of an argument that names a fabric."""
+
+def _topologies(incomplete: str) -> list[str]:
+    """Return the topologies whose names begin so, for the completion of a shell."""
+    from topologies.families.registry import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+TOPOLOGY = typer.Argument(
+    help="name of a topology, see `railyard list`; a file *.json or *.graphml; or FILE.py:NAME",
+    autocompletion=_topologies,
+)
+"""Argument that names a fabric."""
 
 Dims = Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")]
 Parameters = Annotated[

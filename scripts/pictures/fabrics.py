@@ -39,6 +39,10 @@ FABRICS: Mapping[str, tuple[str, Mapping[str, object], str]] = {
         {"segments": 2, "hosts": 2, "rails": 4, "aggs": 2},
         "0 to 15: GPUs; S.R.N: ToR N of rail R in segment S; P.N: aggregation switch N of plane P",
     ),
+    "fat-tree": ("fat-tree", {}, "numbers: NPUs; e, a, c: edge, aggregation and core switches"),
+    "dragonfly": ("dragonfly", {}, "numbers: NPUs; gGrR: router R of group G"),
+    "hyperx": ("hyperx", {}, "numbers: NPUs; sX.Y: switch of column X and row Y"),
+    "slim-fly": ("slim-fly", {}, "numbers: NPUs; r: routers, two hops from each other at most"),
 }
 
 # Room for the line of text below a fabric.

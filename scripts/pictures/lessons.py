@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 
-from controller.tables.pipeline import frame_hash
+from controller.forwarding.pipeline import frame_hash
 from scripts.pictures.svg import Box, arrow, picture, stroke, text
 
 __all__ = ["circuit_change", "polarised_hash"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
+from controller.path_probing import PathProbe
+from controller.paths.source_route import pack
 from controller.planner import make_plan
 from controller.recovery.spare import takeover
-from controller.routing.path_probing import PathProbe
-from controller.routing.source_route import pack
 from emulation.traffic.frames.layers import LPH, SRH, Ether
 from harness.frames.craft import TABLES, Order, craft
 from harness.frames.walk import walk

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from controller import CPU_PORT, Plan, Update
-from controller.tables.pipeline import Departure, DropReason, Frame, Pipeline, Tables
+from controller.forwarding.pipeline import Departure, DropReason, Frame, Pipeline, Tables
 from topologies import HOST_PORT
 
 __all__ = ["FakeFabric", "Frame", "Walk"]
@@ -28,7 +28,7 @@ class FakeFabric:
     def __init__(self, plan: Plan) -> None:
         self.fabric = plan.fabric
         self.dead: set[str] = set(plan.failed)
-        hosted = {node.name for node in plan.fabric.nodes if not node.tier}
+        hosted = {node.name for node in plan.fabric.endpoints}
         self.switches = {
             name: Pipeline(Tables(entries), has_host=name in hosted) for name, entries in plan.entries.items()
         }

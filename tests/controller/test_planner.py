@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from controller import BUCKETS, DeadlockError, Plan, PlanError, Strategy, make_plan
-from controller.deadlock.turn_rules import rule_set
+from controller import BUCKETS, DeadlockError, Plan, PlanError, make_plan
 from controller.p4runtime.p4info import P4Info
-from controller.routing.source_route import SourceRoute
+from controller.paths.source_route import SourceRoute
+from controller.schemes.registry import rule_set
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import Fabric, TopologyError, full_mesh
 
@@ -39,7 +39,7 @@ def test_buckets_of_every_pair_arrive_by_their_planned_paths(rack_plan: Plan) ->
     ("dims", "strategy"),
     [([2], "all-path"), ([3, 3], "shortest"), ([3, 2, 2], "all-path"), ([2, 2, 2, 3], "shortest")],
 )
-def test_other_meshes_arrive_as_planned(dims: list[int], strategy: Strategy) -> None:
+def test_other_meshes_arrive_as_planned(dims: list[int], strategy: str) -> None:
     plan = make_plan(full_mesh(dims), strategy=strategy)
     fake = FakeFabric(plan)
     for (source, destination), bucket in product(plan.routes, (0, 5)):
@@ -135,7 +135,7 @@ def test_watchers_of_all_paths(rack_plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["all-path", "shortest"])
-def test_a_plan_avoids_failed_links(rack: Fabric, strategy: Strategy) -> None:
+def test_a_plan_avoids_failed_links(rack: Fabric, strategy: str) -> None:
     failed = {"npu0-npu1", "npu0-npu8", "npu6-npu7"}
     plan = make_plan(rack, strategy=strategy, failed=failed)
     dead = {(link.a.node, link.b.node) for link in map(rack.link, failed)}
@@ -165,7 +165,7 @@ def test_a_line_of_two_is_planned_around_its_dead_link() -> None:
     ("dims", "strategy"),
     [([8], "all-path"), ([4, 4], "all-path"), ([4, 4], "shortest"), ([8, 8], "shortest")],
 )
-def test_routes_that_could_deadlock_are_refused_unless_asked_for(dims: list[int], strategy: Strategy) -> None:
+def test_routes_that_could_deadlock_are_refused_unless_asked_for(dims: list[int], strategy: str) -> None:
     mesh = full_mesh(dims)
     with pytest.raises(DeadlockError, match="wait in a circle") as caught:
         make_plan(mesh, strategy=strategy, rules="single-vl")

@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 
 from controller import Exact, Lpm, Match, Ternary
+from controller.forwarding.pipeline import DropReason
 from controller.p4runtime.entry_encoding import calls_of
-from controller.tables.pipeline import DropReason
 from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun
 from tests.differential.stf.run import Case, differences

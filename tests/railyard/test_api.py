@@ -228,3 +228,115 @@ def test_drawings_are_svg(mesh: Fabric, result: Result, tmp_path: Path):
         assert (tmp_path / "drawing.svg").read_text() == drawing.svg
     assert 'class="cut"' in result.plot("cut").svg
     assert 'class="cut"' not in result.plot("healthy").svg
+
+
+def test_a_recorded_run_has_tables_over_time_and_the_same_result(result: Result, tmp_path: Path):
+    watched = railyard.run(SMALL, record=tmp_path / "run.recording")
+    assert watched.to_json() == result.to_json()
+    assert (tmp_path / "run.recording").stat().st_size > 1000
+    links = frame(watched.links_over_time("cut"))
+    assert set(links["variant"]) == {"cut"}
+    samples = len(set(links["time_us"]))
+    assert len(links) == samples * 2 * len(watched.fabric.links)
+    assert links["busy_percent"].between(0, 100).all()
+    down = links[~links["up"]]
+    assert set(down["link"]) == {"npu0-npu1"}
+    assert (down["time_us"] >= 0.05).all()
+    nodes = frame(watched.nodes_over_time())
+    assert set(nodes["variant"]) == {"healthy", "cut"}
+    # What all nodes send arrives at all nodes.
+    sums = nodes.groupby(["variant", "time_us"])[["sent_gbps", "received_gbps"]].sum()
+    assert (sums["sent_gbps"] - sums["received_gbps"]).abs().max() < 0.1
+    assert sums["sent_gbps"].max() > 0
+    [fault] = [row for row in watched.events() if row["kind"] == "fault"]
+    assert (fault["variant"], fault["time_us"], fault["links"]) == ("cut", 0.05, ("npu0-npu1",))
+    assert watched.events("healthy") == [row for row in watched.events() if row["variant"] == "healthy"]
+
+
+def test_tables_over_time_need_a_recording(result: Result):
+    with pytest.raises(RailyardError, match=r"was not recorded; call railyard.run\(..., record=True\)"):
+        result.links_over_time()
+    with pytest.raises(RailyardError, match="no variant named 'none'"):
+        result.events("none")
+
+
+def test_a_scenario_that_was_loaded_runs_as_its_file():
+    file = ROOT / "experiments" / "02_real_time" / "scenario.yaml"
+    scenario = railyard.load(file)
+    assert scenario.name == "real-time"
+    with pytest.raises(RailyardError, match="no such file"):
+        railyard.load("nowhere.yaml")
+
+
+STUDY = """
+name: study
+topology: {name: full-mesh, dims: [2, 2]}
+collective: {elements: 1024}
+transport: {initial_rto_us: 10, min_rto_us: 5}
+variants:
+  - {name: healthy}
+  - {name: cut, faults: [{at_us: 0.05, link: npu0-npu1}]}
+"""
+
+
+def test_a_sweep_is_a_table_that_no_number_of_processes_changes(tmp_path: Path):
+    file = tmp_path / "study.yaml"
+    file.write_text(STUDY)
+    axes = {"routing.strategy": ["shortest", "all-path"]}
+    ended: list[tuple[int, int]] = []
+    kept = railyard.sweep(
+        file,
+        axes,
+        seeds=[1, 2],
+        variant="cut",
+        jobs=2,
+        folder=tmp_path / "out",
+        progress=lambda *n: ended.append(n),
+    )
+    assert ended == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    table = frame(kept.records())
+    assert kept.passed
+    assert sorted(zip(table["routing.strategy"], table["seed"], strict=True)) == [
+        ("all-path", 1), ("all-path", 2), ("shortest", 1), ("shortest", 2)
+    ]  # fmt: skip
+    assert kept.records() == railyard.sweep(file, axes, seeds=[1, 2], variant="cut", jobs=1).records()
+    again = railyard.sweep(
+        file, axes, seeds=[1, 2], variant="cut", folder=tmp_path / "out", progress=lambda *n: ended.append(n)
+    )
+    assert len(ended) == 4
+    assert again.records() == kept.records()
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"sweep.json", "sweep.svg", "report.html"}
+    # A figure by the values of an axis of names has a row for each.
+    page = again.report()
+    assert "<h2>By routing.strategy</h2>" in page
+
+
+def test_a_sweep_needs_no_guard_in_the_script_that_calls_it(tmp_path: Path):
+    (tmp_path / "study.yaml").write_text(STUDY)
+    (tmp_path / "mine.py").write_text(
+        "import railyard\n"
+        "print('once')\n"
+        "print(railyard.sweep('study.yaml', seeds=[1, 2], variant='healthy', jobs=2))\n"
+    )
+    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["once", "<Study of study: 2 of 2 runs right>"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"axes": {"link.detekt_us": [1]}}, "unknown key 'detekt_us'"),
+        ({"cut_each": "rail"}, "cut_each: "),
+        ({"seeds": [-1]}, "seeds: "),
+        ({}, "nothing to vary"),
+        ({"seeds": [1], "variant": "gone"}, "no variant is called 'gone'"),
+    ],
+)
+def test_a_sweep_refuses_what_is_no_study(arguments: dict[str, Any], message: str, tmp_path: Path):
+    (tmp_path / "study.yaml").write_text(STUDY)
+    with pytest.raises(RailyardError, match=message):
+        railyard.sweep(tmp_path / "study.yaml", **arguments)
+
+
+def test_the_package_has_a_version():
+    assert re.fullmatch(r"\d+\.\d+.*|unknown", railyard.__version__)

@@ -8,6 +8,7 @@ computed_once  functions whose results a fabric keeps
 wiring    a fabric put together by the names of its nodes
 cuts      rates between sets of endpoints, and between halves
 circuits  circuits of optical switches: pairs of ports, and their links
+lines     nodes that differ in one coordinate
 graphs    a fabric made from a networkx graph; port_numbers: the ports of its edges
 checks    every inconsistency of a fabric
 codec     a fabric as JSON, and back

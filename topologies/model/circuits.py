@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Mapping
 
 from topologies.errors import TopologyError
+from topologies.model.computed_once import computed_once
 from topologies.model.fabric import Fabric, Link
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "circuit_link",
     "circuit_of",
     "circuits_of",
+    "core_dimensions",
     "crossconnect",
 ]
 
@@ -92,3 +94,16 @@ def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
         if peer in port_of:
             joined[port] = port_of[peer]
     return joined
+
+
+@computed_once
+def core_dimensions(fabric: Fabric) -> Mapping[str, int]:
+    """Return the dimension of the circuits of each switch that optical circuits join to other switches."""
+    dimensions: dict[str, int] = {}
+    for end in (end for switch in fabric.optical for end in switch.ends):
+        node = fabric.node(end.node)
+        if node.is_switch and end.node not in dimensions:
+            axis = next((port.dimension for port in node.ports if port.number == end.port), None)
+            if axis is not None:
+                dimensions[end.node] = axis
+    return dimensions

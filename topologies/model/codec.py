@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fabric as JSON, and back: what is read is validated and checked before it becomes a Fabric."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -13,6 +13,8 @@ from topologies.model.fabric import End, Fabric, Link, Node, NodeKind, OpticalSw
 __all__ = ["FORMAT", "from_json", "to_json"]
 
 FORMAT = "railyard-fabric/1"
+
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class _Strict(BaseModel):
@@ -40,6 +42,10 @@ class _Node(_Strict):
     # Documents of fabrics without switches have no word of either.
     tier: int = Field(default=0, ge=0, exclude_if=lambda tier: tier == 0)
     lanes: int | None = Field(default=None, ge=1, exclude_if=lambda lanes: lanes is None)
+    position: tuple[_Finite, _Finite] | None = Field(
+        default=None, exclude_if=lambda position: position is None
+    )
+    group: str = Field(default="", exclude_if=lambda group: not group)
 
 
 class _End(_Strict):
@@ -138,6 +144,8 @@ def _node(read: _Node) -> Node:
         ports=ports,
         tier=read.tier,
         lanes=read.lanes,
+        position=read.position,
+        group=read.group,
     )
 
 

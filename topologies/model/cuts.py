@@ -50,7 +50,7 @@ def halvings(fabric: Fabric) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
 
     The orders are that of the fabric, that of each coordinate, and that of the spectrum (Fiedler vector).
     """
-    ends = [node for node in fabric.nodes if not node.tier]
+    ends = list(fabric.endpoints)
     orders: list[tuple[str, ...]] = [tuple(node.name for node in ends)]
     for axis in range(len(fabric.dims)):
         orders.append(tuple(node.name for node in sorted(ends, key=lambda node: node.coordinates[axis])))

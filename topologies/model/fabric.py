@@ -99,7 +99,8 @@ class Node:
     """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`.
 
     `tier` is its height: 0 for endpoints, more for switches, the higher the farther from endpoints. `lanes`
-    is its number of UB lanes; None: as many as `Fabric.host_lanes`.
+    is its number of UB lanes; None: as many as `Fabric.host_lanes`. `position` (x to the right, y downwards)
+    and `group`, the name of a box, are for drawings alone.
     """
 
     name: str
@@ -111,6 +112,8 @@ class Node:
     ports: tuple[Port, ...]
     tier: int = 0
     lanes: int | None = None
+    position: tuple[float, float] | None = None
+    group: str = ""
 
     @property
     def device_id(self) -> int:
@@ -121,6 +124,11 @@ class Node:
     def level(self) -> int:
         """Level of the node's kind, which spans one tier or several."""
         return self.kind.level
+
+    @property
+    def is_switch(self) -> bool:
+        """True for a switch, False for an endpoint, which sends and receives."""
+        return self.tier > 0
 
 
 @final
@@ -329,6 +337,18 @@ class Fabric:
     def _neighbours(self) -> dict[str, tuple[str, ...]]:
         # Tuples are faster to read than the dicts of ports; plans of a Pod search from every node.
         return {name: tuple(ports) for name, ports in self._ports.items()}
+
+    @property
+    @computed_once
+    def endpoints(self) -> tuple[Node, ...]:
+        """Nodes that send and receive, in the order of `nodes`."""
+        return tuple(node for node in self.nodes if not node.is_switch)
+
+    @property
+    @computed_once
+    def switches(self) -> tuple[Node, ...]:
+        """Nodes that only forward, in the order of `nodes`."""
+        return tuple(node for node in self.nodes if node.is_switch)
 
     def host_ends(self) -> dict[str, End]:
         """Return the ports at which frames enter and leave the fabric.

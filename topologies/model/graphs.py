@@ -7,6 +7,8 @@ Attributes of a node:
             a port of the switch to which its only edge leads, for frames of any kind
     tier    height of a switch, 1 by default; 0 for endpoints
     place   coordinates in `dims`, a tuple; by default an endpoint's place is its number
+    x, y    position in drawings, x to the right and y downwards; without it the layout follows the graph
+    group   name of a box in drawings that has the nodes of this name
 
 Attributes of an edge:
 
@@ -19,7 +21,7 @@ A MultiGraph may have parallel links. Links need not follow any structure: route
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from math import ceil
+from math import ceil, inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from topologies.errors import TopologyError
@@ -39,7 +41,7 @@ DELAY_NS = 5.0
 _NODE_BITS = 13
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _PROGRAMS = {True: "ub_npu", False: "ub_switch"}
-_NODE_KEYS = frozenset({"kind", "tier", "place"})
+_NODE_KEYS = frozenset({"kind", "tier", "place", "x", "y", "group"})
 _EDGE_KEYS = frozenset({"rate_gbps", "delay_ns", "ports"})
 _HOST = "host"
 
@@ -111,6 +113,8 @@ def from_graph(
             ports=tuple(sorted(ports[node], key=lambda port: port.number)),
             tier=tiers[node],
             lanes=max(1, len(ports[node])),
+            position=_position(name, node, attributes[node]),
+            group=str(attributes[node].get("group", "")),
         )
         for index, node in enumerate(attributes)
     )
@@ -169,6 +173,20 @@ def _tier(fabric: str, node: object, data: Mapping[str, Any], kind: NodeKind) ->
         remedy = "leave it out or give 0" if kind.member else "give a whole number of at least 1"
         raise TopologyError(f"{fabric}: node {node}: tier {tier!r} of a {kind.value}", remedy=remedy)
     return tier
+
+
+def _position(fabric: str, node: object, data: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return a node's position in drawings, or None; TopologyError if it is not two numbers."""
+    if "x" not in data and "y" not in data:
+        return None
+    given = (data.get("x"), data.get("y"))
+    x, y = (float(at) if isinstance(at, int | float) and not isinstance(at, bool) else inf for at in given)
+    if not (isfinite(x) and isfinite(y)):
+        raise TopologyError(
+            f"{fabric}: node {node}: expected numbers x and y, got {given[0]!r} and {given[1]!r}",
+            remedy="give both, or neither",
+        )
+    return x, y
 
 
 def _edge(

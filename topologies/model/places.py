@@ -29,7 +29,7 @@ def racks(fabric: Fabric) -> list[list[Node]]:
 
 def nic_ports(node: Node) -> tuple[int, ...]:
     """Return the ports by which an endpoint leaves its domain; empty where there are no domains."""
-    return tuple(port.number for port in node.ports if port.name.startswith(NIC) and not node.tier)
+    return tuple(port.number for port in node.ports if port.name.startswith(NIC) and not node.is_switch)
 
 
 def domains(fabric: Fabric) -> list[list[Node]]:

@@ -14,8 +14,8 @@ def to_graphml(fabric: Fabric) -> str:
 
     graph: nx.MultiGraph[str] = nx.MultiGraph(name=fabric.name)
     for node in fabric.nodes:
-        kind = "switch" if node.tier else "gpu" if node.kind is NodeKind.GPU else "npu"
-        graph.add_node(node.name, kind=kind, **({"tier": node.tier} if node.tier else {}))
+        kind = "switch" if node.is_switch else "gpu" if node.kind is NodeKind.GPU else "npu"
+        graph.add_node(node.name, kind=kind, **({"tier": node.tier} if node.is_switch else {}))
     for link in fabric.links:
         graph.add_edge(
             link.a.node,

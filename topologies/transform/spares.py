@@ -51,7 +51,7 @@ def standbys(fabric: Fabric) -> tuple[str, ...]:
 
 def idle_switches(fabric: Fabric) -> tuple[str, ...]:
     """Return switches without links: only optical switches lead to them."""
-    return tuple(node.name for node in fabric.nodes if node.tier and not fabric.neighbours(node.name))
+    return tuple(node.name for node in fabric.switches if not fabric.neighbours(node.name))
 
 
 def has_spares(fabric: Fabric) -> bool:

@@ -159,8 +159,10 @@ const EntryLayout* EntryLayouts::find(std::uint32_t table_id) const {
     return nullptr;
 }
 
-EntryUpdates::EntryUpdates(std::string request) : request_(std::move(request)) {
-    WireReader reader(request_);
+EntryUpdates::EntryUpdates(std::string_view request) {
+    request_.reserve(request.size() + UpdatePattern::kPadding);
+    request_.append(request).append(UpdatePattern::kPadding, '\0');
+    WireReader reader(std::string_view(request_).substr(0, request.size()));
     WireField field;
     std::string_view rest = reader.rest();
     while (reader.next(field)) {
@@ -173,12 +175,12 @@ EntryUpdates::EntryUpdates(std::string request) : request_(std::move(request)) {
 
 bool EntryUpdates::plain(const EntryLayouts& layouts) {
     return std::all_of(updates_.begin(), updates_.end(),
-                       [&](std::string_view message) { return decode_update(layouts, message); });
+                       [&](std::string_view message) { return read(layouts, message); });
 }
 
 bool EntryUpdates::apply(Switch& to, const EntryLayouts& layouts, std::size_t most) {
     for (; most > 0 && !ended(); --most, ++position_)
-        if (!decode_update(layouts, updates_[position_]) || !carry_out(to)) return false;
+        if (!read(layouts, updates_[position_]) || !carry_out(to)) return false;
     return true;
 }
 
@@ -192,8 +194,71 @@ bool EntryUpdates::carry_out(Switch& to) {
     }
 }
 
+bool EntryUpdates::read(const EntryLayouts& layouts, std::string_view message) {
+    if (layouts_ != &layouts) {
+        layouts_ = &layouts;
+        known_.clear();
+    }
+    if (read_like_known(message)) return true;
+    if (!decode_update(layouts, message)) return false;
+    remember(message);
+    return true;
+}
+
+bool EntryUpdates::read_like_known(std::string_view message) {
+    if (message.size() >= known_.size()) return false;
+    const auto& alike = known_[message.size()];
+    return std::any_of(alike.begin(), alike.end(),
+                       [&](const Known& known) { return read_like(known, message); });
+}
+
+bool EntryUpdates::read_like(const Known& known, std::string_view message) {
+    layout_ = known.layout;
+    const std::size_t fields = layout_->fields.size();
+    entry_.match.resize(fields);
+    entry_.parameters.resize(known.parameters);
+    const bool like = known.pattern.read(message, [&](std::size_t at, std::uint64_t value) {
+        if (at < fields) entry_.match[at].value.assign(1, value);
+        else entry_.parameters[at - fields] = value;
+    });
+    if (!like) return false;
+    for (MatchValue& match : entry_.match) {
+        match.extra.clear();
+        match.prefix = 0;
+    }
+    type_ = known.type;
+    has_action_ = known.has_action;
+    entry_.priority = known.priority;
+    entry_.target = Target::Action;
+    entry_.action = known.action;
+    return true;
+}
+
+void EntryUpdates::remember(std::string_view message) {
+    // Fields of other kinds, and longer numbers, are not noted.
+    const std::size_t parameters = has_action_ ? entry_.parameters.size() : 0;
+    if (message.size() >= kLongestPattern || numbers_.size() != layout_->fields.size() + parameters) return;
+    if (known_.empty()) known_.resize(kLongestPattern);
+    Known known{UpdatePattern(message, numbers_),
+                type_,
+                layout_,
+                entry_.action,
+                entry_.priority,
+                has_action_,
+                parameters};
+    auto& alike = known_[message.size()];
+    if (alike.size() < kMostAlike) alike.push_back(std::move(known));
+    else alike[replaced_++ % kMostAlike] = std::move(known);
+}
+
+// Note a number for a pattern.
+void EntryUpdates::note(std::string_view bytes, unsigned bits, std::size_t index) {
+    if (bits <= 64 && bytes.size() <= UpdatePattern::kMostBytes) numbers_.push_back({bytes, bits, index});
+}
+
 bool EntryUpdates::decode_update(const EntryLayouts& layouts, std::string_view message) {
     type_ = 0;
+    numbers_.clear();
     std::string_view entity, table_entry;
     return number_and_bytes(message, update::kType, type_, update::kEntity, entity) &&
            only_bytes(entity, entity::kTableEntry, table_entry) && decode(layouts, table_entry) &&
@@ -262,8 +327,11 @@ bool EntryUpdates::decode_match(std::string_view message) {
     std::string_view value;
     switch (field.kind) {
         case MatchKind::Exact:
-            return kind.number == field_match::kExact && only_bytes(kind.bytes, field_match::kValue, value) &&
-                   to_number(value, field.bits, out.value);
+            if (kind.number != field_match::kExact || !only_bytes(kind.bytes, field_match::kValue, value) ||
+                !to_number(value, field.bits, out.value))
+                return false;
+            note(value, field.bits, at);
+            return true;
         case MatchKind::Lpm:
             return kind.number == field_match::kLpm && decode_lpm(kind.bytes, field.bits, out);
         case MatchKind::Ternary:
@@ -303,6 +371,7 @@ bool EntryUpdates::decode_action(std::string_view message) {
             return false;
         const ParameterLayout& parameter = chosen->parameters[count++];
         if (id != parameter.id || !to_number(value, parameter.bits, number_)) return false;
+        note(value, parameter.bits, layout_->fields.size() + count - 1);
         entry_.parameters.insert(entry_.parameters.end(), number_.begin(), number_.end());
     }
     return reader.regular() && count == chosen->parameters.size();

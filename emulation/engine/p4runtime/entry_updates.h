@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "load/program/program.h"
+#include "p4runtime/update_pattern.h"
 #include "p4runtime/wire_format.h"
 #include "switch/switch.h"
 #include "tables/entry.h"
@@ -64,7 +65,7 @@ class EntryLayouts {
 class EntryUpdates {
    public:
     // Throws std::invalid_argument if the bytes are no WriteRequest.
-    explicit EntryUpdates(std::string request);
+    explicit EntryUpdates(std::string_view request);
     EntryUpdates(const EntryUpdates&) = delete;  // updates_ refers to request_
 
     // The request without its updates.
@@ -80,15 +81,38 @@ class EntryUpdates {
     void skip() { ++position_; }
 
    private:
-    // The parts of a serialised Update, then those of its TableEntry; false for anything unusual.
+    // Updates that are not shorter than this are decoded one by one.
+    static constexpr std::size_t kLongestPattern = 256;
+    // Patterns of the same length: numbers may exchange their sizes.
+    static constexpr std::size_t kMostAlike = 4;
+    // An update that was decoded: what it has in common with others of its pattern.
+    struct Known {
+        UpdatePattern pattern;
+        std::uint64_t type = 0;
+        const EntryLayout* layout = nullptr;
+        Index<Action> action;
+        int priority = 0;
+        bool has_action = false;
+        std::size_t parameters = 0;
+    };
+
+    // Read a serialised Update; false for anything unusual.
+    bool read(const EntryLayouts& layouts, std::string_view message);
+    // Read an update that is like an earlier one, but for its numbers.
+    bool read_like_known(std::string_view message);
+    bool read_like(const Known& known, std::string_view message);
+    // Note the update that was decoded last, if all its numbers have up to 64 bits.
+    void remember(std::string_view message);
+    // The parts of a serialised Update, then those of its TableEntry.
     bool decode_update(const EntryLayouts& layouts, std::string_view message);
     bool decode(const EntryLayouts& layouts, std::string_view message);
     bool decode_match(std::string_view message);
     bool decode_action(std::string_view message);
+    void note(std::string_view bytes, unsigned bits, std::size_t index);
     bool complete();
     bool carry_out(Switch& to);
 
-    std::string request_, head_;
+    std::string request_, head_;  // behind the request are kPadding bytes
     std::vector<std::string_view> updates_;
     std::size_t position_ = 0;
 
@@ -99,6 +123,12 @@ class EntryUpdates {
     std::vector<bool> given_;  // by match field
     bool has_action_ = false;
     std::vector<std::uint64_t> number_;
+    // Numbers of exact fields, by field, and of parameters, behind the fields, as long as a pattern takes.
+    std::vector<UpdatePattern::Number> numbers_;
+
+    const EntryLayouts* layouts_ = nullptr;  // to which `known_` refers
+    std::vector<std::vector<Known>> known_;  // by length; empty before the first
+    std::size_t replaced_ = 0;               // patterns that gave way to others
 };
 
 }  // namespace railyard

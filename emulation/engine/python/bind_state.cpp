@@ -2,6 +2,10 @@
 // Access to counters, meters, registers, copies and value sets.
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <span>
+
+#include "p4runtime/counter_cells.h"
 #include "python/bind.h"
 
 namespace railyard {
@@ -47,6 +51,15 @@ void bind_counters(nb::class_<SwitchSet>& c) {
                  for (const Switch::Count& count : s->counter(at))
                      out.append(nb::make_tuple(count.packets, count.bytes));
                  return out;
+             })
+        .def("counter_response",
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::uint32_t id, std::size_t first,
+                std::size_t most) {
+                 const LockedSwitch s(n, sw);
+                 const std::span<const Switch::Count> cells = s->counter(at);
+                 if (first > cells.size()) throw std::out_of_range("no such cell");
+                 return to_bytes(
+                     counter_response(id, first, cells.subspan(first, std::min(most, cells.size() - first))));
              })
         .def("counter_write",
              [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, std::uint64_t packets,

@@ -64,9 +64,7 @@ void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
             return std::make_shared<EntryLayouts>(std::move(layouts));
         }));
     nb::class_<EntryUpdates>(m, "EntryUpdates", "The updates of a serialised WriteRequest.")
-        .def(nb::new_([](const nb::bytes& request) {
-            return std::make_shared<EntryUpdates>(std::string(view(request)));
-        }))
+        .def(nb::new_([](const nb::bytes& request) { return std::make_shared<EntryUpdates>(view(request)); }))
         .def_prop_ro("head", [](const EntryUpdates& updates) { return to_bytes(updates.head()); })
         .def_prop_ro("count", &EntryUpdates::count)
         .def("plain", &EntryUpdates::plain)

@@ -92,6 +92,19 @@ class Counters:
                 entry = p4r.CounterEntry(counter_id=counter.id, index=p4r.Index(index=index), data=data)
                 yield p4r.Entity(counter_entry=entry)
 
+    def responses(self, wanted: p4r.CounterEntry, most: int) -> list[bytes] | None:
+        """Return serialised ReadResponses with `most` cells each, for all cells of a counter.
+
+        None if no counter of the program is named, or a single cell.
+        """
+        counter = self._counters.get(wanted.counter_id)
+        if counter is None or wanted.HasField("index"):
+            return None
+        return [
+            self._network.counter_response(self._switch, counter.handle, counter.id, first, most)
+            for first in range(0, counter.size, most)
+        ]
+
 
 @final
 class Meters:

@@ -89,8 +89,7 @@ def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
     """
     if len(dims) != 2 or any(size < 4 or size % 2 for size in dims):
         raise EmulationError(
-            f"rings of idle links in a mesh of dimensions {dims}: they need two dimensions of an even size, "
-            "4 or more",
+            f"rings of idle links in a mesh of dimensions {dims}: {_lacking(dims)}",
             remedy="take algorithm `rings`, which leaves no link idle, or `bidirectional-rings`",
         )
     dice = random.Random(prod(dims))
@@ -112,6 +111,14 @@ def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
     raise EmulationError(
         f"no cycle of the idle links of a mesh of dimensions {dims} found", remedy="take algorithm `rings`"
     )
+
+
+def _lacking(dims: Sequence[int]) -> str:
+    """Return what a mesh lacks for rings of idle links."""
+    if len(dims) != 2:
+        return f"expected 2 dimensions, got {len(dims)}"
+    unfit = [f"{size} is {'odd' if size % 2 else 'too small'}" for size in dims if size < 4 or size % 2]
+    return f"expected two even sizes from 4, but {' and '.join(unfit)}"
 
 
 @final

@@ -9,12 +9,16 @@ An installed package adds a kind by an entry point of the group `railyard.collec
 A scenario may also name a kind in a Python file, as FILE.py:NAME.
 """
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.catalogue import KINDS
-from emulation.traffic.collectives.declaration import CollectiveKind
+from emulation.traffic.collectives.declaration import CollectiveKind, Request
+from emulation.traffic.schedule.schedule import Schedule
 from topologies.plugins.entry_points import Registry
+from topologies.plugins.python_file import guarded
 
 __all__ = ["GROUP", "REGISTRY", "find", "kinds", "names", "register"]
 
@@ -29,13 +33,46 @@ def _checked(name: str, origin: str, value: object) -> CollectiveKind:
                 f"{origin} is {type(value).__name__}",
                 remedy="name a CollectiveKind (docs/use/collectives.md)",
             )
-        return replace(value, name=origin)
+        return _guarded(replace(value, name=origin), origin)
     if not isinstance(value, CollectiveKind) or value.name != name:
         raise EmulationError(
             f"collective {name}: {origin} is {value!r}, not a collective of that name",
             remedy="repair the package that declares it, or uninstall it",
         )
-    return value
+    return _guarded(value, origin)
+
+
+def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
+    """Return the kind with functions whose exceptions become errors that name the user's file and line.
+
+    `origin` is FILE.py:NAME, or package.module:NAME of an installed package.
+    """
+    module, _, attribute = origin.rpartition(":")
+    file = getattr(sys.modules.get(module), "__file__", None) or module
+    origin = f"{file}:{attribute}"
+
+    def schedule(build: Callable[[Request], Schedule]) -> Callable[[Request], Schedule]:
+        def built(request: Request) -> Schedule:
+            result: object = guarded(origin, lambda: build(request))
+            if not isinstance(result, Schedule):
+                raise EmulationError(
+                    f"{origin}: an algorithm returned {type(result).__name__}, not a Schedule",
+                    remedy="return a Schedule (docs/use/collectives.md)",
+                )
+            return result
+
+        return built
+
+    def number(function: Callable[..., float]) -> Callable[..., float]:
+        return lambda *arguments: guarded(origin, lambda: function(*arguments))
+
+    return replace(
+        kind,
+        algorithms=tuple(replace(each, build=schedule(each.build)) for each in kind.algorithms),
+        bound_ps=number(kind.bound_ps),
+        crossing_bytes=kind.crossing_bytes and number(kind.crossing_bytes),
+        pair_bytes=kind.pair_bytes and number(kind.pair_bytes),
+    )
 
 
 REGISTRY: Registry[CollectiveKind] = Registry(

@@ -23,7 +23,7 @@ from scapy.fields import (
 from scapy.packet import NoPayload, Packet, Raw
 
 from controller.deadlock.turn_rules import CLASS_VLS
-from controller.routing.source_route import MAX_HOPS, MAX_INSTRUCTIONS
+from controller.paths.source_route import MAX_HOPS, MAX_INSTRUCTIONS
 from emulation.errors import FrameError
 from emulation.traffic.frames.layers import LPH
 from emulation.traffic.frames.values import (

@@ -14,7 +14,7 @@ from typing import final
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from controller.routing.source_route import SourceRoute, encode, pack
+from controller.paths.source_route import SourceRoute, encode, pack
 from emulation import _engine
 from emulation.errors import FrameError
 from emulation.traffic.frames.layers import LPH, NTH, SRH

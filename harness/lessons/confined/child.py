@@ -32,7 +32,7 @@ def main() -> None:
     _end_with_parent()
     sys.path[0] = request["folder"]
     _limit(request)
-    walls = raise_walls(unix_sockets=request["unix_sockets"])
+    walls = raise_walls(request["readable"], unix_sockets=request["unix_sockets"])
     try:
         values = _values(request)
     except MemoryError:

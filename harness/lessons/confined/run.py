@@ -15,6 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn, final
 
+from harness.lessons.confined.readable import readable_by_command, readable_by_python
+
 __all__ = ["Limits", "StudentError", "call_each", "run_command"]
 
 _CHILD = Path(__file__).with_name("child.py")
@@ -25,6 +27,7 @@ _WALL_SECONDS = 4
 _ANSWER_BYTES = 1 << 24
 _PRINTED_CHARACTERS = 200
 
+# All that a student's code finds in its environment.
 # Libraries of linear algebra start a thread a processor otherwise, and the C library an arena a thread.
 _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -91,6 +94,7 @@ def call_each(
                 "seconds": limits.seconds,
                 "memory_mb": limits.memory_mb,
                 "unix_sockets": limits.unix_sockets,
+                "readable": readable_by_python(file.parent),
                 "answer": answer.fileno(),
                 "answer_bytes": _ANSWER_BYTES,
             }
@@ -102,7 +106,7 @@ def call_each(
                     stdout=out,
                     stderr=err,
                     cwd=folder,
-                    env=_environment(),
+                    env=_ENVIRONMENT,
                     pass_fds=(answer.fileno(),),
                     start_new_session=True,
                 )
@@ -126,10 +130,14 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """Run a program with limits on processor time, wall-clock time, memory and the size of files.
 
+    The program may read the system's files, those of `folder` and those of `scratch`: a student's source
+    cannot include a file from elsewhere.
+
     Raises:
         StudentError: The program exceeds a limit.
     """
-    limited = map(str, (limits.seconds, limits.memory_mb, 4 * _ANSWER_BYTES))
+    readable = json.dumps(readable_by_command(command[0], (folder, scratch)))
+    limited = (str(limits.seconds), str(limits.memory_mb), str(4 * _ANSWER_BYTES), readable)
     with TemporaryDirectory(dir=scratch) as name:
         out, err = Path(name, "out.txt"), Path(name, "err.txt")
         with out.open("wb") as to_out, err.open("wb") as to_err:
@@ -139,6 +147,7 @@ def run_command(
                 stdout=to_out,
                 stderr=to_err,
                 cwd=folder,
+                env={"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": name, "LANG": "C.UTF-8"},
                 start_new_session=True,
             )
             in_time = _wait(process, limits.wall)
@@ -150,11 +159,6 @@ def run_command(
             )
         texts = (path.read_text(errors="replace")[:_ANSWER_BYTES] for path in (out, err))
         return subprocess.CompletedProcess(list(command), process.returncode, *texts)
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-    return {**kept, **_ENVIRONMENT}
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:

@@ -2,7 +2,8 @@
 """Walls about this process, which the kernel of Linux keeps: seccomp for system calls, Landlock for files.
 
 After `raise_walls` the process can start no process and no program, open no socket but, if wished, a Unix
-socket, send no signal, trace nothing, and write to no file that it has not open already. The walls need no
+socket, send no signal, trace nothing, write to no file that it has not open already, and read only the files
+and folders that it was given. `confine_reads` raises the last wall alone, for a compiler. The walls need no
 right, hold for root as well, and never come down. linux/seccomp.h, linux/filter.h and linux/landlock.h
 define the constants.
 """
@@ -11,10 +12,12 @@ import ctypes
 import errno
 import os
 import platform
+import stat
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["raise_walls"]
+__all__ = ["confine_reads", "keeps_reads", "raise_walls"]
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
@@ -24,7 +27,9 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _X32_BIT = 0x40000000
 _CLONE_THREAD, _AF_UNIX = 0x10000, 1
 
-_LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
+_LANDLOCK_PATH_BENEATH = 1
+_LANDLOCK_READ_FILE, _LANDLOCK_READ_DIR = 1 << 2, 1 << 3
 # Access rights of Landlock's first version that change a file system.
 _LANDLOCK_WRITES = 0x1FF2
 _LANDLOCK_TRUNCATE = 1 << 14
@@ -60,15 +65,18 @@ _AARCH64 = _Calls(0xC00000B7, 220, 435, 198, 261, _REFUSED_AARCH64)
 _ARCHITECTURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
 
-def raise_walls(*, unix_sockets: bool = False) -> list[str]:
-    """Confine this process for good; return the names of the walls that this machine's kernel keeps."""
-    if platform.system() != "Linux":
-        return []
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+def raise_walls(readable: Sequence[str], *, unix_sockets: bool = False) -> list[str]:
+    """Confine this process for good; return the names of the walls that this machine's kernel keeps.
+
+    Args:
+        readable: Files, and folders with all that is in them, which the process may read from now on.
+        unix_sockets: Whether the process may open Unix sockets.
+    """
+    libc = _without_new_rights()
+    if libc is None:
         return []
     walls = []
-    if _landlock(libc):
+    if _landlock(libc, readable, _LANDLOCK_WRITES | (_LANDLOCK_TRUNCATE if _version(libc) >= 3 else 0)):
         walls.append("landlock")
     calls = _ARCHITECTURES.get(platform.machine())
     if calls is not None and _seccomp(libc, calls, unix_sockets):
@@ -76,19 +84,63 @@ def raise_walls(*, unix_sockets: bool = False) -> list[str]:
     return walls
 
 
-def _landlock(libc: ctypes.CDLL) -> bool:
-    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1)
-    if version < 1:
+def confine_reads(readable: Sequence[str]) -> bool:
+    """Let this process and the programs that it becomes read only these files and folders, and write any.
+
+    Returns:
+        Whether this machine's kernel keeps the wall.
+    """
+    libc = _without_new_rights()
+    return libc is not None and _landlock(libc, readable, 0)
+
+
+def keeps_reads() -> bool:
+    """Return whether this machine's kernel can confine what a process reads."""
+    return platform.system() == "Linux" and _version(ctypes.CDLL(None)) >= 1
+
+
+def _without_new_rights() -> ctypes.CDLL | None:
+    """Return the C library if this process can gain no rights from now on, None if there are no walls."""
+    if platform.system() != "Linux":
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 else None
+
+
+def _version(libc: ctypes.CDLL) -> int:
+    return libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1)
+
+
+def _landlock(libc: ctypes.CDLL, readable: Sequence[str], writes: int) -> bool:
+    """Refuse the rights of `writes` everywhere, and reads outside of the readable files and folders."""
+    if _version(libc) < 1:
         return False
-    rights = _LANDLOCK_WRITES | (_LANDLOCK_TRUNCATE if version >= 3 else 0)
+    rights = writes | _LANDLOCK_READ_FILE | _LANDLOCK_READ_DIR
     attributes = ctypes.create_string_buffer(struct.pack("Q", rights), 8)
     ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, 8, 0)
     if ruleset < 0:
         return False
     try:
+        for path in readable:
+            _allow_reads(libc, ruleset, path)
         return libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0
     finally:
         os.close(ruleset)
+
+
+def _allow_reads(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
+    """Add a readable file or folder to a ruleset; a path that does not exist adds nothing."""
+    try:
+        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        is_folder = stat.S_ISDIR(os.fstat(beneath).st_mode)
+        rights = _LANDLOCK_READ_FILE | (_LANDLOCK_READ_DIR if is_folder else 0)
+        rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, beneath), 12)
+        libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _LANDLOCK_PATH_BENEATH, rule, 0)
+    finally:
+        os.close(beneath)
 
 
 def _seccomp(libc: ctypes.CDLL, calls: _Calls, unix_sockets: bool) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fabric as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
 
-`topologies.model.layout` says where nodes stand.
+`topologies.layout` says where nodes stand.
 
 One hue in several strengths reads alike on light and dark pages and without colour vision.
 """
@@ -9,13 +9,15 @@ One hue in several strengths reads alike on light and dark pages and without col
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import final
 
 from topologies import Fabric, Link, Node
-from topologies.model.layout import layout
+from topologies.layout.layout import layout
+from topologies.layout.values import Group
 
 __all__ = ["FABRIC_STYLE", "fabric_svg", "too_large"]
 
@@ -26,6 +28,15 @@ NODE = 11.0
 # A picture with more links has megabytes and shows nothing.
 MAX_LINKS = 6000
 
+# Letters of a name that fit a circle.
+SHORT_NAME = 4
+
+# Links of a drawing without loads.
+PLAIN = 'stroke-width="0.9" stroke-opacity="0.45"'
+
+# Links up to which a busy link is drawn at its full width; more links are thinner.
+MANY_LINKS = 120
+
 # Distance of two entries of the key, and the width of its last one.
 KEY_STEP, KEY_LAST = 92.0, 76.0
 
@@ -33,6 +44,7 @@ FABRIC_STYLE = """
 .fabric path { fill: none; stroke: #3f8fe0; stroke-linecap: round; }
 .fabric path.cut { stroke: #e0600a; stroke-width: 2.6; stroke-dasharray: 5 4; stroke-opacity: 1; }
 .fabric .cross { stroke: #e0600a; stroke-width: 3; stroke-linecap: round; }
+.fabric rect { fill: none; stroke: currentColor; stroke-opacity: 0.25; }
 .fabric circle { fill: #fff; fill: var(--page, #fff); stroke: currentColor; stroke-width: 1; }
 .fabric text { fill: currentColor; font: 9px system-ui, sans-serif; text-anchor: middle;
   dominant-baseline: central; }
@@ -58,11 +70,23 @@ def fabric_svg(
     """
     if words := too_large(fabric):
         return _words(fabric, words)
-    place = _places(fabric)
+    drawn = layout(fabric)
+    place = {name: _scaled(at) for name, at in drawn.places.items()}
+    bends = {name: _scaled(at) for name, at in drawn.bends.items()}
+    labels = _labels(fabric)
+    thin = min(1.0, (MANY_LINKS / max(1, len(fabric.links))) ** 0.75)
     known = shares or {}
     quiet_first = sorted(fabric.links, key=lambda link: (link.name in cut, max(known.get(link.name, (0, 0)))))
-    arcs = [_arc(link, place, known.get(link.name), link.name in cut, full) for link in quiet_first]
-    corners = [*place.values(), *(arc.middle for arc in arcs)]
+    arcs = [
+        _arc(link, place, bends.get(link.name), known.get(link.name), link.name in cut, full, thin)
+        for link in quiet_first
+    ]
+    boxes = [_box(group) for group in drawn.groups if group.kind == "group"]
+    corners = [
+        *place.values(),
+        *(arc.middle for arc in arcs),
+        *(corner for box in boxes for corner in box.corners),
+    ]
     left, right = min(x for x, _ in corners) - MARGIN, max(x for x, _ in corners) + MARGIN
     top, bottom = min(y for _, y in corners) - MARGIN, max(y for _, y in corners) + MARGIN
     key: list[str] = []
@@ -75,10 +99,11 @@ def fabric_svg(
     box = f"{left:g} {top:g} {right - left:g} {bottom - top:g}"
     parts = [f'<svg class="fabric" xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img">']
     parts.append(f"<title>{escape(fabric.name)}, busy share of its links</title>")
+    parts += [box.svg for box in boxes]
     parts += [arc.svg for arc in arcs]
     for node in fabric.nodes:
         x, y = place[node.name]
-        label = _label(node)
+        label = labels[node.name]
         small = ' class="small"' if len(label) > 3 else ""
         parts.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="{NODE:g}"><title>{escape(node.name)}</title></circle>'
@@ -104,17 +129,33 @@ def _words(fabric: Fabric, words: str) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def _places(fabric: Fabric) -> dict[str, tuple[float, float]]:
-    return {name: (MARGIN + STEP * x, MARGIN + STEP * y) for name, (x, y) in layout(fabric).places.items()}
+def _scaled(place: tuple[float, float]) -> tuple[float, float]:
+    return MARGIN + STEP * place[0], MARGIN + STEP * place[1]
 
 
-def _label(node: Node) -> str:
+def _labels(fabric: Fabric) -> dict[str, str]:
+    """Return a label for each node that fits a circle; labels that several nodes would share get letters."""
+    labels = {node.name: _label(node, own_name=fabric.graph_routed) for node in fabric.nodes}
+    counts = Counter(labels.values())
+    for name, label in labels.items():
+        if counts[label] > 1:
+            letters = re.match(r"[A-Za-z]*", name)
+            number = re.sub(r"[^\d.]", "", name)
+            labels[name] = f"{letters[0][:1] if letters else ''}{number}" if number else name[:5]
+    return labels
+
+
+def _label(node: Node, *, own_name: bool) -> str:
     """Return a label that fits a circle: an index, or the numbers of a switch's name.
 
-    `n3` of lrs0p1n3, `0l1` of rail0l1, `0.1.2` of tor0.1.2, a letter and a number of other switches.
+    `n3` of lrs0p1n3, `0l1` of rail0l1, `0.1.2` of tor0.1.2, a letter and a number of other switches. With
+    `own_name` a switch has its short name, or the first letter of a longer name and its numbers.
     """
     if node.kind.member:
         return str(node.index)
+    if own_name:
+        short = node.name[:1] + re.sub(r"[^\d.]", "", node.name)
+        return node.name if len(node.name) <= SHORT_NAME else short
     parts = re.findall(r"([a-z]*)(\d+)", node.name)
     if "." in node.name:
         return ".".join(number for _, number in parts)
@@ -135,14 +176,18 @@ class _Arc:
 def _arc(
     link: Link,
     place: Mapping[str, tuple[float, float]],
+    bend: tuple[float, float] | None,
     share: tuple[float, float] | None,
     cut: bool,
     full: float,
+    thin: float,
 ) -> _Arc:
     (x1, y1), (x2, y2) = place[link.a.node], place[link.b.node]
     # Long links bulge further, so that none runs through the nodes between its ends.
     bulge = 4.0 + 4.6 * (max(abs(x2 - x1), abs(y2 - y1)) / STEP - 1)
-    if link.dimension is None and y1 != y2 and (abs(x2 - x1) > NODE or abs(y2 - y1) < 2 * STEP):
+    if bend is not None:
+        control = bend
+    elif link.dimension is None and y1 != y2 and (abs(x2 - x1) > NODE or abs(y2 - y1) < 2 * STEP):
         control = ((x1 + x2) / 2, (y1 + y2) / 2)
     elif y1 == y2:
         control = ((x1 + x2) / 2, y1 - 2 * bulge)
@@ -157,13 +202,30 @@ def _arc(
         cross = f"M{x - 5:g} {y - 5:g}l10 10m0 -10l-10 10"
         line = f'<path class="cut" d="{path}"><title>{title}, cut</title></path>'
         return _Arc(f'{line}<path class="cross" d="{cross}"/>', (x, y))
-    stroke = _stroke(max(share) / full if share else 0.0)
+    stroke = _stroke(max(share) / full, thin) if share else PLAIN
     return _Arc(f'<path d="{path}" {stroke}><title>{title}</title></path>', (x, y))
 
 
-def _stroke(strength: float) -> str:
+def _stroke(strength: float, thin: float = 1.0) -> str:
     strength = min(max(strength, 0.0), 1.0)
-    return f'stroke-width="{0.6 + 2.2 * strength:.2f}" stroke-opacity="{0.14 + 0.8 * strength:.2f}"'
+    return f'stroke-width="{0.6 + 2.2 * thin * strength:.2f}" stroke-opacity="{0.14 + 0.8 * strength:.2f}"'
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A box about a group as SVG, and two opposite corners of it with its label."""
+
+    svg: str
+    corners: tuple[tuple[float, float], tuple[float, float]]
+
+
+def _box(group: Group) -> _Box:
+    (left, top), (width, height) = _scaled(group.place), group.size
+    right, bottom = left + STEP * width, top + STEP * height
+    rect = f'<rect x="{left:g}" y="{top:g}" width="{STEP * width:g}" height="{STEP * height:g}" rx="8"/>'
+    label = f'<text class="key" x="{left + 4:g}" y="{top - 7:g}">{escape(group.label)}</text>'
+    return _Box(rect + label, ((left, top - 14), (right, bottom)))
 
 
 def _key(x: float, y: float, full: float) -> list[str]:

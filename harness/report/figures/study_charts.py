@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a study: a metric over an axis with bands, and over two axes as a heat map."""
+"""Charts of a study: a metric over an axis with bands, by names, and over two axes as a heat map."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.report.figures.plot import DASHES, INK, MARKS, colour, new_figure, plain, svg_of
 
-__all__ = ["Band", "bands_svg", "grid_svg"]
+__all__ = ["Band", "Interval", "bands_svg", "grid_svg", "intervals_svg"]
 
 # An axis whose values span more than this factor is logarithmic.
 _WIDE = 20
@@ -27,6 +27,39 @@ class Band:
     median: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Runs of one name: their values, the median, and its interval from `low` to `high`.
+
+    Intervals of one `series` have the same colour and mark.
+    """
+
+    label: str
+    series: int
+    values: Sequence[float]
+    median: float
+    low: float
+    high: float
+
+
+def intervals_svg(intervals: Sequence[Interval], metric: str) -> str:
+    """Draw a row for each name: a faint dot for each run, a line for the interval, a mark at the median."""
+    figure, axes = new_figure(height=0.9 + 0.32 * len(intervals))
+    for row, item in enumerate(intervals):
+        ink = colour(item.series)
+        axes.plot(
+            item.values, [row] * len(item.values), "o", color=ink, alpha=0.25, markersize=4, linewidth=0
+        )
+        axes.plot([item.low, item.high], [row, row], color=ink, linewidth=2.4, solid_capstyle="butt")
+        axes.plot([item.median], [row], MARKS[item.series % len(MARKS)], color=ink, markersize=7)
+    axes.set_yticks(range(len(intervals)), [item.label for item in intervals])
+    axes.set_ylim(len(intervals) - 0.5, -0.5)
+    axes.set_xlim(left=0)
+    axes.set_xlabel(metric)
+    return svg_of(figure, "intervals")
 
 
 def bands_svg(bands: Sequence[Band], axis: str, metric: str) -> str:

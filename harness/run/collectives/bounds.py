@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import mean
 
-from controller.routing.general.order import is_graph
+from controller.schemes.registry import Routing
 from emulation.traffic import collectives as c
 from emulation.traffic.collectives.declaration import Capacity
 from emulation.traffic.collectives.registry import find
@@ -22,9 +22,9 @@ RING = "2 (N - 1)/N D/B of a ring that keeps to its own links, B being the rate 
 BUSIEST_LINK = "bytes of the busiest pair of members, over the rate of its direct link"
 
 
-def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> int:
+def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, routing: Routing) -> int:
     """Return the largest of the `bounds`, in ps."""
-    return largest_ps(bounds(fabric, members, collective, strategy))
+    return largest_ps(bounds(fabric, members, collective, routing))
 
 
 def largest_ps(named: Mapping[str, float]) -> int:
@@ -32,32 +32,35 @@ def largest_ps(named: Mapping[str, float]) -> int:
     return max(1, round(max(named.values())))
 
 
-def bounds(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> dict[str, float]:
+def bounds(
+    fabric: Fabric, members: Sequence[str], collective: Collective, routing: Routing
+) -> dict[str, float]:
     """Return lower bounds of the collective's time on these links, in ps, by what each is.
 
     With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
-    dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. Under the
-    strategies `shortest` and `tables` the sends of a pair keep to its direct link, and the busiest of these
-    links is a bound as well.
-    On a graph `graph_bounds` count too.
+    dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. With a single
+    path that the source or the tables choose, the sends of a pair keep to its direct link, and the busiest of
+    these links is a bound as well. Where traffic does not follow dimensions `graph_bounds` count too.
     """
-    if collective.algorithm == "ring" and strategy in ("shortest", "tables") and not is_graph(fabric):
+    structured = routing.scheme.follows_dimensions
+    direct = structured and routing.strategy.single_path and not routing.strategy.by_hash
+    if collective.algorithm == "ring" and direct:
         rate = min(link.rate_bps for link in fabric.links)
         return {RING: c.ring_bound_ps(len(members), collective.data_bytes, rate)}
-    named = {find(collective.kind).bound_source: _bound(fabric, members, collective)}
-    if is_graph(fabric):
+    named = {find(collective.kind).bound_source: _bound(fabric, members, collective, structured=structured)}
+    if not structured:
         # Paths of a graph share links whatever the strategy.
         return named | graph_bounds(fabric, members, collective)
-    if strategy in ("shortest", "tables") and collective.algorithm != "bidirectional-dimension-order":
+    if direct and collective.algorithm != "bidirectional-dimension-order":
         schedule = schedule_of(fabric, members, collective, detours=False)
         named[BUSIEST_LINK] = c.busiest_pair_ps(schedule, pair_rates(fabric, members), ELEMENT_BYTES)
     return named
 
 
-def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> float:
+def _bound(fabric: Fabric, members: Sequence[str], collective: Collective, *, structured: bool) -> float:
     def mesh() -> tuple[Sequence[int], Sequence[float]] | None:
         if (
-            is_graph(fabric)
+            not structured
             or any(link.dimension is None for link in fabric.links)
             or len(members) < len(fabric.nodes)
         ):

@@ -13,14 +13,17 @@ All three use the ports of a NIC in turn, so they differ behind the ports only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain, pairwise, zip_longest
 from random import Random
 
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.path_probing import LB_VALUES, PathProbe
 from controller.plan.entry import Path
 from controller.plan.plan import Plan
-from controller.planner import steers_every_hop
-from controller.routing.path_probing import LB_VALUES, PathProbe
+from controller.schemes.registry import scheme_class, strategy_of
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES
 from emulation.traffic.host.path_choice import Connections, PathShares, PathTiming
 from emulation.traffic.schedule.schedule import Schedule
@@ -36,24 +39,41 @@ _BYTE_PS = 8 * 10**12
 def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], PathShares] | None:
     """Return the paths of all pairs of ranks whose source routes decide every hop of a frame.
 
-    None where switches choose among ports by lb or hash: frames of a bucket then take several paths. With the
-    strategy `adaptive` a source knows the timings of its paths as well.
+    None where switches choose among ports by lb or hash: frames of a bucket then take several paths. An
+    adaptive source knows the timings of its paths as well.
     """
-    if plan.strategy == "hashed" or not steers_every_hop(plan.fabric):
+    strategy = strategy_of(plan)
+    if strategy.by_hash or not scheme_class(plan.fabric, plan.scheme).steers_every_hop(plan.fabric):
         return None
-    ranks = {name: rank for rank, name in enumerate(members)}
-    timed = plan.strategy == "adaptive"
+    routes, weights = plan.route_columns, plan.weights
+    pairs = routes.paths.pairs
+    rank_of = np.full(len(plan.fabric.nodes), -1)
+    rank_of[[plan.fabric.node(name).index for name in members]] = np.arange(len(members))
+    sources, targets = rank_of[pairs.sources], rank_of[pairs.destinations]
+    wanted = np.flatnonzero((sources >= 0) & (targets >= 0))
+    patterns = _numbers_of_paths(routes.buckets[wanted])
+    # Most pairs are alike, and share one object.
+    made: dict[Hashable, PathShares] = {}
     shares: dict[tuple[int, int], PathShares] = {}
-    for source, rank in ranks.items():
-        for destination, paths in plan.routes_from(source).items():
-            if destination in ranks:
-                numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
-                weights = plan.weights.get((source, destination))
-                timings = tuple(timing_of(plan.fabric, path) for path in numbers) if timed else ()
-                shares[rank, ranks[destination]] = PathShares(
-                    tuple(numbers[path] for path in paths), weights, timings
-                )
+    for at, number in enumerate(wanted.tolist()):
+        pattern, own = patterns[at].tobytes(), weights.get(pairs.name(number)) if weights else None
+        timings = _timings(plan.fabric, routes.of_number(number)) if strategy.adaptive else ()
+        key = pattern, own, timings
+        if key not in made:
+            made[key] = PathShares(tuple(pattern), own, timings)
+        shares[int(sources[number]), int(targets[number])] = made[key]
     return shares
+
+
+def _numbers_of_paths(buckets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the number of the path of each bucket, (pairs, 16), numbered within a pair by first bucket."""
+    first = (buckets[:, :, None] == buckets[:, None, :]).argmax(axis=2)
+    count = np.cumsum(first == np.arange(buckets.shape[1]), axis=1) - 1
+    return np.take_along_axis(count, first, axis=1).astype(np.uint8)
+
+
+def _timings(fabric: Fabric, paths: Sequence[Path]) -> tuple[PathTiming, ...]:
+    return tuple(timing_of(fabric, path) for path in dict.fromkeys(paths))
 
 
 def timing_of(fabric: Fabric, path: Path) -> PathTiming:

@@ -12,11 +12,26 @@ from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.registry import find
 from emulation.traffic.schedule.schedule import Schedule
 from harness.errors import ScenarioError
-from harness.run.collectives.grids import dimension_rates, grid_of, hop_ps, pair_rates, split_grid
+from harness.run.collectives.grids import dimension_rates, grid_of, hop_ps, members_of, pair_rates, split_grid
 from harness.scenario.schema import Collective, Part
 from topologies import Fabric
+from topologies.errors import RailyardError
 
-__all__ = ["schedule_of"]
+__all__ = ["fitting", "schedule_of"]
+
+
+def fitting(fabric: Fabric, collective: Collective) -> Collective:
+    """Return an AllReduce without a given algorithm with `direct` if its default does not fit the members.
+
+    The default cuts the array into halves for a mesh of two dimensions. Every other collective stays.
+    """
+    if collective.kind != "allreduce" or {"algorithm", "grid"} & collective.model_fields_set:
+        return collective
+    try:
+        halves = len(grid_of(fabric, members_of(fabric, collective.members))) == 2
+    except RailyardError:
+        halves = False
+    return collective if halves else collective.model_copy(update={"algorithm": "direct"})
 
 
 def schedule_of(

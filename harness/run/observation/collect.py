@@ -239,7 +239,7 @@ def _wrong_iterations(
 
 def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
     """Count the frames that a node received from its links and forwarded."""
-    if ready.fabric.node(node).tier:
+    if ready.fabric.node(node).is_switch:
         return 0  # forwarding is all that a switch does
     received = 0
     for name, directions in usage.items():
@@ -247,7 +247,7 @@ def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[L
         if node in (link.a.node, link.b.node):
             way = directions[0 if node == link.b.node else 1]
             received += way.frames - way.lost_frames
-    sent = SwitchReport.of(up.client.read_counter(node, "tx_by_port_vl"), 0, 0).sent
+    sent = SwitchReport.of(up.client.read_counter(node, "tx_by_port_vl").packets, 0, 0).sent
     return received - sent.get(HOST_PORT, 0) - sent.get(CPU_PORT, 0) - dropped(up.client, node)
 
 
@@ -297,9 +297,9 @@ def _traffic(
 def _dropped_by_all(ready: Prepared, up: Booted) -> int:
     """Return the number of frames that programs dropped at all nodes."""
     counts = up.client.read_counters([node.name for node in ready.fabric.nodes], "drops")
-    return sum(packets for of_node in counts.values() for packets, _ in of_node.values())
+    return sum(int(cells.packets.sum()) for cells in counts.values())
 
 
 def dropped(client: P4RuntimeClient, node: str) -> int:
     """Return the number of frames that a node's program dropped."""
-    return sum(packets for packets, _ in client.read_counter(node, "drops").values())
+    return int(client.read_counter(node, "drops").packets.sum())

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.lacp import tor_numbers
@@ -18,6 +19,9 @@ __all__ = ["cross_plane_frames", "cross_rail_frames", "plane_of"]
 # Index of the counter `drops` for a destination of another rail: p4/include/types.p4.
 _FOREIGN_RAIL = 12
 
+# Nodes whose counters are read at once: 32 KiB each.
+_NODES_AT_ONCE = 256
+
 
 def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
     """Count the frames that leaves of a rail sent to spines shared with other rails, or dropped as foreign.
@@ -28,23 +32,27 @@ def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
     Returns:
         The number of frames, or None where the fabric has no rails.
     """
-    total = None
-    for node in fabric.nodes:
-        rail = rail_of(fabric, node.name)
-        if rail is None:
-            continue
-        dropped, _ = client.read_counter(node.name, "drops").get(_FOREIGN_RAIL, (0, 0))
-        to_spines = 0
-        if not rail.closed:
-            sent = SwitchReport.of(client.read_counter(node.name, "tx_by_port_vl"), 0, 0).sent
-            uplinks = {
-                fabric.port_to(node.name, neighbour)
-                for neighbour in fabric.neighbours(node.name)
-                if fabric.node(neighbour).tier > node.tier
-            }
-            to_spines = sum(frames for port, frames in sent.items() if port in uplinks)
-        total = (total or 0) + dropped + to_spines
+    rails = {node: rail for node in fabric.nodes if (rail := rail_of(fabric, node.name)) is not None}
+    if not rails:
+        return None
+    drops = client.read_counters([node.name for node in rails], "drops")
+    total = sum(cells.get(_FOREIGN_RAIL, (0, 0))[0] for cells in drops.values())
+    open_leaves = {node.name: node.tier for node, rail in rails.items() if not rail.closed}
+    for name, sent in _sent_by_port(client, list(open_leaves)):
+        uplinks = {
+            fabric.port_to(name, neighbour)
+            for neighbour in fabric.neighbours(name)
+            if fabric.node(neighbour).tier > open_leaves[name]
+        }
+        total += sum(frames for port, frames in sent.items() if port in uplinks)
     return total
+
+
+def _sent_by_port(client: P4RuntimeClient, nodes: Sequence[str]) -> Iterator[tuple[str, Mapping[int, int]]]:
+    """Yield each node with the frames that it sent, by port."""
+    for first in range(0, len(nodes), _NODES_AT_ONCE):
+        cells = client.read_counters(nodes[first : first + _NODES_AT_ONCE], "tx_by_port_vl")
+        yield from ((node, SwitchReport.of(own.packets, 0, 0).sent) for node, own in cells.items())
 
 
 @computed_once
@@ -57,7 +65,7 @@ def plane_of(fabric: Fabric) -> dict[str, int]:
     for (tor, _), number in tor_numbers(fabric).items():
         planes_below.setdefault(tor, set()).add(number)
     for node in sorted(fabric.nodes, key=lambda node: node.tier):
-        for neighbour in fabric.neighbours(node.name) if node.tier else ():
+        for neighbour in fabric.neighbours(node.name) if node.is_switch else ():
             if fabric.node(neighbour).tier > node.tier:
                 planes_below.setdefault(neighbour, set()).update(planes_below.get(node.name, ()))
     return {name: next(iter(planes)) for name, planes in planes_below.items() if len(planes) == 1}
@@ -75,19 +83,20 @@ def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
     if max(tor_numbers(fabric).values(), default=0) == 0:
         return None
     planes = plane_of(fabric)
-    sent: dict[str, Mapping[int, int]] = {}
+    joining: dict[str, list[str]] = {}  # by switch of several planes: its neighbours in planes
+    for node in fabric.nodes:
+        in_planes = [name for name in fabric.neighbours(node.name) if node.is_switch and name in planes]
+        if len({planes[name] for name in in_planes}) > 1:
+            joining[node.name] = in_planes
+    sent = dict(_sent_by_port(client, list(dict.fromkeys(chain(joining, *joining.values())))))
 
     def frames(source: str, target: str) -> int:
-        if source not in sent:
-            sent[source] = SwitchReport.of(client.read_counter(source, "tx_by_port_vl"), 0, 0).sent
         return sum(sent[source].get(port, 0) for port in fabric.ports_to(source, target))
 
     crossed = 0
-    for node in fabric.nodes:
-        in_planes = [name for name in fabric.neighbours(node.name) if node.tier and name in planes]
-        if len({planes[name] for name in in_planes}) > 1:
-            surplus: Counter[int] = Counter()
-            for name in in_planes:
-                surplus[planes[name]] += frames(node.name, name) - frames(name, node.name)
-            crossed += sum(count for count in surplus.values() if count > 0)
+    for node, in_planes in joining.items():
+        surplus: Counter[int] = Counter()
+        for name in in_planes:
+            surplus[planes[name]] += frames(node, name) - frames(name, node)
+        crossed += sum(count for count in surplus.values() if count > 0)
     return crossed

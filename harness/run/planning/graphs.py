@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from controller.schemes.registry import Routing
 from emulation.errors import GraphError
 from emulation.traffic.graph.bounds import graph_bounds_ps, longest_chain
 from emulation.traffic.graph.lowering import JobGraph, lower
@@ -51,14 +52,12 @@ def read(document: Document, location: Location, name: str, settings: GraphSetti
     return graph
 
 
-def graph_job(fabric: Fabric, job: JobSettings, graph: Graph | None, strategy: str) -> GraphJob:
+def graph_job(fabric: Fabric, job: JobSettings, graph: Graph | None, routing: Routing) -> GraphJob:
     """Return a job with its graph, or with the graph of its collective."""
     if graph is None:
         members = members_of(fabric, job.collective.members)
-        schedule = schedule_of(
-            fabric, members, job.collective, detours=strategy not in ("shortest", "hashed")
-        )
-        named = bounds(fabric, members, job.collective, strategy)
+        schedule = schedule_of(fabric, members, job.collective, detours=not routing.strategy.single_path)
+        named = bounds(fabric, members, job.collective, routing)
         return GraphJob(job, graph_of_schedule(schedule, members), members, named)
     members = members_of(fabric, graph.members)
     return GraphJob(job, graph, members, graph_bounds_ps(graph, _rates(fabric, members)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from controller.schemes.registry import Routing
 from emulation.traffic.graph.operations import Graph
 from emulation.traffic.schedule.schedule import slice_schedule
 from harness.errors import ScenarioError
@@ -25,7 +26,12 @@ __all__ = ["line_of", "plan_jobs", "read_graph"]
 
 
 def plan_jobs(
-    with_line: Lines, at: Location, fabric: Fabric, variant: Variant, by_job: Sequence[Fabric]
+    with_line: Lines,
+    at: Location,
+    fabric: Fabric,
+    variant: Variant,
+    by_job: Sequence[Fabric],
+    routing: Routing,
 ) -> tuple[JobPlan, ...]:
     """Return the plans of a variant's jobs, in which jobs that share members are one plan.
 
@@ -34,7 +40,6 @@ def plan_jobs(
     Raises:
         ScenarioError: A job is impossible on the fabric or beside the others; the message names its line.
     """
-    strategy = variant.routing.strategy
     jobs = variant.every_job
     graphs: dict[int, GraphJob] = {}
     members = []
@@ -42,7 +47,7 @@ def plan_jobs(
         line = line_of(at, variant, index)
         if job.graph is not None:
             graph = read_graph(with_line, line, fabric, job)
-            graphs[index] = with_line(line, partial(graph_job, by_job[index], job, graph, strategy))
+            graphs[index] = with_line(line, partial(graph_job, by_job[index], job, graph, routing))
             members.append(graphs[index].members)
         else:
             members.append(with_line(line, partial(members_of, fabric, job.collective.members)))
@@ -50,14 +55,12 @@ def plan_jobs(
     for group in _sharing(with_line, at, variant, members):
         line = line_of(at, variant, group[0])
         if len(group) == 1 and group[0] not in graphs:
-            plans.append(with_line(line, partial(_job, by_job[group[0]], jobs[group[0]], strategy)))
+            plans.append(with_line(line, partial(_job, by_job[group[0]], jobs[group[0]], routing)))
             continue
         for index in group:
             if index not in graphs:
                 line = line_of(at, variant, index)
-                graphs[index] = with_line(
-                    line, partial(graph_job, by_job[index], jobs[index], None, strategy)
-                )
+                graphs[index] = with_line(line, partial(graph_job, by_job[index], jobs[index], None, routing))
         plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
     if variant.control.scheduler != "none":
         with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
@@ -103,14 +106,12 @@ def _sharing(
     return [[i for i, group in enumerate(group_of) if group == chosen] for chosen in sorted({*group_of})]
 
 
-def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
+def _job(fabric: Fabric, job: JobSettings, routing: Routing) -> JobPlan:
     collective = job.collective
     members = members_of(fabric, collective.members)
-    schedule = schedule_of(
-        fabric, members, collective, detours=strategy not in ("shortest", "tables", "hashed")
-    )
+    schedule = schedule_of(fabric, members, collective, detours=not routing.strategy.single_path)
     each = collective.payload_bytes // ELEMENT_BYTES
-    named = bounds(fabric, members, collective, strategy)
+    named = bounds(fabric, members, collective, routing)
     least_ps = largest_ps(named)
     return JobPlan(
         name=job.name,

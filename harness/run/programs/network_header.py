@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of the programs for the CNA24 network header and for congestion marks, and their limits."""
+"""Forms of the programs for CNA24 and for congestion marks, their limits, and the room for a frame."""
 
 from collections.abc import Iterable
 
 from emulation.errors import ProgramError
 from emulation.traffic.frames.values import NetworkHeader
-from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, SRH_BYTES
 from harness.errors import ScenarioError
 from topologies import Fabric
 
-__all__ = ["check_network_header", "program_name"]
+__all__ = ["check_credits", "check_network_header", "program_name"]
 
 _CNA24_PROGRAMS = ("ub_npu", "ub_switch")
 _ECN_PROGRAMS = ("ub_npu", "ub_switch", "rail_gpu", "rail_switch")
@@ -59,4 +59,21 @@ def check_network_header(
         raise ScenarioError(
             f"payloads of {largest} bytes: with the CNA24 network header a frame carries {most} at most",
             remedy=f"give `payload_bytes: {most - most % 4}` or less, or leave out `network_header:`",
+        )
+
+
+def check_credits(
+    credit_bytes: int, payloads: Iterable[int], header: NetworkHeader, *, steered: bool
+) -> None:
+    """Raise an error if the receive buffer of a port and lane has no room for a frame.
+
+    `payloads` are sizes in bytes; a `steered` frame has a source-route header.
+    """
+    largest = max(payloads, default=0)
+    headers = DATA_HEADER_BYTES + SRH_BYTES * steered + _LONGER * (header == "cna24")
+    if largest and credit_bytes < largest + headers:
+        raise ScenarioError(
+            f"`credit_bytes: {credit_bytes}` has no room for a frame of {largest} bytes of data "
+            f"and {headers} of headers, so that none would ever leave",
+            remedy=f"give {largest + headers} or more, or a smaller `payload_bytes:`",
         )

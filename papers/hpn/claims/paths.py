@@ -8,7 +8,7 @@ from functools import cache
 from math import prod
 
 from controller import make_plan
-from controller.routing.path_probing import LB_VALUES, PathProbe, min_reached_members
+from controller.path_probing import LB_VALUES, PathProbe, min_reached_members
 from emulation.traffic.frames.values import mac
 from harness.files import EXPERIMENTS
 from harness.run.observation.values import Observation
@@ -117,7 +117,7 @@ def port_imbalance(ready: Prepared, seen: Observation) -> float:
     counts: dict[str, list[int]] = {name: [] for name in ready.members}
     for link, (_, back) in seen.link_bytes.items():
         ends = ready.fabric.link(link)
-        if ends.a.node in counts and ready.fabric.node(ends.b.node).tier:
+        if ends.a.node in counts and ready.fabric.node(ends.b.node).is_switch:
             counts[ends.a.node].append(back)
     return sum(map(max, counts.values())) / sum(map(min, counts.values()))
 
@@ -126,7 +126,9 @@ def idle_downlinks(ready: Prepared, seen: Observation) -> float:
     """Return the share of links from aggregation switches to ToRs with members that carried nothing."""
     fabric = ready.fabric
     ends = [fabric.link(link) for link in seen.link_bytes]
-    tors = {link.b.node for link in ends if link.a.node in ready.members and fabric.node(link.b.node).tier}
+    tors = {
+        link.b.node for link in ends if link.a.node in ready.members and fabric.node(link.b.node).is_switch
+    }
     counts = [back for link, (_, back) in seen.link_bytes.items() if fabric.link(link).a.node in tors]
     return sum(count == 0 for count in counts) / len(counts)
 

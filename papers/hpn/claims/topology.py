@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from controller import Exact, Lpm, make_plan
+from controller.path_probing import PathProbe
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
-from controller.routing.path_probing import PathProbe
 from harness.run.observation.crossings import plane_of
 from papers.claims import Check, Claim, Measured, Mutation, Progress, Values
 from papers.claims.declare import at_least, between, changed, derived, scaled, shifted, stated
@@ -81,7 +81,7 @@ def _measure_sizes(note: Progress, more: bool = False) -> Values:
         for rank in range(7 if more else 8)
         for port in nic_ports(fabric.node(f"gpu{rank}"))
     }
-    ends = [node for node in fabric.nodes if not node.tier and node.coordinates[2] == 0]
+    ends = [node for node in fabric.endpoints if node.coordinates[2] == 0]
     work = sum(node.kind.member for node in ends)
     over = tor[NodeKind.GPU] * fabric.link_between("gpu0", "tor0.0.0").rate_bps
     over /= tor[NodeKind.SPINE] * fabric.link_between("tor0.0.0", "agg0.0").rate_bps

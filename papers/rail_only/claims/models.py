@@ -102,7 +102,7 @@ def _measure_fabrics(note: Progress) -> Values:
             fabric = create(domains, 8, radix=radix)
             name = f"{network}-{domains}-{radix}"
             cables = sum(link.lanes for link in fabric.links if link.dimension is None)
-            result[f"{name}-switches"] = float(sum(1 for node in fabric.nodes if node.tier))
+            result[f"{name}-switches"] = float(sum(1 for node in fabric.switches))
             result[f"{name}-transceivers"] = float(2 * cables)
     return result
 

@@ -7,8 +7,8 @@ from itertools import permutations
 from typing import Literal
 
 from controller import make_plan
-from controller.routing.paths import PathFinder
-from controller.tables.next_hop import table_path
+from controller.forwarding.next_hop import table_path
+from controller.schemes.registry import scheme_for
 from controller.tables.rails import rail_of
 from emulation.traffic.frames.values import mac
 from harness.run.observation.traffic_matrix import traffic_matrix
@@ -98,9 +98,9 @@ def _by_pxn_share(fabric: Fabric) -> Measured:
         if all(a != b for a, b in zip(source.coordinates, target.coordinates, strict=True))
     ]
     routes = make_plan(fabric, strategy="shortest").routes
-    finder = PathFinder(fabric)
+    scheme = scheme_for(fabric)
     good = sum(
-        all(_by_pxn(fabric, path) for path in (table_path(finder, *pair), *routes[pair])) for pair in pairs
+        all(_by_pxn(fabric, path) for path in (table_path(scheme, *pair), *routes[pair])) for pair in pairs
     )
     return Measured(
         100 * good / len(pairs), detail=f"{good:,} of {len(pairs):,}, by tables and source routes"

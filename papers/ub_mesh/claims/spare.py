@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import count, permutations
 
+from controller.forwarding.next_hop import table_path
 from controller.planner import make_plan
 from controller.recovery.spare import takeover
-from controller.routing.paths import PathFinder
-from controller.tables.next_hop import table_path
+from controller.schemes.registry import scheme_of
 from harness.files import EXPERIMENTS
 from harness.report.metrics import figure
 from harness.run.observation.variant_run import VariantRun
@@ -67,15 +67,15 @@ def _run_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) -> 
     if failed:
         plan, updates = takeover(plan, Replacement({_FAILED: _SPARE}))
     note("all paths there", 0.6)
-    finder = PathFinder(plan.fabric, plan.failed)
+    scheme = scheme_of(plan)
     goal = _SPARE if failed else _FAILED
     ends = [
         node.name
         for node in plan.fabric.nodes
-        if not node.tier and node.name != (_FAILED if failed else _SPARE)
+        if not node.is_switch and node.name != (_FAILED if failed else _SPARE)
     ]
     peers = [name for name in ends if name.startswith("npu") and name != goal]
-    tables = {pair: table_path(finder, *pair) for pair in permutations(ends, 2)}
+    tables = {pair: table_path(scheme, *pair) for pair in permutations(ends, 2)}
     routes = [path for paths in plan.routes.values() for path in paths]
     hops = [len(path) - 1 for peer in peers for path in (tables[peer, goal], *plan.routes[peer, goal])]
     kinds = Counter(

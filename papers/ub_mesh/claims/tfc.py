@@ -9,8 +9,9 @@ from functools import partial
 
 from controller.deadlock.dependency_graph import DependencyGraph, find_cycle, path_graph, permitted_graph
 from controller.deadlock.tfc import PathClass, admitted_orders, analyse
-from controller.deadlock.turn_rules import VlIncrement, rule_set
-from controller.routing.paths import PathFinder, distance
+from controller.deadlock.turn_rules import VlIncrement
+from controller.paths.finder import PathFinder, distance
+from controller.schemes.registry import rule_set
 from harness.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
 from harness.run.saturation import SaturationResult, saturate
 from papers.claims import Check, Measured, Progress, Values

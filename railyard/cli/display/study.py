@@ -43,7 +43,7 @@ def print_study(
     title = plan.scenario.title or plan.scenario.name
     written = [
         folder.write("sweep.json", summary_json(plan, results)),
-        folder.write("sweep.svg", distributions(records) + "\n"),
+        folder.write("sweep.svg", distributions(records, axes) + "\n"),
         folder.write("report.html", study_html(title, "; ".join(about), records, axes, command, compared)),
     ]
     _print_groups(console, grouped(records, axes), axes)

@@ -29,7 +29,7 @@ railyard show rail-only --param domains=8 --json
 
 
 def show(
-    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
+    topology: Annotated[str, TOPOLOGY],
     dims: Dims = "",
     param: Parameters = None,
     node: Annotated[str, typer.Option(help="show this node: its address, device id and ports")] = "",
@@ -101,7 +101,7 @@ def _node(fabric: Fabric, name: str) -> None:
 
     node = fabric.node(name)
     place = ", ".join(map(str, node.coordinates))
-    tier = f", tier {node.tier}" if node.tier else ""
+    tier = f", tier {node.tier}" if node.is_switch else ""
     own = f"{node.kind}{tier}, place ({place}), address {node.address:#06x}, device id {node.device_id}"
     rows = []
     for port in node.ports:

@@ -44,7 +44,7 @@ path npu0 npu5
 
 
 def up(
-    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
+    topology: Annotated[str, TOPOLOGY],
     testbed: Annotated[
         Bed,
         typer.Option(help="embedded: in this process, no root; mininet: in namespaces, as root"),

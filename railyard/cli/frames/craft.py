@@ -42,7 +42,7 @@ OUTPUT = "Output"
 
 
 def craft(
-    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
+    topology: Annotated[str, TOPOLOGY],
     source: Annotated[str, typer.Option("--from", metavar="NODE", help="node that sends the frame")],
     destination: Annotated[str, typer.Option("--to", metavar="NODE", help="node that the frame is for")],
     dims: Dims = "",

@@ -30,7 +30,7 @@ railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1 --out 
 
 
 def follow(
-    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
+    topology: Annotated[str, TOPOLOGY],
     capture: Annotated[
         Path, typer.Argument(help="capture file, .pcap or .pcapng, as `--pcap` of a run writes")
     ],
@@ -112,13 +112,10 @@ def walk_and_print(
 ) -> Journey:
     """Plan the tables, walk the frame, and print what is asked for; `show`: the frame, too."""
     from controller.planner import make_plan
-    from controller.routing.all_path import STRATEGIES
     from harness.frames.walk import walk
     from railyard.cli.display.frame_view import frame_view, print_journey
     from railyard.cli.display.hop_view import print_hops
 
-    if strategy not in STRATEGIES:
-        raise typer.BadParameter(f"{strategy!r} is none of {', '.join(STRATEGIES)}", param_hint="--strategy")
     plan = make_plan(fabric, strategy=strategy, rules=rules)
     journey = walk(plan, frame, entry, frozenset(cut), traced=explain or json != "")
     if json == "-":

@@ -28,13 +28,13 @@ railyard check experiments/01_first_train/scenario.yaml
 
 def _lanes(plan: Plan) -> Iterator[str]:
     """Yield the lanes that routes of a graph use, and the pairs whose shortest paths take more lanes."""
-    from controller.deadlock.turn_rules import rule_set
-    from controller.routing.general.lanes import lanes_used, lengthened
-    from controller.routing.general.order import is_graph
+    from controller.paths.graph.lanes import lanes_used, lengthened
+    from controller.schemes.registry import scheme_of
 
-    if not is_graph(plan.fabric):
+    scheme = scheme_of(plan)
+    if scheme.follows_dimensions:
         return
-    rules = rule_set(plan.rules, plan.fabric)
+    rules = scheme.rules
     used = lanes_used(plan.fabric, rules, (path for paths in plan.routes.values() for path in paths))
     longer = lengthened(plan.fabric, plan.routes)
     line = f"{used} of {rules.vls} lanes; every pair has a shortest path"
@@ -49,18 +49,13 @@ def _lanes(plan: Plan) -> Iterator[str]:
 
 def _single_paths(plan: Plan) -> Iterator[str]:
     """Yield how many pairs of a mesh without switches have one permitted path, whatever its length."""
-    from controller.deadlock.turn_rules import rule_set
-    from controller.routing.all_path import Router
-    from controller.routing.general.order import is_graph
-    from controller.routing.paths import PathFinder
-    from controller.routing.single_paths import pairs_with_one_path
-    from controller.routing.source_route import MAX_INSTRUCTIONS
+    from controller.paths.single_paths import pairs_with_one_path
+    from controller.paths.source_route import MAX_INSTRUCTIONS
+    from controller.schemes.registry import scheme_of
 
-    fabric = plan.fabric
-    if is_graph(fabric) or any(node.tier for node in fabric.nodes) or len(plan.routes) > _MAX_SEARCHED_PAIRS:
+    if plan.fabric.switches or len(plan.routes) > _MAX_SEARCHED_PAIRS:
         return
-    router = Router(PathFinder(fabric, plan.failed), rule_set(plan.rules, fabric), plan.strategy)
-    single = pairs_with_one_path(router, plan.routes)
+    single = pairs_with_one_path(scheme_of(plan), plan.routes)
     if single:
         yield (
             f"{len(single)} of {len(plan.routes)} pairs have a single path of up to {MAX_INSTRUCTIONS} hops "
@@ -95,7 +90,9 @@ def _graphs(ready: Prepared) -> Iterator[str]:
 
 
 def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of `railyard list`")]) -> None:
-    """Check the keys, fabric, faults, collective and routes of a scenario; nothing is started.
+    """Check the keys, fabric, faults, collective, routes and study of a scenario; nothing is started.
+
+    Schedules of collectives of your own are proved: each NPU ends with what the collective promises.
 
     The memory that a run needs is foreseen; where this machine has less, `railyard run` refuses.
 
@@ -103,13 +100,17 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of
     """
     from harness.run.estimated_memory import available_bytes, foreseen_bytes, in_words, whole_bytes
     from harness.run.prepare import prepare
+    from harness.run.proof import prove_own
     from harness.scenario.library import file_of
     from harness.scenario.loader import load
+    from harness.sweeps.plan import check_study
 
     file = file_of(file)
     scenario, document = load(file)
     console = out()
+    points = None if scenario.study is None else check_study(scenario, document)
     prepared = prepare(scenario, document)
+    proofs = list(prove_own(prepared, document))
     for ready in prepared:
         cycles = "cycles allowed" if ready.variant.expect == "deadlock" else "no cycle"
         entries = sum(len(own) for own in ready.plan.entries.values())
@@ -122,6 +123,10 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of
         )
         for line in (*_lanes(ready.plan), *_single_paths(ready.plan), *_graphs(ready)):
             console.print(f"{ready.variant.name}: {line}", markup=False, soft_wrap=True)
+    for line in proofs:
+        console.print(line, markup=False, soft_wrap=True)
+    if points is not None:
+        console.print(f"study: {points} points, see `railyard sweep`", markup=False, soft_wrap=True)
     free = available_bytes()
     lacks = f"; this machine has {in_words(free)} left" if free and free < foreseen_bytes(prepared) else ""
     console.print(f"memory: about {in_words(whole_bytes(prepared))}{lacks}", markup=False, soft_wrap=True)

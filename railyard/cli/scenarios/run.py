@@ -33,6 +33,7 @@ EXAMPLES = """
 railyard run first-train
 railyard run experiments/01_first_train/scenario.yaml
 railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out results/small
+railyard run experiments/01_first_train/scenario.yaml --variant healthy --variant cut
 railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
 railyard run first-train.railyard
@@ -88,6 +89,13 @@ def run(
         typer.Option(metavar="LINK", help="record this link in OUT/VARIANT-LINK.pcap; may be repeated"),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="run this variant alone, with the assertions about it; may be repeated; unless given, all",
+        ),
+    ] = None,
     folder: Annotated[
         Path | None,
         typer.Option("--out", help="folder for the results, of several files OUT/NAME; else results/NAME"),
@@ -126,7 +134,8 @@ def run(
     """Run scenarios; write result.json, report.html, picture.svg and timing.json of each.
 
     All files are read and checked before the first runs. A scenario that fails does not keep the next from
-    running; the exit code is then the highest of all.
+    running; the exit code is then the highest of all. With --junit a file that is no scenario does not
+    keep the others from running either: it is an error in the JUnit file.
 
     A finished variant is kept until the result is written: after Ctrl-C or a kill the same command runs the
     others only.
@@ -135,6 +144,7 @@ def run(
     """
     from harness.scenario.library import file_of
     from harness.scenario.loader import load
+    from railyard.api.scenarios import only
     from railyard.cli.files.foreign import scenarios_of
 
     files = [file_of(file) for file in files]
@@ -158,12 +168,21 @@ def run(
     if trace and not trace.absolute().parent.is_dir():
         raise typer.BadParameter(f"{trace.parent} is no folder; make it first", param_hint="--trace")
     files = scenarios_of(files, folder, quiet=bench.quiet)
-    loaded = [load(file) for file in files]
-    scenarios = [(resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
-    _check_names([scenario.name for scenario, _ in scenarios])
-    for file, (scenario, document) in zip(files, scenarios, strict=True):
+    scenarios: list[tuple[Path, Scenario, Document]] = []
+    for file in files:
+        try:
+            scenario, document = load(file)
+            scenario = resized(scenario, dims) if dims else scenario
+            scenarios.append((file, only(scenario, variant) if variant else scenario, document))
+        except RailyardError as ex:
+            if junit is None:
+                raise
+            bench.fail(str(file), ex)
+    _check_names([scenario.name for _, scenario, _ in scenarios])
+    chosen = [word for name in variant or () for word in ("--variant", name)]
+    for file, scenario, document in scenarios:
         own = scenario.seed if seed is None else seed
-        given = ["--seed", str(own), *bench.choice.options, *(["--dims", dims] if dims else [])]
+        given = ["--seed", str(own), *bench.choice.options, *(["--dims", dims] if dims else []), *chosen]
         command = shlex.join(["railyard", "run", str(file), *given])
         several = folder / scenario.name if folder and len(files) > 1 else folder
         target = several or Path("results", scenario.name)
@@ -174,7 +193,7 @@ def run(
         except RailyardError as ex:
             if len(files) == 1 and junit is None:
                 raise
-            bench.fail(scenario, ex)
+            bench.fail(scenario.name, ex)
     bench.write(json_to, junit)
     raise typer.Exit(bench.code)
 
@@ -259,11 +278,12 @@ class _Bench:
                 self.session.watch(recorder)
             yield recorder
 
-    def fail(self, scenario: Scenario, error: RailyardError) -> None:
+    def fail(self, name: str, error: RailyardError) -> None:
+        """Note the error of a scenario, or of a file that is none, and go on."""
         from harness.report.junit import Failed
 
-        complain(f"{scenario.name}: {error}")
-        self.verdicts.append(Failed(scenario.name, str(error)))
+        complain(str(error) if str(error).startswith(name) else f"{name}: {error}")
+        self.verdicts.append(Failed(name, str(error)))
         self.code = max(self.code, exit_code(error))
 
     def write(self, json_to: str, junit: Path | None) -> None:

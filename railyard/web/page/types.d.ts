@@ -10,6 +10,8 @@ export interface FabricPicture {
     b: number[];
     port_a: number[];
     port_b: number[];
+    cx?: number[];
+    cy?: number[];
     gbps: number[];
     dimension: (number | null)[];
     optical: (number | null)[];

@@ -14,8 +14,9 @@ from controller.deadlock.dependency_graph import (
     path_graph,
     permitted_graph,
 )
-from controller.deadlock.turn_rules import RuleSet, VlIncrement, direction, rule_names, rule_set
-from controller.routing.paths import PathFinder, distance
+from controller.deadlock.turn_rules import RULE_NAMES, RuleSet, VlIncrement
+from controller.paths.finder import PathFinder, distance
+from controller.schemes.registry import rule_set
 from topologies import Fabric, full_mesh
 
 
@@ -42,7 +43,7 @@ def permitted_by_search(fabric: Fabric, rules: RuleSet, u_turns: bool) -> dict[C
             continue
         waits[channel] = set()
         for remote in fabric.neighbours(node):
-            arrived, leaves = direction(rules, fabric, local, node), direction(rules, fabric, node, remote)
+            arrived, leaves = rules.direction(fabric, local, node), rules.direction(fabric, node, remote)
             following = rules.next_vl(arrived, leaves, vl)
             if following is not None and (u_turns or remote != local):
                 waits[channel].add(Channel(fabric.link_between(node, remote).name, remote, following))
@@ -110,14 +111,14 @@ def test_one_order_on_one_vl_has_no_cycle() -> None:
     assert find_cycle(path_graph(mesh, straight, rule_set("single-vl", mesh))) == ()
 
 
-@pytest.mark.parametrize("name", [name for name in rule_names() if name != "single-vl"])
+@pytest.mark.parametrize("name", [name for name in RULE_NAMES if name != "single-vl"])
 @pytest.mark.parametrize("dims", [[8], [8, 8], [3, 3, 2], [3, 2, 2, 3]])
 def test_whatever_the_rules_permit_has_no_cycle(name: str, dims: list[int]) -> None:
     mesh = full_mesh(dims)
     assert find_cycle(permitted_graph(mesh, rule_set(name, mesh))) == ()
 
 
-@pytest.mark.parametrize("name", rule_names())
+@pytest.mark.parametrize("name", RULE_NAMES)
 @pytest.mark.parametrize("u_turns", [False, True])
 @pytest.mark.parametrize("dims", [[5], [4, 4], [3, 2, 2]])
 def test_arrays_find_what_a_search_finds(name: str, u_turns: bool, dims: list[int]) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from controller.deadlock.dependency_graph import find_cycle, path_graph, permitted_graph
 from controller.deadlock.tfc import PathClass, admitted_orders, analyse
-from controller.deadlock.turn_rules import rule_names, rule_set
+from controller.deadlock.turn_rules import RULE_NAMES
 from controller.errors import PlanError
-from controller.routing.paths import PathFinder
+from controller.paths.finder import PathFinder
+from controller.schemes.registry import rule_set
 from topologies import Fabric, NodeKind, full_mesh, rail_optimised
 from topologies.families.registry import build
 
@@ -32,7 +33,7 @@ def test_paths_of_a_rack_by_kind(rack: Fabric) -> None:
 
 def test_one_vl_admits_two_thirds_of_the_detours_of_a_line() -> None:
     line = full_mesh([8])
-    counts = {name: analyse(line, rule_set(name, line), 2) for name in rule_names()}
+    counts = {name: analyse(line, rule_set(name, line), 2) for name in RULE_NAMES}
     admitted = {name: count.admitted.get((DETOUR, 2), 0) for name, count in counts.items()}
     assert admitted == {
         "T2-G": 336,
@@ -54,7 +55,7 @@ def test_both_orders_on_one_vl_close_a_cycle() -> None:
     assert analyse(mesh, rule_set("T2-G", mesh), 2).cycle == ()
 
 
-@pytest.mark.parametrize("name", rule_names())
+@pytest.mark.parametrize("name", RULE_NAMES)
 def test_the_walk_counts_what_enumeration_counts(name: str) -> None:
     mesh = full_mesh([3, 2, 2])
     rules, finder = rule_set(name, mesh), PathFinder(mesh)
@@ -148,7 +149,7 @@ def test_no_admitted_path_passes_through_the_spare_or_a_processor() -> None:
     assert {NodeKind.NPU, NodeKind.LRS} == {rack.node(name).kind for name in ends}
 
 
-@pytest.mark.parametrize("name", [name for name in rule_names() if name != "single-vl"])
+@pytest.mark.parametrize("name", [name for name in RULE_NAMES if name != "single-vl"])
 @pytest.mark.parametrize(
     ("fabric", "dims"),
     [

@@ -4,16 +4,10 @@ from itertools import pairwise
 import pytest
 
 from controller import CPU_PORT, Entry, PlanError
-from controller.deadlock.turn_rules import (
-    HOST,
-    Direction,
-    RuleSet,
-    direction,
-    rule_names,
-    rule_set,
-    turn_entries,
-)
-from controller.routing.paths import PathFinder
+from controller.deadlock.turn_rules import HOST, RULE_NAMES, Direction, RuleSet
+from controller.paths.finder import PathFinder
+from controller.schemes.registry import rule_set
+from controller.tables.turns import turn_entries
 from topologies import HOST_PORT, Fabric, full_mesh
 
 UP, DOWN = Direction(1, True), Direction(1, False)
@@ -60,13 +54,13 @@ def test_of_four_hops_only_two_valleys_are_refused() -> None:
     mesh = full_mesh([4, 4])
     rules = rule_set("T2-G", mesh)
     for path in mesh_paths(mesh, 4)[::7]:
-        ups = [direction(rules, mesh, node, neighbour).up for node, neighbour in pairwise(path)]
+        ups = [rules.direction(mesh, node, neighbour).up for node, neighbour in pairwise(path)]
         assert (rules.vls_of(mesh, path) is None) == (ups == [False, True, False, True])
 
 
 def test_detours_that_each_rule_set_admits_in_a_line_of_eight() -> None:
     line = full_mesh([8])
-    admitted = {name: allowed(line, name, 2) for name in rule_names()}
+    admitted = {name: allowed(line, name, 2) for name in RULE_NAMES}
     # One VL admits at most two thirds of the 336 one-hop detours, and T1-DOR+ and T1-UD reach that.
     assert admitted == {
         "T2-G": 336,
@@ -92,7 +86,7 @@ def table(rules: RuleSet, fabric: Fabric, node: str, name: str) -> list[Entry]:
     return [entry for entry in turn_entries(rules, fabric, node) if entry.table == name]
 
 
-@pytest.mark.parametrize("name", rule_names())
+@pytest.mark.parametrize("name", RULE_NAMES)
 def test_the_table_says_what_the_rules_say(name: str) -> None:
     mesh = full_mesh([2, 3, 2])
     rules = rule_set(name, mesh)
@@ -103,7 +97,7 @@ def test_the_table_says_what_the_rules_say(name: str) -> None:
         way = Direction(values["in_group"], bool(values["in_up"]))
         leaves = Direction(values["out_group"], bool(values["out_up"]))
         installed[way, leaves, values["vl"]] = dict(entry.params)["vl"]
-    groups = len(rules.groups)
+    groups = len(rules.order.groups)
     ways = [HOST, *(Direction(group, up) for group in range(1, groups + 1) for up in (False, True))]
     for way in ways:
         for leaves in ways:

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from controller import Entry, Exact, InstallError, Lpm, Match, Optional, Range, Ternary, Update
 from controller.p4runtime import kept_updates
 from controller.p4runtime.client import P4RuntimeClient, PacketIn, ProgramFiles
 from controller.p4runtime.entry_encoding import describe
+from controller.plan.rows import MatchColumn, NodeEntries, Rows
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation import sampler
@@ -135,6 +137,25 @@ def test_large_installs_go_in_batches_and_report_progress(
     assert by_text(client.read("npu0", "exact_table")) == by_text(entries["npu0"])
 
 
+def test_rows_of_columns_are_installed_as_entries(
+    client: P4RuntimeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_updates, "_BATCH", 1000)
+    client.push_pipeline(dict.fromkeys(("npu0", "npu1"), sampler_files(exact_size=4000)))
+    keys = MatchColumn("a", Exact, np.arange(2500))
+    rows = Rows("exact_table", "forward", [keys], [("port", np.arange(2500) % 512)])
+    shared = (forward("lpm_table", 2, e=Lpm(0x0A000000, 8)),)
+    entries = {"npu0": NodeEntries([shared, rows]), "npu1": NodeEntries([rows[:10], shared])}
+    kept = kept_updates.KeptUpdates()
+    assert client.install(entries, kept=kept) == 2512
+    for node, own in entries.items():
+        read = client.read(node, "exact_table") + client.read(node, "lpm_table")
+        assert by_text(read) == by_text(own)
+    client.push_pipeline(dict.fromkeys(("npu0", "npu1"), sampler_files(exact_size=4000)))
+    assert client.install(entries, kept=kept) == 2512
+    assert by_text(client.read("npu0", "exact_table")) == by_text(rows)
+
+
 def test_write_inserts_modifies_and_deletes(client: P4RuntimeClient, bench: Bench) -> None:
     frame = (1 << 64).to_bytes(10)
     old, new = forward("exact_table", 1, a=Exact(1)), forward("exact_table", 2, a=Exact(1))
@@ -188,6 +209,21 @@ class TestErrors:
         assert message.startswith("npu2: table exact_table: insert of a=0x4 -> forward(port=0x4): ")
         assert "RESOURCE_EXHAUSTED; 2 of 6 updates were refused" in message
         assert "raise the size of the table" in caught.value.remedy
+
+    def test_a_refused_row_is_named_as_an_entry(self, client: P4RuntimeClient) -> None:
+        numbers = np.arange(6)
+        rows = Rows("exact_table", "forward", [MatchColumn("a", Exact, numbers)], [("port", numbers)])
+        with pytest.raises(
+            InstallError, match=r"^npu2: .* insert of a=0x4 -> forward\(port=0x4\): .*2 of 7 "
+        ):
+            client.install({"npu2": NodeEntries([EVERY_KIND[2:3], rows])})
+
+    def test_a_row_that_does_not_fit_names_its_node(self, client: P4RuntimeClient) -> None:
+        rows = Rows("exact_table", "forward", [MatchColumn("a", Exact, np.arange(3))], [("port", 1)])
+        wide = Rows("exact_table", "forward", [MatchColumn("a", Exact, np.arange(3) << 15)], [("port", 1)])
+        with pytest.raises(InstallError, match=r"^npu1: a = 0x10000 does not fit in 16 bits"):
+            client.install({"npu0": NodeEntries([rows]), "npu1": NodeEntries([rows[:1], wide])})
+        assert client.read("npu1", "exact_table") == []
 
     @pytest.mark.parametrize(
         ("kind", "entry", "said"),

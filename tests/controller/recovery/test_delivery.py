@@ -4,13 +4,13 @@
 from controller import Notice, Outgoing, Subscription, make_plan
 from controller.recovery.delivery import MAX_REPETITIONS, Delivery
 from controller.recovery.messages import Acknowledgement
-from controller.recovery.shared_routers import SharedRouters
+from controller.recovery.shared_schemes import SharedSchemes
 from topologies import full_mesh, ub_pod
 
 US = 10**6
 NONE: frozenset[str] = frozenset()
 FABRIC = full_mesh([4, 4])
-ROUTERS = SharedRouters(make_plan(FABRIC, peers=[]))
+ROUTERS = SharedSchemes(make_plan(FABRIC, peers=[]))
 
 
 def address(node: str) -> int:
@@ -82,7 +82,7 @@ def test_a_repetition_is_confirmed_by_another_path_than_the_first_notice() -> No
 
 def test_an_npu_confirms_to_a_switch_that_is_no_neighbour() -> None:
     pod = ub_pod(dims=(2, 2, 2, 1), planes=1, uplink_lanes=4)
-    routers = SharedRouters(make_plan(pod, peers=[]))
+    routers = SharedSchemes(make_plan(pod, peers=[]))
     link = pod.link_between("lrs0p0r1", "lrs1p0r1")
     ends = [field for end in (link.a, link.b) for field in (pod.node(end.node).address, end.port)]
     watch = Subscription(*ends, origin=0)

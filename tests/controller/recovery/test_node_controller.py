@@ -19,10 +19,9 @@ from controller import (
     Subscription,
     make_plan,
 )
-from controller.deadlock.turn_rules import rule_set
+from controller.paths.source_route import MAX_INSTRUCTIONS, SourceRoute, pack
 from controller.planner import check_routes
-from controller.routing.paths import PathFinder
-from controller.routing.source_route import MAX_INSTRUCTIONS, SourceRoute, pack
+from controller.schemes.registry import scheme_of
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import full_mesh
 
@@ -162,14 +161,13 @@ def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_plan
 ) -> None:
     plan: Plan = request.getfixturevalue(strategy)
     rack = Rack(plan, mode)
-    rules = rule_set(plan.rules, plan.fabric)
     for link in random.Random(7).sample(plan.fabric.links, 3):
         rack.set_link(link.name, up=False)
         rack.assert_no_entry_uses({link.name})
         rack.assert_entries_are_the_routes(
             (link.a.node, link.b.node, plan.subscribers[link.name][0]), range(16)
         )
-        check_routes(PathFinder(plan.fabric, {link.name}), rules, (path for path in rack.routes() if path))
+        check_routes(scheme_of(plan, {link.name}), (path for path in rack.routes() if path))
         for node in plan.fabric.nodes:
             walk = rack.fake.send(link.a.node, Frame(node.address, route=SourceRoute(0, 0, (0,) * 6)))
             assert walk.end == "host"
@@ -216,8 +214,7 @@ def test_many_failures_at_once_are_survived(rack_plan: Plan) -> None:
     rack.assert_no_entry_uses(dead)
     assert None not in rack.routes()
     rack.assert_entries_are_the_routes(["npu0", "npu37"], [0, 9])
-    rules = rule_set("T2-G", rack_plan.fabric)
-    check_routes(PathFinder(rack_plan.fabric, dead), rules, (path for path in rack.routes() if path))
+    check_routes(scheme_of(rack_plan, dead), (path for path in rack.routes() if path))
     for link in sorted(dead, reverse=True):
         rack.set_link(link, up=True)
     assert rack.tables() == planned(rack_plan)

@@ -13,7 +13,7 @@ from controller.planner import make_plan
 from controller.recovery.hello import HelloSessions
 from controller.recovery.node_controller import NodeController
 from controller.recovery.spare import SparePool, links_of, takeover
-from controller.routing.unreachable import describe_unreachable
+from controller.recovery.unreachable import describe_unreachable
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, rail_only
 from topologies.transform.spares import Replacement
@@ -203,7 +203,7 @@ def test_only_members_are_missed() -> None:
 def test_all_that_have_lost_the_network_are_named() -> None:
     fabric = rail_only(6, 4)
     plan = make_plan(fabric, peers=[])
-    pairs = list(permutations([node.name for node in fabric.nodes if not node.tier], 2))
+    pairs = list(permutations([node.name for node in fabric.endpoints], 2))
     said = describe_unreachable(plan, links_of(fabric, "rail1"), pairs)
     assert said == "gpu1, gpu5, gpu9, gpu13, gpu17, gpu21 have lost the network between domains"
     said = describe_unreachable(plan, frozenset({"gpu5-rail1"}), pairs)

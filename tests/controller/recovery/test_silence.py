@@ -8,9 +8,8 @@ import networkx as nx
 import pytest
 
 from controller import NodeController, Plan, make_plan
-from controller.deadlock.turn_rules import rule_set
-from controller.plan.entry import BUCKETS, Path
-from controller.routing.paths import hops_of
+from controller.plan.entry import BUCKETS, Path, hops_of
+from controller.schemes.registry import rule_set
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import full_mesh
 

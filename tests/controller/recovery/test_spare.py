@@ -6,17 +6,16 @@ from itertools import permutations
 
 import pytest
 
-from controller.deadlock.turn_rules import rule_set
+from controller.forwarding.next_hop import table_path
 from controller.plan.diff import apply_updates
-from controller.plan.entry import Path
+from controller.plan.entry import Path, hops_of
 from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.recovery.messages import Notice, latest_sequences
 from controller.recovery.node_controller import NodeController
 from controller.recovery.spare import SparePool, links_of, takeover
-from controller.routing.paths import PathFinder, hops_of
-from controller.routing.unreachable import describe_unreachable
-from controller.tables.next_hop import table_path
+from controller.recovery.unreachable import describe_unreachable
+from controller.schemes.registry import rule_set, scheme_of
 from topologies import Fabric, TopologyError, ub_pod, ub_rack, ub_rack_lrs
 from topologies.transform.spares import Replacement, spares_for, taken_over
 
@@ -46,16 +45,16 @@ def taking(failed: str, spare: str) -> Replacement:
 
 
 def ends_of(plan: Plan, failed: str) -> list[str]:
-    return [node.name for node in plan.fabric.nodes if not node.tier and node.name != failed]
+    return [node.name for node in plan.fabric.endpoints if node.name != failed]
 
 
 def ways(plan: Plan, failed: str) -> Iterator[Path]:
     """All routes, and all ways of the tables."""
-    finder = PathFinder(plan.fabric, plan.failed)
+    scheme = scheme_of(plan)
     for paths in plan.routes.values():
         yield from paths
     for source, permutation in permutations(ends_of(plan, failed), 2):
-        path = table_path(finder, source, permutation)
+        path = table_path(scheme, source, permutation)
         assert path[-1] == permutation, path
         yield path
 
@@ -87,11 +86,11 @@ def test_all_peers_reach_the_address_by_two_switches_in_series(rack_plan: Plan, 
     plan, _ = takeover(rack_plan, taking(failed, "spare0"))
     peers = [name for name in ends_of(plan, failed) if name.startswith("npu")]
     assert len(peers) == 63
-    finder = PathFinder(plan.fabric, plan.failed)
+    scheme = scheme_of(plan)
     for peer in peers:
-        for path in (table_path(finder, peer, "spare0"), *plan.routes[peer, "spare0"]):
+        for path in (table_path(scheme, peer, "spare0"), *plan.routes[peer, "spare0"]):
             assert [plan.fabric.node(name).kind for name in path] == ["npu", "lrs", "lrs", "spare"]
-        for path in (table_path(finder, "spare0", peer), *plan.routes["spare0", peer]):
+        for path in (table_path(scheme, "spare0", peer), *plan.routes["spare0", peer]):
             assert len(path) == 4
     # All planes of the rack lead there.
     assert {path[2] for path in plan.routes["npu1", "spare0"]} == {f"lrs0p{plane}c0" for plane in range(4)}

@@ -6,9 +6,9 @@ import random
 import pytest
 
 from controller import Mode, NodeController, Notice, Plan, Reaction, Subscription, make_plan
-from controller.deadlock.turn_rules import rule_set
+from controller.plan.entry import hops_of
 from controller.planner import check_routes
-from controller.routing.paths import PathFinder, hops_of
+from controller.schemes.registry import scheme_of
 from tests.controller.recovery.test_node_controller import Rack, planned
 from topologies import Fabric, Link, full_mesh
 from topologies.families.ub_mesh.fabrics import ub_pod, ub_rack_lrs
@@ -51,7 +51,6 @@ def test_any_kind_of_link_may_fail_and_come_back(
 ) -> None:
     plan: Plan = request.getfixturevalue(fixture)
     rack = Joined(plan, mode)
-    rules = rule_set(plan.rules, plan.fabric)
     links = kinds(plan.fabric)
     assert len(links) == (9 if fixture == "pod_plan" else 7)
     for link in links:
@@ -63,7 +62,7 @@ def test_any_kind_of_link_may_fail_and_come_back(
         if not alone:
             assert None not in rack.routes()
         routes = [path for path in rack.routes() if path]
-        check_routes(PathFinder(plan.fabric, {link.name}), rules, routes)
+        check_routes(scheme_of(plan, {link.name}), routes)
         rack.set_link(link.name, up=True)
         assert rack.tables() == planned(plan)
 

@@ -10,8 +10,8 @@ import networkx as nx
 import pytest
 
 from controller import make_plan
-from controller.deadlock.turn_rules import rule_names
-from controller.routing.source_route import SourceRoute
+from controller.deadlock.turn_rules import RULE_NAMES
+from controller.paths.source_route import SourceRoute
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import Fabric
 from topologies.families.full_mesh import full_mesh
@@ -23,7 +23,7 @@ def walks(fabric: Fabric, rules: str) -> dict[tuple[str, str], Walk]:
     """Return the walk of a frame whose source route leaves every hop to the tables, for every pair."""
     plan = make_plan(fabric, rules=rules, peers=[], check=rules != "single-vl")
     fake = FakeFabric(plan)
-    pairs = permutations([node.name for node in fabric.nodes if not node.tier], 2)
+    pairs = permutations([node.name for node in fabric.endpoints], 2)
     return {
         (source, destination): fake.send(source, Frame(fabric.node(destination).address, route=ALL_ZERO))
         for source, destination in pairs
@@ -31,7 +31,7 @@ def walks(fabric: Fabric, rules: str) -> dict[tuple[str, str], Walk]:
 
 
 @pytest.mark.parametrize("dims", [[4, 4], [3, 2, 2], [2, 2, 2, 2]])
-@pytest.mark.parametrize("name", rule_names())
+@pytest.mark.parametrize("name", RULE_NAMES)
 def test_tables_lead_every_frame_to_its_destination_by_a_shortest_path(name: str, dims: list[int]) -> None:
     fabric = full_mesh(dims)
     channels = nx.DiGraph()

@@ -8,11 +8,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from controller import Notice, Subscription
+from controller.forwarding.pipeline import DropReason
+from controller.paths.source_route import pack
 from controller.recovery.hello import Hello
 from controller.recovery.lacp import SYSTEM, UNKNOWN_PARTNER, Lacpdu, Participant, State
 from controller.recovery.messages import Acknowledgement
-from controller.routing.source_route import pack
-from controller.tables.pipeline import DropReason
 from emulation.control.frames import (
     hello_frame,
     is_slow,

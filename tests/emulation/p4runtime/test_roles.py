@@ -80,6 +80,20 @@ def test_a_role_writes_and_reads_what_it_has(roles: Roles, full: Controller) -> 
     assert len(full.read(whole())) > len(read)
 
 
+def test_a_role_reads_only_its_own_counters(roles: Roles, full: Controller) -> None:
+    own = roles.enter("one", config(exclusive_p4_ids=[ID["frames"]]))
+    other = roles.enter("two", config(exclusive_p4_ids=[ID["initial"]]))
+    wanted = p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=ID["frames"]))
+
+    def read(role: str, controller: Controller) -> list[p4r.Entity]:
+        request = p4r.ReadRequest(device_id=1, role=role, entities=[wanted])
+        return [entity for response in controller.stub.Read(request) for entity in response.entities]
+
+    assert len(read("one", own)) == len(read("", full)) > 1
+    assert read("two", other) == []
+    assert refused(lambda: read("three", own))[0] == "NOT_FOUND"
+
+
 def test_without_a_configuration_everything_is_allowed(roles: Roles) -> None:
     roles.enter("one", config(exclusive_p4_ids=[ID["initial"]]))
     other = roles.enter("two", None)

@@ -198,6 +198,49 @@ def test_bytes_that_protobuf_reads_are_read_the_same(seed: int) -> None:
     assert refused
 
 
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_updates_like_the_one_before_are_read_the_same(seed: int) -> None:
+    """The engine compares an update with earlier ones of its length: nothing but its numbers may differ."""
+    dice = _Dice(seed)
+    device, specified = _device(m.CONFIG), _target(_device(m.CONFIG))
+    data, wrong = b"", 0
+    for _ in range(200):
+        port = dice.below(1 << (1, 8, 9, 10)[dice.below(4)])
+        key = dice.below(1 << (1, 8, 16)[dice.below(3)])
+        action = m.action("forward", port.to_bytes(1 if port < 256 else 2))
+        entity = m.entry("exact_table", m.exact(1, key.to_bytes(1 if key < 256 else 2)), do=action)
+        kind = (_INSERT, _INSERT, _INSERT, _MODIFY, _DELETE)[dice.below(5)]
+        update = bytearray(
+            p4r.WriteRequest(updates=[p4r.Update(type=kind, entity=entity)]).SerializeToString()
+        )
+        if dice.below(3) == 0:
+            update[dice.below(len(update))] = dice.below(256)
+            wrong += 1
+        try:
+            p4r.WriteRequest.FromString(data + update)
+        except DecodeError:
+            continue
+        data += update
+    assert wrong
+    request = p4r.WriteRequest.FromString(data)
+    wanted = _one_by_one(specified, request.updates)
+    assert _from_bytes(device, _target(device), request.updates, data) == wanted
+    assert _state(_target(device)) == _state(specified)
+    assert 0 < len(wanted) < len(request.updates)
+
+
+def test_a_number_of_more_bytes_than_it_needs_is_no_pattern_for_others() -> None:
+    device, specified = _device(m.CONFIG), _target(_device(m.CONFIG))
+    request = p4r.WriteRequest()
+    for key in (b"\0" * 10 + b"\1", b"\0" * 10 + b"\2", b"\1" + b"\0" * 9 + b"\3", b"\0" * 10 + b"\3"):
+        request.updates.add(type=_INSERT).entity.CopyFrom(m.entry("exact_table", m.exact(1, key)))
+    wanted = _one_by_one(specified, request.updates)
+    data = request.SerializeToString()
+    assert _from_bytes(device, _target(device), request.updates, data) == wanted
+    assert _state(_target(device)) == _state(specified)
+    assert list(wanted) == [2]
+
+
 def _engine_survives(device: Device, data: bytes) -> None:
     """Bytes that are no message are refused whole."""
     before = _state(_target(device))

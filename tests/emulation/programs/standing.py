@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from controller.forwarding.pipeline import DropReason
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
-from controller.tables.pipeline import DropReason
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.programs.ub_frames import UbFrame

@@ -11,8 +11,8 @@ import pytest
 from finsy.proto import p4r
 
 from controller import Entry, Lpm
+from controller.forwarding.pipeline import DropReason
 from controller.p4runtime.p4info import P4Info
-from controller.tables.pipeline import DropReason
 from tests.emulation.programs.cna24_frames import PAIRS, widened, widened_at
 from tests.emulation.programs.standing import Standing
 from tests.emulation.programs.ub_frames import UbFrame

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from controller.tables.pipeline import DropReason
+from controller.forwarding.pipeline import DropReason
 from tests.emulation.programs.standing import Standing, installed, only, router
 from tests.emulation.programs.ub_frames import Srh, UbFrame, instructions
 from tests.emulation.programs.ub_reference import BELOW, GPU, GPUS, RAIL, SPREAD

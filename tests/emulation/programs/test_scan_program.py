@@ -10,8 +10,8 @@ import pytest
 
 from controller import CPU_PORT
 from controller.discovery import Hops, guid_of, read_answer, request, scan_entries
+from controller.forwarding.pipeline import DropReason
 from controller.p4runtime.client import P4RuntimeClient
-from controller.tables.pipeline import DropReason
 from emulation.embedded.testbed import EmbeddedTestbed
 from harness.run.boot import filled, read_program
 from topologies import full_mesh

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from controller.tables.pipeline import DropReason
+from controller.forwarding.pipeline import DropReason
 from tests.emulation.programs.standing import Standing, installed, only, router
 from tests.emulation.programs.ub_frames import Srh, UbFrame, coded_length, instructions
 from tests.emulation.programs.ub_random import random_frames

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables made by hand for every program, and what the pipeline's specification makes of frames with them.
 
-The specification is controller.tables.pipeline; frames are parsed and packed here from the wire format alone.
+The specification is controller.forwarding.pipeline; frames are parsed and packed here from the wire
+format alone.
 
 A router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its host; 1 to 7 to x = 0, 2..7; 8 to 14
 to y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; ports 15 and 18 are in
@@ -19,9 +20,9 @@ from pathlib import Path
 from typing import final
 
 from controller import Entry, Exact, Lpm, Ternary
+from controller.forwarding.pipeline import DropReason, Frame, Pipeline, Tables
 from controller.p4runtime.client import ProgramFiles
-from controller.routing.source_route import SourceRoute
-from controller.tables.pipeline import DropReason, Frame, Pipeline, Tables
+from controller.paths.source_route import SourceRoute
 from tests.emulation.programs.ub_frames import (
     CFG_CNA16,
     CFG_SOURCE_ROUTE,

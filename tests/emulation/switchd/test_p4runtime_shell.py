@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from controller.p4runtime.client import P4RuntimeClient
-from controller.routing.source_route import pack
+from controller.paths.source_route import pack
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.programs.ub_frames import UbFrame

@@ -277,7 +277,7 @@ class TestCommand:
             (("--to", "npu10", "--set", "srh.ptr=1"), "this frame has no srh"),
             (("--to", "npu10", "--at", "npu6:9"), "a node and its port"),
             (("--to", "npu10", "--elements", "1,x"), "is not like 1,2,3"),
-            (("--to", "npu10", "--strategy", "none"), "none of all-path, adaptive"),
+            (("--to", "npu10", "--strategy", "none"), "one of all-path, adaptive"),
             (("--to", "npu10", "--ack", "--notice", "npu0-npu1"), "a frame is either of the two"),
             (("--to", "npu10", "--notice", "npu0-npu9"), "no link named 'npu0-npu9'"),
             (("--to", "npu10", "--cut", "npu0-npu9"), "no link named 'npu0-npu9'"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.files import LABS
 from harness.lessons.confined.run import Limits, StudentError, call_each, run_command
 
 # No test depends on how busy the machine is.
@@ -86,6 +87,129 @@ def test_walls_refuse_it(act: str, tmp_path: Path):
     """They hold for root as well."""
     code = f"import os\ndef f():\n    try:\n        {act}\n    except OSError:\n        return 'no'\n"
     assert call(code, tmp_path) == "no"
+
+
+SOLUTION = LABS / "solutions" / "03_deadlock" / "kept" / "rules.py"
+
+# Ways to get at what somebody else wrote. `SECRET` is the path of a file outside of the student's folder.
+READS = [
+    "open(SECRET).read()",
+    "exec(open(SECRET).read())",
+    "os.open(SECRET, os.O_RDONLY)",
+    "os.open(os.path.relpath(SECRET), os.O_RDONLY)",
+    "os.listdir(os.path.dirname(SECRET))",
+    "next(os.scandir(os.path.dirname(SECRET)))",
+    "list(pathlib.Path(SECRET).parent.iterdir())[0]",
+    "pathlib.Path(SECRET).read_bytes()",
+    "shutil.copyfile(SECRET, '/dev/null')",
+    "importlib.machinery.SourceFileLoader('x', SECRET).load_module()",
+    "runpy.run_path(SECRET)",
+    "io.FileIO(SECRET)",
+    "mmap.mmap(os.open(SECRET, os.O_RDONLY), 0, prot=mmap.PROT_READ)",
+    "fileinput.input(SECRET).readline()",
+    "tokenize.open(SECRET)",
+    "zipfile.ZipFile(SECRET)",
+    "ctypes.CDLL(None, use_errno=True).open(SECRET.encode(), 0) == -1 and raise_errno()",
+    "os.open(os.path.basename(SECRET), 0, dir_fd=os.open(os.path.dirname(SECRET), os.O_PATH))",
+    "os.link(SECRET, 'mine')",
+    "os.symlink(SECRET, 'mine')",
+    "os.listdir('/')",
+    "os.listdir('/tmp')",
+    "os.listdir('/proc')",
+    "os.listdir(os.path.expanduser('~root'))",
+    "open('/etc/passwd').read()",
+    "open('/proc/self/environ').read()",
+    "open(f'/proc/{os.getppid()}/environ').read()",
+    "open(f'/proc/{os.getppid()}/cmdline').read()",
+    "open(f'/proc/self/cwd/../../{os.path.basename(SECRET)}').read()",
+    "os.memfd_create('x') and os.execve(os.memfd_create('y'), ['y'], {})",
+]
+
+_MODULES = [
+    "ctypes",
+    "fileinput",
+    "importlib.machinery",
+    "io",
+    "mmap",
+    "os",
+    "pathlib",
+    "runpy",
+    "shutil",
+    "tokenize",
+    "zipfile",
+]
+_BEFORE = f"""import {", ".join(_MODULES)}
+def raise_errno():
+    raise OSError(ctypes.get_errno(), 'refused')
+"""
+
+
+@pytest.mark.parametrize("whose", ["solution", "neighbour"])
+@pytest.mark.parametrize("act", READS)
+def test_a_student_reads_no_solution_and_no_neighbour(act: str, whose: str, tmp_path: Path):
+    neighbour = tmp_path / "neighbour" / "rules.py"
+    neighbour.parent.mkdir()
+    neighbour.write_text("def next_lane(a, b, c): return 1\n")
+    secret = {"solution": SOLUTION, "neighbour": neighbour}[whose]
+    assert secret.is_file()
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    code = (
+        f"{_BEFORE}SECRET = {str(secret)!r}\n"
+        f"def f():\n    try:\n        return str({act})\n    except OSError:\n        return 'refused'\n"
+    )
+    assert call(code, folder) == "refused"
+
+
+def test_railyard_itself_cannot_be_imported(tmp_path: Path):
+    """A lab asks for what Railyard computes: paths, shares, turn rules."""
+    names = (
+        "railyard",
+        "harness.lessons",
+        "controller.routing.paths",
+        "emulation._engine",
+        "papers",
+        "topologies",
+    )
+    code = "import importlib\ndef f(name):\n    importlib.import_module(name)\n"
+    for name in names:
+        with pytest.raises(StudentError, match=r"ModuleNotFoundError|PermissionError"):
+            call(code, tmp_path, name)
+
+
+def test_the_environment_holds_nothing_of_the_grader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RAILYARD_SECRET", "42")
+    seen = call("import os\ndef f():\n    return dict(os.environ)", tmp_path)
+    assert not {"RAILYARD_SECRET", "HOME", "PATH", "TMPDIR", "USER"} & set(seen)
+
+
+def test_libraries_and_files_of_the_lab_can_be_read(tmp_path: Path):
+    (tmp_path / "example.json").write_text("[1]")
+    (tmp_path / "helper.py").write_text("ONE = 1\n")
+    code = """
+import json, pathlib, sqlite3, zoneinfo
+import networkx, numpy, scipy.optimize
+from helper import ONE
+def f():
+    numpy.linalg.inv(numpy.eye(64))
+    return json.loads(pathlib.Path(__file__).with_name("example.json").read_text()) + [ONE]
+"""
+    assert call(code, tmp_path, limits=replace(ROOMY, memory_mb=2048)) == [1, 1]
+
+
+def test_a_compiler_includes_no_file_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RAILYARD_SECRET", "42")
+    folder, scratch = tmp_path / "mine", tmp_path / "scratch"
+    folder.mkdir()
+    scratch.mkdir()
+    neighbour = tmp_path / "neighbour.p4"
+    neighbour.write_text("control")
+    (folder / "own.p4").write_text("own")
+    for secret in (neighbour, LABS / "solutions" / "01_source_route" / "teacher.md", Path("/etc/passwd")):
+        done = run_command(["cat", "own.p4", str(secret)], ROOMY, folder, scratch)
+        assert (done.returncode, done.stdout) == (1, "own")
+        assert "Permission denied" in done.stderr
+    assert "RAILYARD" not in run_command(["env"], ROOMY, folder, scratch).stdout
 
 
 def test_an_own_program_with_unix_sockets_has_no_other_sockets(tmp_path: Path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.lessons.catalogue import find_lab, labs
-from harness.lessons.folder import restore, start
+from harness.lessons.folder import next_hint, restore, start
 from harness.lessons.grading import as_csv, as_html, grade
 
 LAB = "03_deadlock"
@@ -56,6 +56,49 @@ def test_a_class_is_graded(tmp_path: Path):
     page = as_html(grades)
     assert "7 folders, 3 with all stages" in page
     assert "<script" not in page
+
+
+RENAMED = """
+# The order of the words is another, the code is the same.
+def {f}({a}, {b}, {c}):
+    {x} = [{a}, {b}, {c}]
+    {y} = {{}}
+    for {z} in range(len({x}) - 1):
+        {y}[{x}[{z}]] = {x}[{z} + 1] if {z} % 2 else {x}[0]
+    if {a} in {y} and {y}[{a}] == {c}:
+        return max(0, min(1, len({y}) - 2))
+    while {x}:
+        {w} = {x}.pop()
+        if {w} in {y}:
+            return int({y}[{w}] != {b})
+    return 1
+"""
+
+
+def test_similar_files_are_named_and_records_of_students_are_marked(tmp_path: Path):
+    names = dict(zip("abcxyzw", ("here", "there", "lane", "steps", "after", "number", "last"), strict=True))
+    others = dict(zip("abcxyzw", ("p", "q", "r", "s", "t", "u", "v"), strict=True))
+    folder_of(tmp_path, "first", RENAMED.format(f="next_lane", **names))
+    folder_of(tmp_path, "second", RENAMED.format(f="next_lane", **others).replace("    # ", "  "))
+    other = folder_of(
+        tmp_path, "other", "def next_lane(a, b, c):\n    return sum(map(hash, (a, b))) % 2 or c\n"
+    )
+    lab = find_lab("08_jobs")
+    start(lab, tmp_path / "solver")
+    restore(tmp_path / "solver", lab, lab.stages[0])
+    text = (tmp_path / "solver" / "scheduler.py").read_text()
+    (tmp_path / "solver" / "scheduler.py").write_text(text.replace("jobs", "tasks") + "# mine\n")
+    next_hint(other, find_lab(LAB), find_lab(LAB).stages[0])
+    grades = grade([tmp_path / name for name in ("first", "second", "other", "solver")])
+    assert list(grades[0].similar) == [f"100% of {tmp_path / 'second'}"]
+    assert list(grades[1].similar) == [f"100% of {tmp_path / 'first'}"]
+    assert list(grades[2].similar) == []
+    assert list(grades[3].restored) == []
+    [similar] = grades[3].similar
+    assert similar.endswith(f"of the solution of {lab.stages[0].id}")
+    lines = list(csv.DictReader(as_csv(grades).splitlines()))
+    assert [line["hints_self_reported"] for line in lines] == ["0", "0", "1", "0"]
+    assert [line["restores_self_reported"] for line in lines] == ["0", "0", "0", "1"]
 
 
 def test_text_of_a_student_is_no_html_and_moves_no_cursor(tmp_path: Path):

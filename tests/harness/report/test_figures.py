@@ -81,6 +81,30 @@ def test_every_tor_of_a_segment_has_a_label_of_its_own() -> None:
     assert len(set(tors)) == len(tors) == 16
 
 
+@pytest.mark.parametrize(
+    "name", ["fat-tree", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly", "dcn-plus"]
+)
+def test_no_two_switches_share_a_label(name: str) -> None:
+    fabric = build(name)
+    root = ET.fromstring(fabric_svg(fabric))
+    titles = [circle.findtext(f"{SVG}title") for circle in root.iter(f"{SVG}circle")]
+    labels = [text.text for text in root.iter(f"{SVG}text") if text.get("class") != "key"]
+    switches = {node.name for node in fabric.nodes if node.tier}
+    shown = [label for title, label in zip(titles, labels, strict=True) if title in switches]
+    assert len(shown) == len(set(shown)) == len(switches)
+
+
+def test_links_of_a_graph_at_full_load_are_thinner_the_more_there_are() -> None:
+    def width(name: str) -> float:
+        fabric = build(name)
+        root = ET.fromstring(fabric_svg(fabric, {link.name: (1.0, 1.0) for link in fabric.links}))
+        busy = [path for path in root.iter(f"{SVG}path") if path.findtext(f"{SVG}title")]
+        assert len(busy) == len(fabric.links)
+        return max(float(path.get("stroke-width", 0)) for path in busy)
+
+    assert width("hyperx") > width("slim-fly") > width("ub-rack") > 1
+
+
 def test_labels_of_a_saturated_deadlock_cover_neither_each_other_nor_a_node() -> None:
     mesh = full_mesh((4, 4))
     cycle = saturate(mesh, "single-vl", 100_000).cycle

@@ -14,7 +14,7 @@ from typing import Any, final
 
 import networkx as nx
 
-from controller.deadlock.turn_rules import rule_set
+from controller.schemes.registry import rule_set
 from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import run

@@ -81,7 +81,10 @@ def test_keys_follow_what_a_result_depends_on_and_no_more(write: Write, monkeypa
     ("study", "told"),
     [
         ("{set: {link.detect_us: [1, -1]}}", r"scenario.yaml:7: variant 'late' has its own link.detect_us"),
-        ("{set: {collective.elements: [1024, -4]}}", r"scenario.yaml:3: .*elements: -4 must be at least"),
+        (
+            "{set: {collective.elements: [1024, -4]}}",
+            r"scenario.yaml:11: study: .* = -4: .*elements: -4 must be at least",
+        ),
         ("{set: {link.detct_us: [1]}}", r"unknown key 'detct_us'.*did you mean 'detect_us'"),
         ("{set: {variants.gone.link: [1]}}", r"a list has no element 'gone'"),
         ("{set: {seed.x: [1]}, seeds: 1}", r"unknown key 'seed'|leads into|is not a whole number"),

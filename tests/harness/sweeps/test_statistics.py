@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from harness.sweeps.page import study_html
+from harness.sweeps.page import distributions, study_html
 from harness.sweeps.statistics import SHOWN, differences, grouped, spread_of
 from harness.sweeps.table import Record
 
@@ -89,3 +89,28 @@ def test_the_page_of_a_study_is_whole_and_the_same_twice(axes: list[str]):
     assert ("Over link.detect_us and seed" in page) == (len(axes) == 2)
     assert "slow - fast" in page
     assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_strategies_have_curves_and_intervals_of_their_own() -> None:
+    records = [
+        {
+            "variant": "cut",
+            "routing.strategy": strategy,
+            "seed": seed,
+            "cut": "",
+            "failed": 0,
+            "status": "right",
+            "trouble": "",
+            **dict.fromkeys(SHOWN, 1.0),
+            "completion_us": base + seed / 10,
+        }
+        for strategy, base in (("shortest", 3.0), ("all-path", 2.0), ("adaptive", 1.0))
+        for seed in range(20)
+    ]
+    page = study_html("A study", "", records, ["routing.strategy"], "")
+    assert "By routing.strategy" in page
+    for strategy in ("shortest", "all-path", "adaptive"):
+        assert f"cut, strategy {strategy}" in page
+        assert f"cut, {strategy}" in distributions(records, ["routing.strategy"])
+    many = [{**record, "routing.strategy": f"s{number}"} for number, record in enumerate(records)]
+    assert "s59" not in distributions(many, ["routing.strategy"])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from controller import make_plan
+from controller.path_probing import PathProbe
 from controller.plan.entry import Hashing
-from controller.routing.path_probing import PathProbe
 from harness.errors import ModelError
 from papers.hpn.allreduces import KINDS, Kind, Workload, imbalance, lbs, rings, step, steps
 from papers.hpn.ecmp import Gpus, Pod

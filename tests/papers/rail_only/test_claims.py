@@ -56,12 +56,19 @@ def test_rails_of_two_tiers_carry_an_all_to_all_between_domains_below_different_
     fabric = ready.fabric
     first = [f"gpu{number}" for number in (0, 72, 144)]
     leaves = {
-        neighbour for name in first for neighbour in fabric.neighbours(name) if fabric.node(neighbour).tier
+        neighbour
+        for name in first
+        for neighbour in fabric.neighbours(name)
+        if fabric.node(neighbour).is_switch
     }
     assert len(leaves) == 3
     seen = observe(ready, 1)
     assert (seen.correct_nodes, seen.first_wrong) == (24, "")
     assert seen.cross_rail_frames == 0
     assert seen.traffic.dropped_by_switch == 0
-    above = [link for link in fabric.links if fabric.node(link.a.node).tier and fabric.node(link.b.node).tier]
+    above = [
+        link
+        for link in fabric.links
+        if fabric.node(link.a.node).is_switch and fabric.node(link.b.node).is_switch
+    ]
     assert sum(sum(seen.link_bytes[link.name]) for link in above)

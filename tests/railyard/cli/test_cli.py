@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
@@ -60,6 +61,34 @@ def test_several_files_run_after_each_other_and_scripts_get_json_and_junit(
     assert code == 2
     assert "two scenarios are called 'small'" in err
     assert railyard("run", other, "--quiet") == (1, "", "")
+
+
+def test_a_broken_file_of_a_batch_is_an_error_of_the_junit_file(
+    railyard: Railyard, write: Write, tmp_path: Path
+):
+    (tmp_path / "broken.yaml").write_text(SMALL.replace("topology", "fabric"))
+    (tmp_path / "late.yaml").write_text(SMALL.replace("small", "late") + "link: {credit_bytes: 10}\n")
+    files = [tmp_path / "broken.yaml", write(SMALL), tmp_path / "late.yaml"]
+    code, _, err = railyard("run", *files, "--no-report", "--quiet", "--junit", "junit.xml", "--out", "out")
+    assert code == 2
+    assert "broken.yaml:2: unknown key 'fabric'" in err
+    suites = ElementTree.parse("junit.xml").getroot()
+    errors = {suite.get("name"): suite.get("errors") for suite in suites}
+    assert errors == {str(files[0]): "1", "small": "0", "late": "1"}
+    assert Path("out", "small", "result.json").is_file()
+    assert railyard("run", *files, "--no-report", "--quiet", "--out", "other")[0] == 2
+    assert not Path("other").exists()
+
+
+def test_a_variant_runs_alone(railyard: Railyard, write: Write, tmp_path: Path):
+    scenario = SMALL + "variants: [{name: one}, {name: two, routing: {strategy: shortest}}]\n"
+    scenario += "assertions: [{metric: one.npus, equals: 99}, {metric: two.npus, equals: 4}]\n"
+    code, _, _ = railyard("run", write(scenario), "--variant", "two", "--no-report", "--out", "out")
+    document = json.loads(Path("out", "result.json").read_text())
+    assert (code, [*document["faults"]]) == (0, ["two"])
+    assert [item["metric"] for item in document["assertions"]] == ["two.correct_npus", "two.npus"]
+    code, _, err = railyard("run", write(scenario), "--variant", "three")
+    assert (code, "there are one, two" in err) == (2, True)
 
 
 def test_scripts_get_the_lists_and_the_schema(railyard: Railyard):

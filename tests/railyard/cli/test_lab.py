@@ -1,5 +1,8 @@
 """railyard lab: exit codes, and what a student reads."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +73,24 @@ def test_watch_checks_at_each_save(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "1 of 3 stages pass" in watched.output
     assert "0 of 3 stages pass" in watched.output
     assert watched.output.count("rules.py is missing") == 3
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is not None, reason="p4c is installed")
+def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path):
+    folder = tmp_path / "mine"
+    lab("start", 7, folder)
+    assert lab("check", folder).exit_code == 1
+    lab("restore", "cut", "--folder", folder)
+    checked = lab("check", folder)
+    assert checked.exit_code == 3
+    assert "----  spread" in checked.output
+    assert "FAIL" not in checked.output
+
+
+def test_start_prints_a_command_that_works(tmp_path: Path):
+    command = [Path(sys.executable).with_name("railyard"), "lab", "start", "3", "my lab"]
+    started = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    printed = started.stdout.partition("check your work with: ")[2]
+    checked = subprocess.run(printed, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert checked.returncode == 1
+    assert "1 of 3 stages pass" in checked.stdout

@@ -111,3 +111,99 @@ def test_hosts_at_ports_are_no_members_of_a_collective(railyard: Railyard) -> No
     assert code == 2
     assert "mine.yaml" in err
     assert "0 NPUs" in err
+
+
+BASE = "name: mine\ntopology: {name: full-mesh, dims: [2, 4]}\n"
+
+OWN = """
+from emulation.traffic.collectives.bounds import send_bound_ps
+from emulation.traffic.collectives.declaration import Algorithm, CollectiveKind
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
+
+def raises(request):
+    return [][request.ranks]
+
+def once_round(request):
+    n, size = request.ranks, request.elements
+    sends = [Transfer(0, rank, (rank + 1) % n, 0, size, Combine.REDUCE) for rank in range(n)]
+    return Schedule("once", n, size, tuple(sends))
+
+def least(capacity):
+    return send_bound_ps(capacity.data_bytes, max(capacity.port_rates))
+
+def kind(build, bound=least):
+    return CollectiveKind("own", (Algorithm("one", build, needs_grid=False),), bound, "D/P")
+
+raising, incomplete, empty = kind(raises), kind(once_round), kind(lambda request: None)
+unbounded = kind(once_round, lambda capacity: capacity.rate)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "study: {set: {link.detekt_us: [1, 2]}}\n",
+            "mine.yaml:3: study: link.detekt_us = 1: unknown key 'detekt_us' in link",
+        ),
+        (
+            "study:\n  set:\n    link.detect_us: [1, 2]\n    routing.strategy: [tables, shortes]\n",
+            "mine.yaml:6: study: routing.strategy = shortes: routing.strategy: 'shortes' is not",
+        ),
+        ("study: {set: {link: 3}}\n", "mine.yaml:3: study: link = 3: "),
+        (
+            "study: {set: {a: [1, 2], b: [1]}, combine: list}\n",
+            "mine.yaml:3: study: combine: list takes as many",
+        ),
+        ("study: {cut_each: link}\n", "no variant with a fault"),
+        (
+            "link: {credit_bytes: 10}\n",
+            "mine.yaml:3: `credit_bytes: 10` has no room for a frame of 4096 bytes of data and 62 of headers",
+        ),
+        ("collective: {kind: {python: 'own.py:raising'}}\n", "own.py:7: IndexError: list index out of range"),
+        ("collective: {kind: {python: 'own.py:empty'}}\n", "an algorithm returned NoneType, not a Schedule"),
+        ("collective: {kind: {python: 'own.py:unbounded'}}\n", "own.py:21: AttributeError: 'Capacity'"),
+        (
+            "collective: {kind: {python: 'own.py:incomplete'}}\n",
+            "without [1, 2, 3, 4, 5, 6]; correct the transfers that own.py:incomplete returns",
+        ),
+        (
+            "collective: {algorithm: multi-ring, elements: 6400, grid: [2, 4]}\n",
+            "expected two even sizes from 4, but 2 is too small",
+        ),
+    ],
+)
+def test_check_finds_it_before_a_run_would(railyard: Railyard, text: str, message: str) -> None:
+    Path("own.py").write_text(OWN)
+    Path("mine.yaml").write_text(BASE + text)
+    code, _, err = railyard("check", "mine.yaml")
+    assert code == 2, err
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_check_proves_a_right_schedule_and_counts_a_study(railyard: Railyard) -> None:
+    Path("own.py").write_text(
+        OWN + "from emulation.traffic.collectives.rings import allreduce_ring\n"
+        "right = kind(lambda request: allreduce_ring(range(request.ranks), request.elements))\n"
+    )
+    study = "study: {set: {link.detect_us: [1, 2, 5]}, seeds: [1, 2]}\n"
+    Path("mine.yaml").write_text(BASE + "collective: {kind: {python: 'own.py:right'}}\n" + study)
+    code, out, err = railyard("check", "mine.yaml")
+    assert code == 0, err
+    assert "the schedule allreduce-ring-8 fulfils its goals for any data" in out
+    assert "study: 3 points" in out
+
+
+def test_an_allreduce_is_direct_where_halves_do_not_fit(railyard: Railyard) -> None:
+    nx.write_graphml(
+        nx.relabel_nodes(nx.petersen_graph(), {node: f"n{node}" for node in range(10)}), "petersen.graphml"
+    )
+    Path("mine.yaml").write_text("name: mine\ntopology: {file: petersen.graphml}\n")
+    assert railyard("check", "mine.yaml")[0] == 0
+    Path("mine.yaml").write_text(
+        "name: mine\ntopology: {file: petersen.graphml}\n"
+        "collective: {algorithm: bidirectional-dimension-order}\n"
+    )
+    code, _, err = railyard("check", "mine.yaml")
+    assert (code, "mine.yaml:3" in err) == (2, True)

@@ -26,16 +26,16 @@ GBPS = 10**9
 
 def switches(fabric: Fabric) -> nx.Graph:
     """Return the graph of the switches; of all nodes where there are none."""
-    names = [node.name for node in fabric.nodes if node.tier] or [node.name for node in fabric.nodes]
+    names = [node.name for node in fabric.switches] or [node.name for node in fabric.nodes]
     return fabric.graph().subgraph(names)
 
 
 def endpoints(fabric: Fabric) -> list[str]:
-    return [node.name for node in fabric.nodes if not node.tier]
+    return [node.name for node in fabric.endpoints]
 
 
 def radix(fabric: Fabric) -> set[int]:
-    return {len(node.ports) for node in fabric.nodes if node.tier}
+    return {len(node.ports) for node in fabric.switches}
 
 
 def bisection_links(fabric: Fabric) -> float:
@@ -135,7 +135,7 @@ def test_halves_of_switched_fabrics_carry_what_the_papers_say() -> None:
 def test_bcube_servers_differ_in_a_digit_over_a_switch(ports: int, levels: int) -> None:
     fabric = bcube(ports, levels=levels)
     check(fabric)
-    kinds = Counter(bool(node.tier) for node in fabric.nodes)
+    kinds = Counter(node.is_switch for node in fabric.nodes)
     assert kinds == {False: ports**levels, True: levels * ports ** (levels - 1)}
     # Diameter k + 1 in switches passed, two links each (SIGCOMM 2009).
     ends = endpoints(fabric)

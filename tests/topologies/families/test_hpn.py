@@ -38,7 +38,7 @@ def test_fabrics_are_whole(fabric: Fabric) -> None:
 def test_ports_of_a_nic_lead_to_the_tors_of_its_rail_and_segment() -> None:
     fabric = hpn(2, 3, 4, backup=1)
     for node in fabric.nodes:
-        if not node.tier:
+        if not node.is_switch:
             rank, _, segment = node.coordinates
             tors = [far(fabric, node.name, port) for port in nic_ports(node)]
             assert tors == [f"tor{segment}.{rank}.{number}" for number in range(2)]
@@ -47,7 +47,7 @@ def test_ports_of_a_nic_lead_to_the_tors_of_its_rail_and_segment() -> None:
 @pytest.mark.parametrize(("planes", "parts"), [(2, 2), (1, 1)])
 def test_switches_of_two_planes_are_two_networks(planes: int, parts: int) -> None:
     fabric = hpn(2, 2, 2, planes=planes, cores=1)
-    graph = fabric.graph().subgraph([node.name for node in fabric.nodes if node.tier])
+    graph = fabric.graph().subgraph([node.name for node in fabric.switches])
     networks = list(nx.connected_components(graph))
     assert len(networks) == parts
     if parts == 2:

@@ -52,11 +52,11 @@ def test_the_papers_testbed() -> None:
     assert [len(group) for group in core_of(fabric).groups] == [8, 8]
     assert len(physical(fabric)) == 32
     audit = lane_audit(fabric)
-    assert {audit[node.name] for node in fabric.nodes if node.tier} == {LaneUse(32, 64)}
-    assert {audit[node.name] for node in fabric.nodes if not node.tier} == {LaneUse(8, 8)}
+    assert {audit[node.name] for node in fabric.switches} == {LaneUse(32, 64)}
+    assert {audit[node.name] for node in fabric.endpoints} == {LaneUse(8, 8)}
     assert fabric.link("leaf0.0-spine0.0").lanes == 8
     assert fabric.link("leaf0.0-spine0.0").rate_bps == 8 * fabric.lane_rate_bps
-    gpus = [node.name for node in fabric.nodes if not node.tier]
+    gpus = [node.name for node in fabric.endpoints]
     assert longest_way(fabric, gpus) == 5
 
 
@@ -71,7 +71,7 @@ def test_a_pod_is_an_address_prefix() -> None:
     fabric = lumos(3, 2, 2, accelerators=4, hb_size=4)
     plan = fabric.address_plan
     assert [part.name for part in plan.fields] == ["class", "pad", "pod", "domain", "rank"]
-    prefixes = {plan.prefix("domain", node.address) for node in fabric.nodes if not node.tier}
+    prefixes = {plan.prefix("domain", node.address) for node in fabric.endpoints}
     assert len(prefixes) == 3
     assert fabric.node("gpu13").coordinates == (1, 1, 1)
     assert plan.unpack(fabric.node("spine2.1").address) == {

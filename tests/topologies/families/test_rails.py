@@ -76,7 +76,7 @@ def test_switches_of_a_rail_have_its_rank() -> None:
     fabric = rail_only(64, 2, radix=8)
     assert {"rail0l0", "rail1l15", "rail0s0", "rail1c0"} <= {node.name for node in fabric.nodes}
     for rank in range(2):
-        names = [node for node in fabric.nodes if node.tier and node.name.startswith(f"rail{rank}")]
+        names = [node for node in fabric.switches if node.name.startswith(f"rail{rank}")]
         assert {node.coordinates[0] for node in names} == {rank}
         assert len(names) == clos_of(64, 8).switches
 
@@ -114,7 +114,9 @@ def test_a_leaf_of_rail_optimised_has_gpus_of_one_rail(domains: int, size: int, 
     fabric = rail_optimised(domains, size, radix=radix)
     for name in of(fabric, NodeKind.RAIL):
         below = [
-            fabric.node(neighbour) for neighbour in fabric.neighbours(name) if not fabric.node(neighbour).tier
+            fabric.node(neighbour)
+            for neighbour in fabric.neighbours(name)
+            if not fabric.node(neighbour).is_switch
         ]
         assert {gpu.coordinates[0] for gpu in below} == {fabric.node(name).coordinates[0]}
 

@@ -30,12 +30,23 @@ def bcube(
 
     graph = nx.Graph()
     places = list(product(range(ports), repeat=levels))
-    graph.add_nodes_from("npu" + ".".join(map(str, place)) for place in places)
+    for number, place in enumerate(places):
+        row, column = divmod(number, ports)
+        graph.add_node("npu" + ".".join(map(str, place)), x=float(column), y=float(row))
     for level in range(levels):
+        joined = dict.fromkeys(_rest(place, level) for place in places)
+        for number, rest in enumerate(joined):
+            # Switches of level 0 stand at the rows of their NPUs, those of other levels above all NPUs.
+            pitch = max(0.6, ports / len(joined))
+            x, y = (ports - 1) / 2 + pitch * (number - (len(joined) - 1) / 2), -1.5 * level
+            x, y = (-1.5, float(number)) if level == 0 else (x, y)
+            graph.add_node(".".join(map(str, (f"sw{level}", *rest))), kind="switch", tier=1, x=x, y=y)
         for place in places:
-            # Digit 0 is the last of a place.
-            rest = (*place[: levels - 1 - level], *place[levels - level :])
-            switch = ".".join(map(str, (f"sw{level}", *rest)))
-            graph.add_node(switch, kind="switch", tier=1)
+            switch = ".".join(map(str, (f"sw{level}", *_rest(place, level))))
             graph.add_edge("npu" + ".".join(map(str, place)), switch)
     return from_graph(graph, f"bcube-{ports}-{levels}", rate_gbps=rate_gbps, delay_ns=delay_ns)
+
+
+def _rest(place: tuple[int, ...], level: int) -> tuple[int, ...]:
+    """Return a place without the digit of a level; digit 0 is the last."""
+    return (*place[: len(place) - 1 - level], *place[len(place) - level :])

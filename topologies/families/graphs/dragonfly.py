@@ -40,7 +40,7 @@ def dragonfly(
     graph = nx.MultiGraph()
     for group in range(number):
         names = [f"g{group}r{router}" for router in range(routers)]
-        graph.add_nodes_from(names)
+        graph.add_nodes_from(names, group=f"group {group}")
         graph.add_edges_from((a, b) for at, a in enumerate(names) for b in names[at + 1 :])
     join_groups(graph, number, [f"r{router}" for router in range(routers)], global_links, global_delay_ns)
     return from_graph(with_hosts(graph, hosts), "dragonfly", rate_gbps=rate_gbps, delay_ns=delay_ns)

@@ -34,10 +34,10 @@ def dragonfly_plus(
     graph = nx.MultiGraph()
     for group in range(number):
         upper = [f"g{group}s{spine}" for spine in range(spines)]
-        graph.add_nodes_from(upper, kind="switch", tier=2)
+        graph.add_nodes_from(upper, kind="switch", tier=2, group=f"group {group}")
         for leaf in range(leaves):
             name = f"g{group}l{leaf}"
-            graph.add_node(name, kind="switch", tier=1)
+            graph.add_node(name, kind="switch", tier=1, group=f"group {group}")
             graph.add_edges_from((name, f"{name}.{host}") for host in range(hosts))
             graph.add_edges_from((name, spine) for spine in upper)
     join_groups(graph, number, [f"s{spine}" for spine in range(spines)], global_links, global_delay_ns)

@@ -32,9 +32,18 @@ def hyperx(
     graph = nx.Graph()
     for place in product(*map(range, dims)):
         name = "s" + ".".join(map(str, place))
-        graph.add_node(name)
+        graph.add_node(name, **_position(place, dims))
         for axis, at in enumerate(place):
             for lower in range(at):
                 graph.add_edge("s" + ".".join(map(str, (*place[:axis], lower, *place[axis + 1 :]))), name)
     name = f"hyperx-{'x'.join(map(str, dims))}"
     return from_graph(with_hosts(graph, hosts), name, rate_gbps=rate_gbps, delay_ns=delay_ns)
+
+
+def _position(place: Sequence[int], dims: Sequence[int]) -> dict[str, float]:
+    """Return where a switch is drawn: two dimensions as a plane, further planes side by side."""
+    column, row = (*place, 0)[:2]
+    plane, size = 0, 1
+    for at, count in zip(place[2:], dims[2:], strict=True):
+        plane, size = plane + at * size, size * count
+    return {"x": float(column + plane * (dims[0] + 1)), "y": float(row)}

@@ -25,7 +25,7 @@ def with_hosts(graph: "nx.Graph", hosts: int) -> "nx.Graph":
         return graph
     result: Any = graph.__class__()
     for switch in graph.nodes:
-        result.add_node(switch, kind="switch")
+        result.add_node(switch, **graph.nodes[switch], kind="switch")
         result.add_edges_from((switch, f"{switch}.{host}") for host in range(hosts))
     result.add_edges_from(graph.edges(data=True))
     return result

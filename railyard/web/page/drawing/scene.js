@@ -77,7 +77,8 @@ export class Scene {
     // Longer links bulge further, so that none runs through the nodes between its ends.
     const bulge = 2 * (0.065 + 0.074 * (Math.max(dx, dy) - 1));
     this.circuit[at] = optical === null ? 0 : 1;
-    if (optical !== null) {
+    if (known !== undefined && links.cx?.length && links.cy) [cx, cy] = [links.cx[known], links.cy[known]];
+    else if (optical !== null) {
       // The curve of a circuit goes through its optical switch.
       cx = 2 * this.x[optical] - (x1 + x2) / 2;
       cy = 2 * this.y[optical] - (y1 + y2) / 2;

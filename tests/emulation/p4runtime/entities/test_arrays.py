@@ -42,6 +42,20 @@ def test_all_at_once(ready: Controller) -> None:
     assert ready.read(p4r.Entity(counter_entry=p4r.CounterEntry())) == expected
 
 
+def test_a_whole_counter_is_sent_as_protocol_buffers_send_it(ready: Controller, bench: Bench) -> None:
+    counts = [(0, 0), (0, 1), (127, 0), (128, 1 << 14), (1, (1 << 63) - 1), ((1 << 63) - 1, 300), (5, 5)]
+    for index, (packets, octets) in enumerate(counts):
+        ready.write(("MODIFY", counter(index, packets, octets)))
+    cells = [counter(index, *count) for index, count in enumerate([*counts, (0, 0)])]
+    assert ready.read(counter()) == cells
+    for first, most in ((0, 8), (0, 3), (3, 3), (6, 3), (8, 3)):
+        wanted = p4r.ReadResponse(entities=cells[first : first + most])
+        sent = bench.network.counter_response(0, 0, COUNTER, first, most)
+        assert sent == wanted.SerializeToString()
+    with pytest.raises(IndexError):
+        bench.network.counter_response(0, 0, COUNTER, 9, 1)
+
+
 def test_no_data_changes_nothing(ready: Controller) -> None:
     ready.write(("MODIFY", counter(2, 7, 8)))
     ready.write(("MODIFY", counter(2)))

@@ -17,6 +17,7 @@ from harness.errors import ScenarioError
 from harness.run.prepare import prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
+from topologies.errors import RailyardError
 
 Write = Callable[[str], Path]
 
@@ -90,7 +91,16 @@ def test_an_entry_point_that_gives_no_kind_is_named(value: str, why: str):
 
 
 def test_an_entry_point_gives_a_kind():
-    assert registry.REGISTRY.load_point(EntryPoint("shift", f"{__name__}:shift", registry.GROUP)) is shift
+    kind = registry.REGISTRY.load_point(EntryPoint("shift", f"{__name__}:shift", registry.GROUP))
+    assert (kind.name, kind.bound_source) == (shift.name, shift.bound_source)
+    request = Request((4,), 8)
+    assert kind.algorithms[0].build(request) == shift.algorithms[0].build(request)
+
+
+def test_an_exception_of_an_installed_package_names_file_and_line():
+    kind = registry.REGISTRY.load_point(EntryPoint("shift", f"{__name__}:shift", registry.GROUP))
+    with pytest.raises(RailyardError, match=r"test_registry\.py:\d+: AttributeError"):
+        kind.algorithms[0].build(None)  # type: ignore[arg-type]
 
 
 def test_a_scenario_names_a_kind_in_a_python_file(tmp_path: Path, write: Write):

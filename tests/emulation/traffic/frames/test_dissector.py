@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from scapy.packet import NoPayload, Packet, Raw
 
+from controller.paths.source_route import decode
 from controller.planner import make_plan
-from controller.routing.source_route import decode
 from emulation.traffic.frames.dissector import dissector, headers
 from emulation.traffic.frames.layers import (
     CLH,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.routing.path_probing import PathProbe
+from controller.path_probing import PathProbe
 from harness.errors import ScenarioError
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe

@@ -3,6 +3,7 @@
 
 import pytest
 
+from controller.schemes.registry import routing_of
 from harness.run.collectives.bounds import bound_ps
 from harness.run.collectives.graph_bounds import CONCURRENT_FLOW, CUTS, HOPS, graph_bounds
 from harness.scenario.schema import Collective
@@ -12,7 +13,7 @@ GBPS = 10**9
 
 
 def bounds_of(fabric: Fabric, kind: str, elements: int) -> dict[str, float]:
-    members = [node.name for node in fabric.nodes if not node.tier]
+    members = [node.name for node in fabric.endpoints]
     collective = Collective.model_validate({"kind": kind, "algorithm": "direct", "elements": elements})
     return graph_bounds(fabric, members, collective)
 
@@ -54,9 +55,9 @@ def test_a_bridge_between_two_cliques_bounds_what_crosses_it() -> None:
 @pytest.mark.parametrize(("kind", "strategy"), [("all-to-all", "all-path"), ("allreduce", "shortest")])
 def test_the_bound_of_a_run_is_the_largest(kind: str, strategy: str) -> None:
     fabric = hyperx((3, 3), hosts=1)
-    members = [node.name for node in fabric.nodes if not node.tier]
+    members = [node.name for node in fabric.endpoints]
     collective = Collective.model_validate({"kind": kind, "algorithm": "direct", "elements": 900})
-    least = bound_ps(fabric, members, collective, strategy)
+    least = bound_ps(fabric, members, collective, routing_of(fabric, strategy))
     assert least >= round(max(graph_bounds(fabric, members, collective).values()))
     # 8/9 of an array leave a host's link in an all-to-all, twice that in an AllReduce.
     factor = 1 if kind == "all-to-all" else 2

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from controller.schemes.registry import routing_of
 from harness.errors import ScenarioError
 from harness.report.figures.heat_map import MAX_CELLS, cells_of, heat_map_svg
 from harness.run.collectives.bounds import bound_ps
@@ -95,9 +96,9 @@ def test_the_least_cut_of_a_job_is_what_its_hosts_can_send():
     fabric = hpn(segments=8, hosts=4, rails=2, aggs=2)
     members = [f"gpu{8 * segment}" for segment in range(8)]
     collective = Collective(kind="allreduce", elements=65536)
-    bound = bound_ps(fabric, members, collective, "hashed")
+    bound = bound_ps(fabric, members, collective, routing_of(fabric, "hashed"))
     assert bound == pytest.approx(2 * 7 / 8 * collective.data_bytes * 8 / 800e9 * 10**12, rel=1e-6)
-    every = bound_ps(fabric, members_of(fabric, None), collective, "hashed")
+    every = bound_ps(fabric, members_of(fabric, None), collective, routing_of(fabric, "hashed"))
     assert every == pytest.approx(2 * 31 / 32 * collective.data_bytes * 8 / 800e9 * 10**12, rel=1e-6)
 
 
@@ -110,7 +111,7 @@ def test_bounds_on_rails_are_those_of_the_nics(kind: str, share: float):
     for make in (rail_only, any_to_any):
         fabric = make(domains=4, hb_size=8)
         collective = Collective(kind=kind, elements=32 * 1024)  # type: ignore[arg-type]
-        result = bound_ps(fabric, members_of(fabric, None), collective, "all-path")
+        result = bound_ps(fabric, members_of(fabric, None), collective, routing_of(fabric, "all-path"))
         assert result == pytest.approx(share * collective.data_bytes * 8 / A100_NIC * 10**12, rel=1e-6)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.schemes.registry import routing_of
 from emulation.traffic.collectives.registry import find, kinds
 from harness.errors import ScenarioError
 from harness.run.collectives.bounds import bound_ps
@@ -89,7 +90,7 @@ def test_more_dimensions(write: Write, more: str):
         ("[4, 5]", "{algorithm: multi-ring}", ":3: rings of idle links in a mesh of dimensions (4, 5)"),
         ("[4, 8]", "{algorithm: rings, rings: 3}", ":3: 3 rings on lines of 4 and 8 NPUs that share no link"),
         ("[4]", "{algorithm: rings, rings: 3}", ":3: 3 rings on 4 NPUs that share no link; take up to 2"),
-        ("[4]", "{}", ":3: mesh of dimensions (4,): halves need two"),
+        ("[4]", "{algorithm: bidirectional-dimension-order}", ":3: mesh of dimensions (4,): halves need two"),
         ("[4, 4]", "{kind: reduce, root: 16}", ":3: root 16 of 16 NPUs; take 0 to 15"),
         ("[4, 4]", "{kind: dispatch, elements: 32, experts: 16}", ":3: 16 experts of 16 ranks"),
         (
@@ -146,7 +147,7 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
     def of(kind: str, algorithm: str, strategy: str) -> float:
         collective = Collective(kind=kind, algorithm=algorithm, elements=elements)  # type: ignore[arg-type]
         unit = 8 * collective.data_bytes / line.links[0].rate_bps * 10**12
-        return bound_ps(line, names, collective, strategy) / unit
+        return bound_ps(line, names, collective, routing_of(line, strategy)) / unit
 
     assert of("allreduce", "direct", "all-path") == pytest.approx(1 / 4, rel=1e-4)
     assert of("allreduce", "rings", "shortest") == pytest.approx(1 / 4, rel=1e-4)

@@ -125,7 +125,7 @@ def test_a_circle_in_a_mesh_is_drawn_in_its_place(mesh: Fabric) -> None:
 
 def test_another_circle_is_drawn_as_a_ring() -> None:
     rack = build("ub-rack-lrs", dims=(2, 2))
-    switch = next(neighbour for neighbour in rack.neighbours("npu0") if rack.node(neighbour).tier)
+    switch = next(neighbour for neighbour in rack.neighbours("npu0") if rack.node(neighbour).is_switch)
     cycle = [("a", f"npu0->{switch}", 0), ("b", f"{switch}->npu1", 0), ("c", "npu1->npu0", 0)]
     root = ET.fromstring(cycle_svg(rack, cycle))
     places = [(float(item.get("cx", 0)), float(item.get("cy", 0))) for item in root.findall(f"{SVG}circle")]

@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from controller import Strategy, make_plan
+from controller import make_plan
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
 from emulation.control.loop import ControlLoop
@@ -152,7 +152,7 @@ def test_the_paths_of_a_run_with_faults_cannot_deadlock(
 @pytest.mark.parametrize("strategy", ["all-path", "adaptive", "detour"])
 @pytest.mark.parametrize("known", [True, False])
 def test_planned_and_standby_paths_of_every_strategy_cannot_deadlock(
-    rules: str, strategy: Strategy, known: bool
+    rules: str, strategy: str, known: bool
 ) -> None:
     """The tables hold the routes of standby buckets as well; a demand of few pairs brings longer paths."""
     fabric = full_mesh([4, 3])

@@ -9,13 +9,13 @@ import networkx as nx
 import pytest
 
 from controller.deadlock.dependency_graph import find_cycle, permitted_graph
-from controller.deadlock.turn_rules import rule_set
+from controller.schemes.registry import rule_set
 from harness.run.prepare import prepare
 from harness.run.runner import observe
 from harness.scenario.document import Document
 from harness.scenario.loader import read
 from harness.scenario.schema import Fault
-from tests.controller.routing.general.test_graph_routes import irregular, regular
+from tests.controller.schemes.test_graph import irregular, regular
 from topologies import Fabric, from_graph
 from topologies.model.codec import to_json
 

@@ -5,10 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from controller.deadlock.turn_rules import rule_set
-from controller.routing.all_path import Router
-from controller.routing.paths import PathFinder
-from controller.routing.weights import share_load
+from controller.paths.shares.weights import share_load
+from controller.schemes.registry import scheme_for
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.document import Document
@@ -20,8 +18,8 @@ BLIND_US = 2.0  # detection, and the reaction of the link's ends
 
 def bound_us(ready: Prepared) -> float:
     """Return the least time of the remaining links: permitted paths of up to three hops, best shares."""
-    fabric, rules = ready.fabric, rule_set("T2-G", ready.fabric)
-    router = Router(PathFinder(fabric, {CUT}), rules, "all-path")
+    fabric = ready.fabric
+    router = scheme_for(fabric, failed={CUT})
     paths = {
         pair: [path for hops in (1, 2, 3) for path in router.paths_of_length(*pair, hops)]
         for pair in ready.demand

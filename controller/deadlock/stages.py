@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn rules of fabrics with dimensions and tiers: the stages of a route order its hops.
+
+A route moves in the mesh of its tier, climbs to the switches, climbs among them, moves in the mesh that they
+form, and comes down the same way. A hop goes up when its coordinate or its tier grows, down when it falls.
+
+With the increment `valley`, channels ordered by (group, VL, rank) rise along every path, the rank of a hop up
+from node p being the sum of p's coordinates, or its tier, and of a hop down the largest such sum twice, plus
+one, minus it: so no cycle can close.
+"""
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.deadlock.turn_rules import CLASS_VLS, RULE_NAMES, Direction, RuleSet, Turns, VlIncrement
+from controller.errors import PlanError
+from topologies import Fabric, Node
+from topologies.model.columns import NO_DIMENSION, columns
+from topologies.model.lines import is_sparse_mesh
+
+__all__ = ["StageOrder", "rules_of_turns", "staged_rules"]
+
+# Groups that the tables' 3 bits can name beside 0, the host.
+_MAX_GROUPS = 7
+
+# What a hop does, in the order of a route: ascending, at each level, then descending.
+_AMONG, _MESH, _LEAVE = 1, 2, 3
+
+Stage = tuple[bool, int, int, int]
+"""(descends, level or minus it, what, which mesh group of dimensions): sorts in the order of a route."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StageOrder:
+    """Order of hops by the stages of a route.
+
+    `groups` are the dimensions of each mesh group, in route order. `stages` are the kinds of hops of the
+    fabric with the number of the group of each, from 1; `meshes` are the numbers of those within a mesh.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    stages: dict[Stage, int]
+    meshes: frozenset[int]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of the groups that the fabric has, ascending."""
+        return tuple(sorted(set(self.stages.values())))
+
+    @property
+    def widest_mesh(self) -> int:
+        """Largest number of dimensions in one group."""
+        return max((len(group) for group in self.groups), default=0)
+
+    def direction(self, fabric: Fabric, node: str, neighbour: str) -> Direction:
+        """Return the direction of the hop from a node to a neighbour."""
+        dimension = fabric.link_between(node, neighbour).dimension
+        a, b = fabric.node(node), fabric.node(neighbour)
+        goes_up = (
+            b.tier > a.tier if dimension is None else b.coordinates[dimension] > a.coordinates[dimension]
+        )
+        return Direction(self.stages[_stage(a, b, dimension, self.groups)], goes_up)
+
+    def directions(self, fabric: Fabric) -> NDArray[np.int32]:
+        """Return the direction of every hop, as 2 * group + 1 if it goes up, by hop number."""
+        hops = columns(fabric)
+        tail_tier, head_tier = hops.tiers[hops.tails], hops.tiers[hops.heads]
+        # Hops of one shape have one stage; a fabric has few shapes.
+        shape = np.stack(
+            [hops.levels[hops.tails], tail_tier, hops.levels[hops.heads], head_tier, hops.dimensions]
+        )
+        _, first, kind = np.unique(shape, axis=1, return_index=True, return_inverse=True)
+        numbers = [
+            self.stages[
+                _stage(
+                    fabric.nodes[hops.tails[hop]],
+                    fabric.nodes[hops.heads[hop]],
+                    None if hops.dimensions[hop] == NO_DIMENSION else int(hops.dimensions[hop]),
+                    self.groups,
+                )
+            ]
+            for hop in first.tolist()
+        ]
+        axis = np.maximum(hops.dimensions, 0)
+        among = hops.coordinates[hops.heads, axis] > hops.coordinates[hops.tails, axis]
+        up = np.where(hops.dimensions == NO_DIMENSION, head_tier > tail_tier, among)
+        return (2 * np.array(numbers, np.int32)[kind.reshape(-1)] + up).astype(np.int32)
+
+
+def staged_rules(name: str, fabric: Fabric) -> RuleSet:
+    """Return the named rules on a fabric; PlanError lists the names if the name is unknown.
+
+    Dimension order takes the highest dimension of a group first, as the tables do: a longest prefix match on
+    the address finds the highest dimension in which a destination differs.
+
+    T2-G: 2 VLs, at most one valley in each of the fabric's groups. T2-V: the same with all dimensions in
+    one group. T2-DOR: 2 VLs, dimension order with a detour in each. T1-UD: 1 VL, all up hops before all
+    down hops. T1-DOR+: 1 VL, dimension order with detours that have no valley. T1-DOR: 1 VL, one hop a
+    dimension. single-vl: anything on 1 VL, which can deadlock.
+    """
+    flat = (tuple(range(len(fabric.dims))),)
+    ordered = tuple((dimension,) for group in fabric.groups for dimension in reversed(group))
+    known = {
+        "T2-G": (fabric.groups, 2, VlIncrement.VALLEY),
+        "T2-V": (flat, 2, VlIncrement.VALLEY),
+        "T2-DOR": (ordered, 2, VlIncrement.STEP),
+        "T1-UD": (flat, 1, VlIncrement.VALLEY),
+        "T1-DOR+": (ordered, 1, VlIncrement.VALLEY),
+        "T1-DOR": (ordered, 1, VlIncrement.STEP),
+        "single-vl": (flat, 1, VlIncrement.FREE),
+    }
+    if name not in known:
+        raise PlanError(f"no turn rules named {name!r}", remedy=f"there are {', '.join(RULE_NAMES)}")
+    groups, vls, turn = known[name]
+    stages = _number_stages(_stages(fabric, groups))
+    if len(set(stages.values())) > _MAX_GROUPS:
+        raise PlanError(
+            f"rules {name}: {len(set(stages.values()))} groups of hops, and the tables name {_MAX_GROUPS}",
+            remedy="use fewer dimensions or rules T2-G",
+        )
+    meshes = frozenset(number for stage, number in stages.items() if stage[2] == _MESH)
+    return RuleSet(name, vls, turn, StageOrder(groups, stages, meshes))
+
+
+def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
+    """Return rules of a user's own on a full mesh: a table of turns, with dimension d as group d + 1.
+
+    Raises:
+        PlanError: The fabric has switches or no full meshes, or a turn leaves on a lane that its class lacks.
+    """
+    groups = tuple((dimension,) for dimension in range(len(fabric.dims)))
+    stages = _stages(fabric, groups)
+    if fabric.graph_routed or is_sparse_mesh(fabric) or any(stage[2] != _MESH for stage in stages):
+        raise PlanError(
+            f"rules {name}: {fabric.name} is no full mesh", remedy="give a fabric of meshes alone"
+        )
+    for (arriving, leaves, lane), following in turns.items():
+        if not 0 <= following < CLASS_VLS:
+            raise PlanError(
+                f"rules {name}: the turn {arriving} to {leaves} on lane {lane} leaves on lane {following}",
+                remedy=f"lanes are 0 to {CLASS_VLS - 1}",
+            )
+    numbers = _number_stages(stages)
+    order = StageOrder(groups, numbers, frozenset(numbers.values()))
+    return RuleSet(name, CLASS_VLS, VlIncrement.TABLE, order, dict(turns))
+
+
+def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
+    """Return the kinds of hops of a fabric; possible circuits count like links."""
+    stages: set[Stage] = set()
+    seen: set[tuple[int, int, int, int, int | None]] = set()
+    for link in fabric.links:
+        a, b = fabric.node(link.a.node), fabric.node(link.b.node)
+        shape = (a.level, a.tier, b.level, b.tier, link.dimension)
+        if shape not in seen:
+            seen.add(shape)
+            stages |= {_stage(a, b, link.dimension, groups), _stage(b, a, link.dimension, groups)}
+    for end in (end for switch in fabric.optical for end in switch.ends):
+        node = fabric.node(end.node)
+        axis = next((port.dimension for port in node.ports if port.number == end.port), None)
+        if axis is not None:
+            stages.add(_stage(node, node, axis, groups))
+    return stages or {_mesh(0, number) for number in range(len(groups))}
+
+
+def _stage(node: Node, neighbour: Node, dimension: int | None, groups: tuple[tuple[int, ...], ...]) -> Stage:
+    height = node.level
+    if dimension is not None:
+        return _mesh(height, next(number for number, group in enumerate(groups) if dimension in group))
+    what = _AMONG if neighbour.level == height else _LEAVE
+    # Inside a domain both ways come before any climb, as in a mesh.
+    if neighbour.tier > node.tier or (not height and what == _AMONG):
+        return (False, height, what, 0)
+    return (True, -height, what, 0)
+
+
+def _mesh(height: int, number: int) -> Stage:
+    return (False, height, _MESH, number)
+
+
+def _number_stages(stages: Set[Stage]) -> dict[Stage, int]:
+    """Return numbers of stages, from 1 in route order; the last climb and the first descent share one."""
+    numbers: dict[Stage, int] = {}
+    number = 0
+    before: Stage | None = None
+    for stage in sorted(stages):
+        top = before is not None and stage[0] and not before[0] and before[2] != _MESH
+        number += not top
+        numbers[stage] = number
+        before = stage
+    return numbers

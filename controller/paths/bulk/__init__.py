@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search for the paths of all pairs at once, in arrays.
+
+working_hops   hops over links that have not failed, and the turns that the rules admit between them
+node_sets      a set of numbers for each node, such as the switches above it
+mesh_paths     paths of up to two hops between endpoints of one mesh
+switch_cores   paths by switches alone between sets of switches, searched for many sets together
+candidates     candidate paths of all pairs of a plan
+"""

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidate paths of all pairs of a plan, searched for many pairs at once.
+
+The result is that of `PathChoice.candidates` for each pair. Pairs whose paths need more than the two common
+searches, by up to two hops within a mesh and by switches alone, are left to it one by one.
+"""
+
+from collections.abc import Iterable
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.deadlock.channels import Numbers
+from controller.paths.bulk.mesh_paths import paths_of_one_hop, paths_of_two_hops
+from controller.paths.bulk.node_sets import NodeSets
+from controller.paths.bulk.switch_cores import SwitchCores
+from controller.paths.bulk.working_hops import WorkingHops
+from controller.paths.choice import PathChoice
+from controller.plan.path_columns import PairColumns, PathColumns, ragged
+
+__all__ = ["candidates_of"]
+
+# Switches of this level and above are taken only where nothing lower joins two nodes.
+_TOP = 2
+# A source route counts so many hops at least between the farthest nodes of a SuperPod, and one for a detour.
+_MAX_HOPS = 8
+
+Found = tuple[NDArray[np.intp], Numbers]
+"""Paths: the pair of each, and its hops, a row of numbers."""
+
+
+def candidates_of(
+    choice: PathChoice, pairs: PairColumns, meshes: NDArray[np.int64], *, single_path: bool
+) -> PathColumns:
+    """Return the candidate paths of every pair, in the order of `PathChoice.candidates`.
+
+    Args:
+        choice: Paths of one pair at a time.
+        pairs: Pairs of endpoints.
+        meshes: Number of the mesh of each node by index; nodes of no mesh have numbers of their own.
+        single_path: A pair within a mesh has one path, others all paths of up to two hops.
+    """
+    numbers, rows = list[NDArray[np.intp]](), list[Numbers]()
+    listed = np.zeros(len(pairs), np.bool_)
+    if len(pairs):
+        search = _Search(choice, pairs.sources, pairs.destinations, meshes, single_path=single_path)
+        for number, hops in (*search.mesh(), *search.switches()):
+            listed[number] = True
+            numbers.append(number)
+            rows.append(hops)
+    found = PathColumns.of_hops(pairs, numbers, rows)
+    if listed.all():
+        return found
+    rest = {pair: choice.candidates(*pair) for pair in pairs.chosen(~listed).names()}
+    return PathColumns.of(pairs.fabric, rest).merged(pairs, found)
+
+
+@final
+class _Search:
+    """Searches for the pairs of one plan; some pairs are listed by no search."""
+
+    def __init__(
+        self,
+        choice: PathChoice,
+        sources: Numbers,
+        destinations: Numbers,
+        meshes: NDArray[np.int64],
+        *,
+        single_path: bool,
+    ) -> None:
+        self._single_path = single_path
+        self._hops = WorkingHops(choice.finder, choice.rules)
+        self._table = self._hops.table
+        self._sources, self._destinations = sources, destinations
+        self._meshed = meshes[sources] == meshes[destinations]
+
+    def mesh(self) -> Iterable[Found]:
+        """Yield the paths of pairs that links between endpoints join, of one hop first, then of two."""
+        chosen = np.flatnonzero(self._meshed)
+        sources, destinations = self._sources[chosen], self._destinations[chosen]
+        places = self._table.coordinates
+        fewest = (places[sources] != places[destinations]).sum(axis=1)
+        within = fewest <= 2
+        chosen, sources, destinations, fewest = (
+            each[within] for each in (chosen, sources, destinations, fewest)
+        )
+        pair, direct = paths_of_one_hop(self._hops, sources, destinations)
+        kept = fewest[pair] <= 1
+        pair, direct = pair[kept], direct[kept]
+        joined = np.zeros(len(chosen), np.bool_)
+        joined[pair] = True
+        yield chosen[pair], direct
+        wanted = np.flatnonzero(~joined) if self._single_path else np.arange(len(chosen))
+        at, longer = paths_of_two_hops(self._hops, sources[wanted], destinations[wanted])
+        at = wanted[at]
+        if self._single_path:
+            at, place = np.unique(at, return_index=True)
+            longer = longer[place]
+        else:
+            # A pair whose only path has several hops gets longer paths as well.
+            kept = joined[at] | (np.bincount(at, minlength=len(chosen))[at] > 1)
+            at, longer = at[kept], longer[kept]
+        yield chosen[at], longer
+
+    def switches(self) -> Iterable[Found]:
+        """Yield the paths of fewest hops by switches alone, of pairs that have no other candidates."""
+        table, hops = self._table, self._hops
+        chosen = np.flatnonzero(~self._meshed)
+        if not len(chosen):
+            return
+        networks = self._networks()
+        chosen = chosen[networks.meet(self._sources[chosen], networks, self._destinations[chosen])]
+        if not self._single_path:
+            chosen = chosen[~self._may_be_relayed(self._sources[chosen], self._destinations[chosen])]
+        if not len(chosen):
+            return
+        switches = table.tiers > 0
+        sets: dict[tuple[int, ...], int] = {}
+        number = np.full(len(table.names), -1, np.int64)
+        ends = np.unique(np.concatenate([self._sources[chosen], self._destinations[chosen]]))
+        for end in ends.tolist():
+            heads = table.heads[hops.leaving[hops.first[end] : hops.first[end + 1]]]
+            number[end] = sets.setdefault(tuple(heads[switches[heads]].tolist()), len(sets))
+        key, example, of_pair = np.unique(
+            number[self._sources[chosen]] * len(sets) + number[self._destinations[chosen]],
+            return_index=True,
+            return_inverse=True,
+        )
+        firsts, lasts = np.divmod(key, len(sets))
+        pending = np.arange(len(key))
+        by_key = np.argsort(of_pair, kind="stable")
+        begin = np.searchsorted(of_pair[by_key], np.arange(len(key) + 1))
+        top = table.levels >= _TOP
+        for usable in (switches & ~top, switches) if top.any() else (switches,):
+            search = SwitchCores(hops, usable, list(sets))
+            searched = pending
+            if top.any() and usable is not switches:
+                searched = pending[self._joined_by(usable, chosen[example[pending]])]
+            for count in range(1, _MAX_HOPS):
+                resolved, cores = search.cores(firsts[searched], lasts[searched], count)
+                resolved = searched[resolved]
+                allowed = hops.admitted(self._with_ends(cores, chosen[example[resolved]]))
+                resolved, cores = resolved[allowed], cores[allowed]
+                rows, places = ragged(begin[resolved], begin[resolved + 1])
+                # The paths of a key for each of its pairs; a stable sort by pair keeps their order.
+                pairs = chosen[by_key[places]]
+                yield pairs, self._joined(cores, rows, pairs)
+                searched = np.setdiff1d(searched, resolved, assume_unique=False)
+                pending = np.setdiff1d(pending, resolved)
+
+    def _with_ends(self, cores: Numbers, pairs: NDArray[np.intp]) -> Numbers:
+        """Return the hops of paths by these switches between the ends of pairs."""
+        nodes = np.concatenate(
+            [self._sources[pairs][:, None], cores, self._destinations[pairs][:, None]], axis=1
+        )
+        return np.stack(
+            [self._hops.hops(nodes[:, step], nodes[:, step + 1]) for step in range(nodes.shape[1] - 1)],
+            axis=1,
+        )
+
+    def _joined(self, cores: Numbers, rows: NDArray[np.intp], pairs: NDArray[np.intp]) -> Numbers:
+        """Return the hops of paths from the ends of pairs by cores, of which `rows` names one a pair."""
+        inner = [self._hops.hops(cores[:, step], cores[:, step + 1]) for step in range(cores.shape[1] - 1)]
+        first = self._hops.hops(self._sources[pairs], cores[rows, 0])
+        last = self._hops.hops(cores[rows, -1], self._destinations[pairs])
+        return np.stack([first, *(hops[rows] for hops in inner), last], axis=1)
+
+    def _networks(self) -> NodeSets:
+        """Return, by endpoint, the networks of switches to which it has a link, whatever has failed."""
+        table = self._table
+        tails, heads = table.tails[table.leaving], table.heads[table.leaving]
+        network = self._parts(tails, heads, table.tiers > 0)
+        return NodeSets(tails, heads, len(table.names)).mapped(network)
+
+    def _joined_by(self, usable: NDArray[np.bool_], pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return whether working links between usable switches join the switches of two endpoints."""
+        tails, heads = self._table.tails[self._hops.leaving], self._table.heads[self._hops.leaving]
+        part = self._parts(tails, heads, usable)
+        sets = NodeSets(tails, heads, len(self._table.names)).mapped(part)
+        return sets.meet(self._sources[pairs], sets, self._destinations[pairs])
+
+    def _parts(self, tails: Numbers, heads: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the number of the connected part of each usable node; -1 for other nodes."""
+        # SciPy takes longer to import than a small run.
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        inside = usable[tails] & usable[heads]
+        size = len(usable)
+        links = coo_array(
+            (np.ones(inside.sum(), np.int8), (tails[inside], heads[inside])), shape=(size, size)
+        )
+        part = connected_components(links, directed=False)[1]
+        return np.where(usable, part, -1)
+
+    def _may_be_relayed(self, sources: Numbers, destinations: Numbers) -> NDArray[np.bool_]:
+        """Return whether a source has no switch above its destination, and a neighbour may have one."""
+        table, hops = self._table, self._hops
+        tails, heads = table.tails[hops.leaving], table.heads[hops.leaving]
+        count = len(table.names)
+        ends = table.tiers == 0
+        above = ends[tails] & (table.levels[heads] > 0)
+        uplinks = NodeSets(tails[above], heads[above], count)
+        peers = ends[tails] & ends[heads]
+        inside = ends[tails] & ~ends[heads] & (table.levels[heads] == 0)
+        at, behind = hops.onward(heads[inside])
+        sources_of = np.concatenate([tails[peers], tails[inside][at]])
+        peer = np.concatenate([heads[peers], table.heads[behind]])
+        order = np.argsort(sources_of, kind="stable")
+        sources_of, peer = sources_of[order], peer[order]
+        rows, switches = uplinks.of(peer)
+        relayed = NodeSets(sources_of[rows], switches, count)
+        return relayed.meet(sources, uplinks, destinations) & ~uplinks.meet(sources, uplinks, destinations)

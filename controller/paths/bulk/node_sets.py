@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A set of numbers for each node of a fabric, such as the switches above it, as arrays."""
+
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.plan.path_columns import ragged
+
+__all__ = ["NodeSets"]
+
+Integers = NDArray[np.integer]
+
+
+@final
+class NodeSets:
+    """The set of node n is `members[first[n] : first[n + 1]]`."""
+
+    def __init__(self, nodes: Integers, members: Integers, count: int) -> None:
+        """Make the sets of `count` nodes from pairs of a node and a member, by ascending node."""
+        self.members = np.asarray(members, np.int64)
+        self.first = np.searchsorted(nodes, np.arange(count + 1))
+        self._span = int(self.members.max(initial=0)) + 1
+        self._keys = np.unique(np.asarray(nodes, np.int64) * self._span + self.members)
+
+    def of(self, nodes: Integers) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """Return the members of the sets of nodes, behind the element of `nodes` that has each."""
+        rows, places = ragged(self.first[nodes], self.first[nodes + 1])
+        return rows, self.members[places]
+
+    def meet(self, nodes: Integers, others: "NodeSets", of: Integers) -> NDArray[np.bool_]:
+        """Return, element by element, whether a node's set and the set in `others` of the node `of` meet."""
+        rows, members = self.of(nodes)
+        inside = members < others._span
+        keys = np.asarray(of, np.int64)[rows] * others._span + members
+        at = np.minimum(np.searchsorted(others._keys, keys), max(len(others._keys) - 1, 0))
+        shared = inside & (others._keys[at] == keys) if len(others._keys) else np.zeros(len(keys), np.bool_)
+        met = np.zeros(len(nodes), np.bool_)
+        met[rows[shared]] = True
+        return met
+
+    def mapped(self, values: Integers) -> Self:
+        """Return the sets with `values[member]` in place of each member; negative values are left out."""
+        nodes = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+        mapped = values[self.members] if len(self.members) else self.members
+        kept = mapped >= 0
+        return type(self)(nodes[kept], mapped[kept], len(self.first) - 1)

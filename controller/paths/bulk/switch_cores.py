@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths by switches alone between sets of switches, searched for many pairs of sets at the same time.
+
+Endpoints that have links to the same switches share all but the ends of such paths (their core), so a core is
+searched once for a pair of sets. All paths of one length grow together, hop by hop: each step repeats the
+paths so far by the hops that leave their last switch, which keeps them in the order of a search by ports.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.deadlock.channels import Numbers
+from controller.paths.bulk.working_hops import WorkingHops
+from controller.plan.path_columns import ragged
+
+__all__ = ["SwitchCores"]
+
+# Distances are searched so far from the last switches; every switch beyond is taken to be one hop farther.
+_RADIUS = 3
+# Pairs of sets, and sets, that are searched at the same time: bounds the memory of a search.
+_KEYS_AT_ONCE = 1 << 12
+_CELLS_AT_ONCE = 1 << 24
+# Distances, one a set and node, up to which those of all sets are kept.
+_KEPT_CELLS = 1 << 27
+
+
+@final
+class SwitchCores:
+    """Search from set to set of switches; between the first and the last, paths visit `usable` nodes alone.
+
+    `sets` are tuples of switches by number, `usable` is by node.
+    """
+
+    def __init__(self, hops: WorkingHops, usable: NDArray[np.bool_], sets: Sequence[tuple[int, ...]]) -> None:
+        table = hops.table
+        inside = usable[table.heads[hops.leaving]]
+        self._heads = table.heads[hops.leaving[inside]]
+        nodes = np.arange(len(table.names) + 1)
+        self._first = np.searchsorted(table.tails[hops.leaving[inside]], nodes).astype(np.int32)
+        self._nodes = len(usable)
+        self._members = np.array([switch for each in sets for switch in each], np.int32)
+        self._begin = np.append(0, np.cumsum([len(each) for each in sets])).astype(np.int64)
+        self._all: NDArray[np.int8] | None = None
+
+    def cores(
+        self, firsts: NDArray[np.int64], lasts: NDArray[np.int64], count: int
+    ) -> tuple[NDArray[np.int64], Numbers]:
+        """Return simple paths of `count` switches from any of set `firsts[k]` to any of set `lasts[k]`.
+
+        Returns:
+            The number k of each path, ascending, and its switches, a row of node numbers.
+        """
+        order = np.argsort(lasts, kind="stable")
+        numbers: list[NDArray[np.int64]] = []
+        rows: list[Numbers] = []
+        for chosen in self._chunks(lasts, order):
+            at, paths = self._search(firsts[chosen], lasts[chosen], count)
+            numbers.append(chosen[at])
+            rows.append(paths)
+        if not numbers:
+            return np.zeros(0, np.int64), np.zeros((0, count), np.int32)
+        number, path = np.concatenate(numbers), np.concatenate(rows)
+        back = np.argsort(number, kind="stable")
+        return number[back], path[back]
+
+    def _chunks(self, lasts: NDArray[np.int64], order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        most = max(1, min(_KEYS_AT_ONCE, _CELLS_AT_ONCE // max(1, self._nodes)))
+        return [order[begin : begin + most] for begin in range(0, len(order), most)]
+
+    def _search(
+        self, firsts: NDArray[np.int64], lasts: NDArray[np.int64], count: int
+    ) -> tuple[NDArray[np.intp], Numbers]:
+        distance, end = self._distances_to(lasts)
+        keys, places = ragged(self._begin[firsts], self._begin[firsts + 1])
+        last = self._members[places]
+        close = distance[end[keys], last] < count
+        keys, paths = keys[close], last[close][:, None]
+        for left in range(count - 1, 0, -1):
+            rows, hops = ragged(self._first[paths[:, -1]], self._first[paths[:, -1] + 1])
+            heads = self._heads[hops]
+            onward = distance[end[keys[rows]], heads] < left
+            onward &= (paths[rows] != heads[:, None]).all(axis=1)
+            rows, heads = rows[onward], heads[onward]
+            keys, paths = keys[rows], np.concatenate([paths[rows], heads[:, None]], axis=1)
+        return keys, paths
+
+    def _distances_to(self, lasts: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """Return distances to sets as `_distances` has them, and the row of each of `lasts`."""
+        if self._all is not None:
+            return self._all, lasts
+        sets = len(self._begin) - 1
+        if sets * self._nodes <= _KEPT_CELLS:  # a search for each number of switches needs them again
+            self._all = self._distances(np.arange(sets))
+            return self._all, lasts
+        ends, end = np.unique(lasts, return_inverse=True)
+        return self._distances(ends), end
+
+    def _distances(self, sets: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the hops from each node to the nearest switch of each set, _RADIUS + 1 if there are more."""
+        distance = np.full((len(sets), self._nodes), _RADIUS + 1, np.int8)
+        rows, places = ragged(self._begin[sets], self._begin[sets + 1])
+        nodes = self._members[places]
+        distance[rows, nodes] = 0
+        cells, finder = distance.reshape(-1), np.zeros(distance.size, np.int32)
+        for hops in range(1, _RADIUS + 1):
+            step, at = ragged(self._first[nodes], self._first[nodes + 1])
+            cell = rows[step] * self._nodes + self._heads[at]
+            cell = cell[cells[cell] > hops]
+            # Each cell once: of several hops that lead to it the one that was written last.
+            number = np.arange(len(cell), dtype=np.int32)
+            finder[cell] = number
+            cell = cell[finder[cell] == number]
+            cells[cell] = hops
+            rows, nodes = np.divmod(cell, self._nodes)
+        return distance

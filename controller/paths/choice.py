@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of a forwarding scheme that standby paths, overflow paths and repathing use."""
+
+from typing import Protocol
+
+from controller.deadlock.turn_rules import RuleSet
+from controller.paths.finder import PathFinder
+from controller.plan.entry import Path
+
+__all__ = ["PathChoice"]
+
+
+class PathChoice(Protocol):
+    """Paths of pairs over the links of a finder that have not failed."""
+
+    @property
+    def finder(self) -> PathFinder:
+        """Links that work."""
+        ...
+
+    @property
+    def rules(self) -> RuleSet:
+        """Turn rules of the fabric."""
+        ...
+
+    def candidates(self, source: str, destination: str) -> list[Path]:
+        """Return the paths among which a source may share its traffic; empty when none works."""
+        ...
+
+    def uses_longer_paths(self, source: str, destination: str) -> bool:
+        """Return whether paths beyond the candidates may carry a pair's traffic where they relieve links."""
+        ...
+
+    def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
+        """Return the permitted paths of so many hops, for pairs that use longer paths."""
+        ...

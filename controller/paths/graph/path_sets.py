@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets of paths of a pair, chosen from the admitted paths of a graph.
+
+A routing strategy names a path set. An installed package adds one by an entry point of the group
+`railyard.strategies`, a scenario names one in a Python file as FILE.py:NAME:
+
+    def first_two(paths, source, destination):
+        return islice(paths.paths(source, destination, longest=4), 2)
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import cast
+
+from controller.errors import PlanError
+from controller.paths.graph.admitted import AdmittedPaths
+from controller.plan.entry import BUCKETS, Path, hops_of
+from topologies.plugins.entry_points import Registry
+from topologies.plugins.python_file import guarded
+
+__all__ = [
+    "GROUP",
+    "PATH_SETS",
+    "PathSet",
+    "all_path",
+    "edge_disjoint",
+    "equal_cost",
+    "find",
+    "k_shortest",
+    "names",
+    "within_stretch",
+]
+
+GROUP = "railyard.strategies"
+"""Entry point group of path sets in installed packages."""
+
+PathSet = Callable[[AdmittedPaths, str, str], Iterable[Path]]
+"""Yields the paths of a pair (source, destination), the preferred path first."""
+
+# Number of the k shortest paths.
+_K = 8
+# Hops beyond the shortest path within which k-shortest and edge-disjoint paths are searched, and paths seen.
+_MORE_HOPS = 2
+_SEEN = 256
+# Hops beyond the shortest path that a stretch allows.
+_STRETCH = 1
+# All paths up to so many hops are candidates, as within a full mesh.
+_SPREAD_HOPS = 2
+
+
+def _up_to(paths: AdmittedPaths, source: str, destination: str, more: int) -> Iterable[Path]:
+    fewest = paths.fewest_hops(source, destination)
+    return () if fewest is None else paths.paths(source, destination, fewest + more)
+
+
+def equal_cost(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+    """Yield all paths of fewest hops."""
+    return _up_to(paths, source, destination, 0)
+
+
+def k_shortest(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+    """Yield the 8 shortest paths, up to two hops longer than the shortest."""
+    return islice(_up_to(paths, source, destination, _MORE_HOPS), _K)
+
+
+def edge_disjoint(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+    """Yield paths that share no pair of neighbours, chosen greedily, the shortest first."""
+    used: set[frozenset[str]] = set()
+    for path in islice(_up_to(paths, source, destination, _MORE_HOPS), _SEEN):
+        hops = {frozenset(hop) for hop in hops_of(path)}
+        if used.isdisjoint(hops):
+            used |= hops
+            yield path
+
+
+def within_stretch(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+    """Yield all paths up to one hop longer than the shortest."""
+    return _up_to(paths, source, destination, _STRETCH)
+
+
+def all_path(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+    """Yield all paths of up to two hops, or else those of fewest hops."""
+    return paths.paths(source, destination, max(_SPREAD_HOPS, paths.fewest_hops(source, destination) or 0))
+
+
+def _shortest(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+    return islice(equal_cost(paths, source, destination), 1)
+
+
+def _first_buckets(paths: PathSet) -> PathSet:
+    """Return the path set that ends after as many paths as there are buckets."""
+    return lambda admitted, source, destination: islice(paths(admitted, source, destination), BUCKETS)
+
+
+PATH_SETS: Mapping[str, PathSet] = {
+    "all-path": _first_buckets(all_path),
+    "adaptive": _first_buckets(all_path),
+    "shortest": _shortest,
+    "detour": _first_buckets(within_stretch),
+    "borrow": _first_buckets(within_stretch),
+    "equal-cost": _first_buckets(equal_cost),
+    "k-shortest": k_shortest,
+    "edge-disjoint": edge_disjoint,
+    "stretch": _first_buckets(within_stretch),
+}
+"""Path sets by the name of a routing strategy."""
+
+
+def _checked(name: str, origin: str, chosen: object) -> PathSet:
+    """Return a path set of the user, whose paths are checked as they come."""
+    if not callable(chosen):
+        raise PlanError(f"strategy {name} is {chosen!r}, not a function", remedy="name a function")
+    function = cast(PathSet, chosen)
+
+    def paths(admitted: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+        result = guarded(origin, lambda: [tuple(path) for path in function(admitted, source, destination)])
+        for path in result:
+            if path[:1] != (source,) or path[-1:] != (destination,) or not admitted.admits(path):
+                raise PlanError(
+                    f"strategy {name}: path {' '.join(map(str, path))} from {source} to {destination}",
+                    remedy="return paths of neighbours from the source to the destination that the turn "
+                    "rules admit, such as those of paths.paths()",
+                )
+        return result[:BUCKETS]
+
+    return paths
+
+
+_REGISTRY: Registry[PathSet] = Registry(
+    "strategy",
+    GROUP,
+    PATH_SETS,
+    _checked,
+    PlanError,
+    unknown="no strategy named {name!r} for graphs",
+    known="use one of",
+)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all path sets, those of installed packages last."""
+    return _REGISTRY.names()
+
+
+def find(name: str) -> PathSet:
+    """Return the path set of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
+    return _REGISTRY.find(name)

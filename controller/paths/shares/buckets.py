@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buckets of many pairs at once: each bucket of a pair gets one of the pair's paths, as a row of its columns.
+
+Pairs whose paths have equal weights are alike, so that `apportion` decides for each kind of pair once.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.paths.shares.standby import standby_beside_one
+from controller.paths.shares.weights import apportion
+from controller.plan.entry import BUCKETS
+from controller.plan.path_columns import PathColumns, ragged
+from topologies.model.columns import columns
+
+__all__ = ["add_standby_rows", "buckets_by_weight", "equal_buckets", "row_rates"]
+
+Rows = NDArray[np.int64]
+
+
+def row_rates(
+    paths: PathColumns, failed: frozenset[str], core: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Return each path's bottleneck rate in bit/s divided by its hops; parallel links add up unless `failed`.
+
+    `core` is true for switches, by node, that circuits join. On a path with hops between two of them only
+    these hops count: all sources of a Pod share them.
+    """
+    fabric, table = paths.fabric, columns(paths.fabric)
+    rates = table.rates.copy()
+    if fabric.has_parallel:
+        works = np.repeat([link.name not in failed for link in fabric.links], 2)
+        parallel = np.bincount(table.representative, minlength=len(works)) > 1
+        together = np.zeros(len(works), np.int64)
+        counted = works | ~parallel[table.representative]
+        np.add.at(together, table.representative[counted], table.rates[counted])
+        rates = together
+    hops = paths.hops
+    of_hop = np.where(hops >= 0, rates[hops], np.iinfo(np.int64).max)
+    if core is not None and len(hops):
+        inside = (hops >= 0) & core[table.tails[hops]] & core[table.heads[hops]]
+        others = ~inside & inside.any(axis=1)[:, None]
+        of_hop = np.where(others, np.iinfo(np.int64).max, of_hop)
+    return of_hop.min(axis=1, initial=np.iinfo(np.int64).max) / paths.lengths
+
+
+def buckets_by_weight(paths: PathColumns, weights: NDArray[np.float64]) -> Rows:
+    """Return the path of each bucket, (pairs, 16) rows of `paths`, in proportion to the weights of paths."""
+    return _apportioned(paths, weights, paths.counts)
+
+
+def equal_buckets(paths: PathColumns) -> Rows:
+    """Return the path of each bucket, (pairs, 16) rows of `paths`: equal shares of those of fewest hops.
+
+    The paths of a pair begin with those of fewest hops.
+    """
+    fewest = paths.lengths[np.minimum(paths.first[:-1], max(len(paths.nodes) - 1, 0))]
+    least = paths.lengths == fewest[paths.pair_of]
+    counts = np.bincount(paths.pair_of[least], minlength=len(paths.pairs))
+    return _apportioned(paths, None, counts)
+
+
+def _apportioned(paths: PathColumns, weights: NDArray[np.float64] | None, counts: NDArray[np.int64]) -> Rows:
+    """Return the path of each bucket, of the first `counts` paths of each pair; None: of equal weight."""
+    pairs = paths.pairs
+    buckets = np.zeros((len(pairs), BUCKETS), np.int64)
+    offsets = pairs.sources.astype(np.int64) + pairs.destinations
+    for count in np.flatnonzero(np.bincount(counts)).tolist():
+        chosen = np.flatnonzero(counts == count)
+        first = paths.first[chosen]
+        # Which of many paths have no bucket depends on the pair.
+        turns = offsets[chosen] % count if count > BUCKETS else np.zeros(len(chosen), np.int64)
+        for turn in np.flatnonzero(np.bincount(turns)).tolist():
+            alike = np.flatnonzero(turns == turn)
+            kinds, kind = np.ones((1, count)), np.zeros(len(alike), np.int64)
+            if weights is not None:
+                own = weights[first[alike][:, None] + np.arange(count)]
+                kinds = own[:1]
+                if (own != kinds).any():
+                    kinds, kind = np.unique(own, axis=0, return_inverse=True)
+            patterns = np.array([apportion(range(count), row, turn) for row in kinds.tolist()], np.int64)
+            buckets[chosen[alike]] = first[alike][:, None] + patterns[kind.reshape(-1)]
+    return buckets
+
+
+def add_standby_rows(
+    paths: PathColumns, buckets: Rows, most: int, usable: NDArray[np.bool_]
+) -> tuple[dict[int, tuple[float, ...]], NDArray[np.int64], NDArray[np.bool_]]:
+    """Give up to `most` buckets of pairs with one path in use to candidates that share no link with it.
+
+    Args:
+        paths: Candidates.
+        buckets: The path of each bucket, changed in place.
+        most: Largest number of buckets.
+        usable: Pairs to look at.
+
+    Returns:
+        Weights of the buckets by number of standby paths; the number of standby paths of each pair; pairs
+        with one path in use of which no candidate can stand by.
+    """
+    one = usable & (buckets == buckets[:, :1]).all(axis=1)
+    used = paths.hops[buckets[:, 0]]
+    chosen = np.flatnonzero(one)
+    at, rows = ragged(paths.first[chosen], paths.first[chosen + 1])
+    hops = paths.hops[rows]
+    meets = np.zeros(len(rows), np.bool_)
+    for column in used[chosen].T:
+        mine = column[at][:, None]
+        meets |= ((hops == mine) & (mine >= 0)).any(axis=1)
+    at, rows = at[~meets], rows[~meets]
+    # The first `most` of each pair, whose candidates are in order.
+    begin = np.searchsorted(at, np.arange(len(chosen)))
+    rank = np.arange(len(at)) - begin[at]
+    kept = rank < min(most, BUCKETS - 1)
+    at, rows, rank = at[kept], rows[kept], rank[kept]
+    counts = np.zeros(len(paths.pairs), np.int64)
+    counts[chosen] = np.bincount(at, minlength=len(chosen))
+    weights: dict[int, tuple[float, ...]] = {}
+    for count in (count for count in np.unique(counts).tolist() if count):
+        positions, weights[count] = standby_beside_one(count)
+        own = counts[chosen[at]] == count
+        buckets[chosen[at[own]], np.array(positions)[rank[own]]] = rows[own]
+    return weights, counts, one & (counts == 0)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overflow paths: longer paths for traffic of a failed link whose shortest paths would overload other links.
+
+In a line of three nodes a single path of two hops replaces a failed link, and the two links of that path then
+carry twice their load. Paths through the other lines of the mesh carry the same traffic over three hops, each
+a part of it. The sources do not talk to each other: each source knows the load that the plan puts on every
+hop, and moves its own traffic only. (UB-Mesh, All-Path-Routing, leaves the choice after a failure open.)
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import final
+
+from controller.paths.choice import PathChoice
+from controller.paths.shares.weights import rate_between
+from controller.plan.entry import Pair, Path, hops_of
+from controller.plan.plan import Plan
+
+__all__ = ["PlannedLoad", "overflow_paths"]
+
+# Shortest paths from which on longer paths are not considered: each carries a sixth of the traffic or less.
+_ENOUGH = 6
+# Hops that longer paths have at least; otherwise they have one hop more than the shortest paths.
+_LONGER_HOPS = 3
+# Longer paths are taken if the busiest hop then has at most this part of its load by the shortest paths.
+_WORTH = 0.9
+# Cost of a hop as a part of the load of the busiest hop of the plan: among equal loads, fewer hops win.
+_HOP_COST = 1e-3
+
+
+@final
+class PlannedLoad:
+    """Bytes that a plan puts on each hop; without a known demand every pair sends one byte.
+
+    `busiest` is the largest of all bytes of a hop divided by the hop's rate in bit/s.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._demand: Mapping[Pair, float] = plan.demand or dict.fromkeys(plan.routes, 1.0)
+        self.bytes: defaultdict[Pair, float] = defaultdict(float)
+        for pair, amount in self._demand.items():
+            for path, share in plan.shares(*pair).items():
+                for hop in hops_of(path):
+                    self.bytes[hop] += amount * share
+        rates = ((hop, rate_between(plan.fabric, *hop)) for hop in self.bytes)
+        self.busiest = max((self.bytes[hop] / rate for hop, rate in rates), default=0.0)
+
+    def by_bucket(self, source: str, destination: str) -> tuple[float, ...]:
+        """Return the bytes that each bucket of a pair carries as planned."""
+        amount = self._demand.get((source, destination), 0.0)
+        paths = self._plan.routes[source, destination]
+        weights = self._plan.weights.get((source, destination)) or (1 / len(paths),) * len(paths)
+        return tuple(amount * weight for weight in weights)
+
+
+def overflow_paths(
+    choice: PathChoice,
+    planned: Sequence[Path],
+    lost: Sequence[int],
+    shortest: Sequence[Path],
+    load: PlannedLoad,
+) -> list[Path] | None:
+    """Return a path for each lost bucket of a pair; None if the shortest paths, evenly, serve as well.
+
+    Candidates are the shortest paths and the permitted paths of up to one hop more, or of three hops. Each
+    bucket in turn takes the path whose busiest hop has the least load once the bucket is on it.
+    """
+    source, destination = planned[0][0], planned[0][-1]
+    if not 0 < len(shortest) < _ENOUGH or not choice.uses_longer_paths(source, destination):
+        return None
+    amounts = load.by_bucket(source, destination)
+    if not any(amounts[bucket] for bucket in lost):
+        return None
+    candidates = list(shortest)
+    fewest = len(shortest[0]) - 1
+    for hops in range(fewest + 1, max(fewest + 1, _LONGER_HOPS) + 1):
+        candidates += choice.paths_of_length(source, destination, hops)
+    moved = [amounts[bucket] for bucket in lost]
+    evenly = [shortest[position % len(shortest)] for position in range(len(lost))]
+    hops_bytes = _Hops(choice, load)
+    for bucket in lost:
+        hops_bytes.add(planned[bucket], -amounts[bucket])
+    spread, busiest = hops_bytes.spread(candidates, moved)
+    return spread if busiest <= _WORTH * hops_bytes.busiest_of(evenly, moved) else None
+
+
+@final
+class _Hops:
+    """Bytes on hops while buckets of a pair move; loads are parts of that of the busiest planned hop."""
+
+    def __init__(self, choice: PathChoice, load: PlannedLoad) -> None:
+        self._bytes = defaultdict(float, load.bytes)
+        self._finder = choice.finder
+        self._scale = 1 / load.busiest
+        self._rates: dict[Pair, int] = {}
+
+    def add(self, path: Path, amount: float) -> None:
+        for hop in hops_of(path):
+            self._bytes[hop] += amount
+
+    def load(self, path: Path, amount: float = 0.0) -> float:
+        """Return the load of the busiest hop of a path with more bytes on it."""
+        return max((self._bytes[hop] + amount) / self._rate(hop) for hop in hops_of(path)) * self._scale
+
+    def spread(self, candidates: Sequence[Path], amounts: Sequence[float]) -> tuple[list[Path], float]:
+        """Put amounts on paths; return the path of each amount, and the load of the busiest hop in use."""
+        chosen: list[Path] = []
+        uses: Counter[Path] = Counter()
+        for amount in amounts:
+            path = min(candidates, key=lambda path: (self._cost(path, amount), uses[path]))
+            self.add(path, amount)
+            uses[path] += 1
+            chosen.append(path)
+        busiest = max(self.load(path) for path in uses)
+        for path, amount in zip(chosen, amounts, strict=True):
+            self.add(path, -amount)
+        return chosen, busiest
+
+    def busiest_of(self, paths: Sequence[Path], amounts: Sequence[float]) -> float:
+        """Return the load of the busiest hop of these paths with these amounts on them."""
+        for path, amount in zip(paths, amounts, strict=True):
+            self.add(path, amount)
+        return max(self.load(path) for path in dict.fromkeys(paths))
+
+    def _cost(self, path: Path, amount: float) -> float:
+        # Rounded: sums in another order differ by floating-point noise.
+        return round(self.load(path, amount) + _HOP_COST * len(path), 9)
+
+    def _rate(self, hop: Pair) -> int:
+        if hop not in self._rates:
+            self._rates[hop] = rate_between(self._finder.fabric, *hop, self._finder.failed)
+        return self._rates[hop]

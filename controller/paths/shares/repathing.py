@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths that replace silent paths: an agent hears nothing, and no controller knows which link is at fault."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from controller.paths.choice import PathChoice
+from controller.paths.source_route import MAX_INSTRUCTIONS
+from controller.plan.entry import Path, hops_of
+
+__all__ = ["replace_silent"]
+
+# Hops up to which paths are searched while some hop of every path found is a hop of a silent path too.
+_SEARCHED_HOPS = 4
+
+
+def replace_silent(
+    choice: PathChoice, routes: Sequence[Path | None], silent: Collection[Path]
+) -> tuple[Path | None, ...]:
+    """Return the paths of one destination with the silent paths replaced, as far as there are others.
+
+    Any path that the turn rules permit and a source route steers may replace them; the strategies
+    `shortest`, `tables` and `hashed` have no others. Paths whose hops the fewest silent paths use come first,
+    then paths whose hops the fewest chosen paths use, then paths of few hops.
+    """
+    lost = [bucket for bucket, path in enumerate(routes) if path in silent]
+    if not lost:
+        return tuple(routes)
+    uses = Counter(hop for path in silent for hop in hops_of(path))
+    source, destination = next((path[0], path[-1]) for path in routes if path)
+    others = _permitted(choice, source, destination, silent, uses, len(lost))
+    chosen: Counter[tuple[str, str]] = Counter()
+    new, left = list(routes), list(others)
+    for bucket in lost if others else ():
+        path = min(left, key=lambda path: (_count(uses, path), _count(chosen, path), len(path)))
+        new[bucket] = path
+        chosen.update(hops_of(path))
+        left.remove(path)
+        left = left or list(others)
+    return tuple(new)
+
+
+def _count(uses: Counter[tuple[str, str]], path: Path) -> int:
+    return sum(uses[hop] for hop in hops_of(path))
+
+
+def _permitted(
+    choice: PathChoice,
+    source: str,
+    destination: str,
+    silent: Collection[Path],
+    uses: Counter[tuple[str, str]],
+    wanted: int,
+) -> list[Path]:
+    """Return permitted paths that are not silent, of few hops first, until enough avoid all silent hops."""
+    if not choice.uses_longer_paths(source, destination):
+        return [path for path in choice.candidates(source, destination) if path not in silent]
+    paths: list[Path] = []
+    clear = 0
+    for hops in range(1, MAX_INSTRUCTIONS + 1):
+        longer = [path for path in choice.paths_of_length(source, destination, hops) if path not in silent]
+        paths += longer
+        clear += sum(not _count(uses, path) for path in longer)
+        if clear >= wanted or (paths and hops >= _SEARCHED_HOPS):
+            break
+    return paths

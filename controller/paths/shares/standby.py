@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Standby paths: buckets of a pair whose paths carry nothing as planned, for failures and for congestion."""
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+
+from controller.paths.choice import PathChoice
+from controller.plan.entry import BUCKETS, Pair, Path, hops_of
+
+__all__ = ["add_standby_paths", "standby_beside_one"]
+
+# Paths of a pair below which an adaptive source gets standby paths of three hops.
+_ENOUGH = 4
+# Hops of longer standby paths, for pairs that lack others.
+_LONGER = (3, 4)
+
+
+def add_standby_paths(
+    choice: PathChoice,
+    routes: dict[Pair, tuple[Path, ...]],
+    weights: dict[Pair, tuple[float, ...]],
+    candidates: Mapping[Pair, list[Path]],
+    most: int,
+    *,
+    adaptive: bool,
+) -> None:
+    """Give up to `most` buckets of a pair to paths that share no link with its paths.
+
+    Pairs with a single path get them; if sources are `adaptive` all pairs do. Where candidates give none,
+    or too few for adaptive sources, permitted paths of three hops stand by, or of four if none has three.
+    """
+    for pair, paths in routes.items() if most else ():
+        distinct = dict.fromkeys(paths)
+        if len(distinct) > 1 and not adaptive:
+            continue
+        used = {hop for path in distinct for hop in hops_of(path)}
+        others = [path for path in candidates[pair] if used.isdisjoint(hops_of(path))]
+        if not others or (adaptive and len(distinct) + len(others) < _ENOUGH):
+            others += _longer(choice, pair, used, others)
+        others = others[: min(most, BUCKETS - len(distinct))]
+        if not others:
+            continue
+        if len(distinct) == 1:
+            routes[pair], weights[pair] = _beside_one(paths, others)
+        else:
+            routes[pair], weights[pair] = _beside_several(paths, weights.get(pair), others)
+
+
+def _longer(choice: PathChoice, pair: Pair, used: Container[Pair], known: Sequence[Path]) -> list[Path]:
+    """Return longer paths that share no link with the paths in use, of the fewest hops that give any."""
+    for hops in _LONGER if choice.uses_longer_paths(*pair) else ():
+        paths = [
+            path
+            for path in choice.paths_of_length(*pair, hops)
+            if path not in known and not any(hop in used for hop in hops_of(path))
+        ]
+        if paths or known:
+            return paths
+    return []
+
+
+def standby_beside_one(count: int) -> tuple[list[int], tuple[float, ...]]:
+    """Return the buckets of `count` standby paths beside one path, and the weights of all buckets."""
+    share = 1 / (BUCKETS - count)
+    standby = [(number + 1) * BUCKETS // count - 1 for number in range(count)]
+    return standby, tuple(0.0 if bucket in standby else share for bucket in range(BUCKETS))
+
+
+def _beside_one(paths: Sequence[Path], others: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[float, ...]]:
+    buckets = list(paths)
+    standby, weights = standby_beside_one(len(others))
+    for bucket, path in zip(standby, others, strict=True):
+        buckets[bucket] = path
+    return tuple(buckets), weights
+
+
+def _beside_several(
+    paths: Sequence[Path], exact: Sequence[float] | None, others: Sequence[Path]
+) -> tuple[tuple[Path, ...], tuple[float, ...]]:
+    """Take buckets from the paths that have the most; the share of every path stays."""
+    shares = dict.fromkeys(paths, 0.0)
+    for path, weight in zip(paths, exact or [1 / BUCKETS] * BUCKETS, strict=True):
+        shares[path] += weight
+    buckets, counts = list(paths), Counter(paths)
+    standby: set[int] = set()
+    for other in others:
+        path = max(shares, key=lambda path: counts[path])
+        if counts[path] == 1:
+            break
+        counts[path] -= 1
+        bucket = max(number for number, taken in enumerate(buckets) if taken == path)
+        buckets[bucket] = other
+        standby.add(bucket)
+    return tuple(buckets), tuple(
+        0.0 if bucket in standby else shares[path] / counts[path] for bucket, path in enumerate(buckets)
+    )

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares of paths: equal, by rate, or minimising the busiest link's load for a demand; and apportionment."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from math import gcd
+from typing import TypeVar, final
+
+import numpy as np
+
+from controller.errors import PlanError
+from controller.paths.finder import PathFinder, distance
+from controller.paths.shares.linear_program import SparseMatrix, minimise
+from controller.plan.entry import BUCKETS, Pair, Path, hops_of
+from topologies import Fabric
+from topologies.model.computed_once import computed_once
+
+__all__ = [
+    "Demand",
+    "SharedLoad",
+    "apportion",
+    "check_demand",
+    "divide",
+    "minimise_utilisation",
+    "rate_between",
+    "share_load",
+    "utilisation_bound",
+]
+
+T = TypeVar("T")
+
+# Bytes to be sent from one node to another.
+Demand = Mapping[Pair, float]
+
+# Cost of a hop, in units of the utilisation that the largest demand causes on its own: enough to choose the
+# short path among equals, too little to make the busiest link any busier.
+_HOP_COST = 1e-3
+
+# Shares this near to sixteenths, in sixteenths, are sixteenths; smaller shares than the least are noise.
+_EXACT = 1e-4
+_LEAST_SHARE = 1e-4
+
+
+def rate_between(fabric: Fabric, node: str, neighbour: str, failed: Set[str] = frozenset()) -> int:
+    """Return the rate of a hop in bit/s: of all parallel links that have not `failed`."""
+    if not fabric.has_parallel:
+        return fabric.link_between(node, neighbour).rate_bps
+    return _rate_of_parallel(fabric, node, neighbour, frozenset(failed))
+
+
+@computed_once
+def _rate_of_parallel(fabric: Fabric, node: str, neighbour: str, failed: frozenset[str]) -> int:
+    links = fabric.links_between(node, neighbour)
+    return sum(link.rate_bps for link in links if len(links) == 1 or link.name not in failed)
+
+
+def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
+    """Return the pairs with traffic; PlanError on an impossible demand."""
+    for (source, destination), amount in demand.items():
+        fabric.node(source)
+        fabric.node(destination)
+        if source == destination or not 0 <= amount < float("inf"):
+            raise PlanError(
+                f"demand of {amount} bytes from {source} to {destination}",
+                remedy="give a finite amount, not negative, between two different nodes",
+            )
+    return {pair: amount for pair, amount in demand.items() if amount}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SharedLoad:
+    """Shares of each pair's paths, and what the linear program says of links.
+
+    `utilisation` is that of the busiest link: 1 is what the largest demand causes alone on a link of the rate
+    `fastest`, in bit/s, the largest of all links of the paths.
+    `prices` are what a byte costs on a hop beside `hop_cost`, `pair_costs` what a byte of a pair costs now.
+    """
+
+    shares: dict[Pair, list[float]]
+    utilisation: float
+    fastest: float
+    hop_cost: float
+    prices: dict[Pair, float]
+    pair_costs: dict[Pair, float]
+
+
+def minimise_utilisation(
+    fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
+) -> dict[Pair, list[float]]:
+    """Return shares of each pair's candidates that minimise the largest bytes / rate of a link direction.
+
+    Among equals, fewer hops win: a linear program with a small cost a hop.
+    """
+    return share_load(fabric, demand, candidates).shares
+
+
+def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest: float) -> float:
+    """Return a bound below the utilisation of the busiest link, in units of `SharedLoad.utilisation`.
+
+    The bytes of a node leave and enter by its working links, and all bytes take at least their fewest hops.
+    """
+    fabric = finder.fabric
+    rates: dict[str, int] = {}
+    for node in fabric.nodes:
+        neighbours = finder.neighbours(node.name)
+        rates[node.name] = sum(rate_between(fabric, node.name, other, finder.failed) for other in neighbours)
+    sent: dict[str, float] = defaultdict(float)
+    received: dict[str, float] = defaultdict(float)
+    volume = 0.0
+    for (source, destination), amount in demand.items():
+        sent[source] += amount
+        received[destination] += amount
+        volume += amount * distance(fabric, source, destination)
+    by_port = [
+        amount / rates[node] for counts in (sent, received) for node, amount in counts.items() if rates[node]
+    ]
+    return max([*by_port, volume / sum(rates.values())]) * fastest / max(demand.values())
+
+
+def share_load(
+    fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
+) -> SharedLoad:
+    """Solve the linear program of `minimise_utilisation` and return its shares, load and prices."""
+    if not demand:
+        return SharedLoad({}, 0.0, 0.0, 0.0, {}, {})
+    paths = [(pair, path) for pair in demand for path in candidates[pair]]
+    pair_row = {pair: row for row, pair in enumerate(demand)}
+    channel_row: dict[Pair, int] = {}
+    rates: list[float] = []
+    load_rows: list[int] = []
+    load_columns: list[int] = []
+    amounts: list[float] = []
+    for column, (pair, path) in enumerate(paths):
+        for hop in hops_of(path):
+            if hop not in channel_row:
+                channel_row[hop] = len(channel_row)
+                rates.append(rate_between(fabric, *hop))
+            load_rows.append(channel_row[hop])
+            load_columns.append(column)
+            amounts.append(demand[pair])
+    # Scaled so that the largest demand alone on the fastest link is a utilisation of 1.
+    rate = np.array(rates)
+    load = np.array(amounts) / max(demand.values()) / rate[load_rows] * rate.max()
+    channels, busiest = len(rates), len(paths)
+    # Rows: bytes on a channel less those of the busiest link, then the shares of a pair.
+    matrix = SparseMatrix(
+        np.concatenate([load_rows, np.arange(channels), [channels + pair_row[pair] for pair, _ in paths]]),
+        np.concatenate([load_columns, np.full(channels, busiest), np.arange(len(paths))]),
+        np.concatenate([load, -np.ones(channels), np.ones(len(paths))]),
+    )
+    hops = np.array([demand[pair] * (len(path) - 1) for pair, path in paths])
+    cost = np.append(_HOP_COST * hops / sum(demand.values()), 1.0)
+    solved = minimise(
+        cost,
+        matrix,
+        np.concatenate([np.full(channels, -np.inf), np.ones(len(demand))]),
+        np.concatenate([np.zeros(channels), np.ones(len(demand))]),
+    )
+    if solved.x is None or solved.row_duals is None:
+        raise PlanError(f"shares of {len(demand)} pairs: {solved.status}", remedy="plan without a demand")
+    shares: dict[Pair, list[float]] = {pair: [] for pair in demand}
+    for (pair, _), share in zip(paths, solved.x, strict=False):
+        shares[pair].append(max(float(share), 0.0))
+    total = sum(demand.values())
+    # A byte on a hop adds so much to the row of the hop.
+    unit = rate.max() / max(demand.values()) / rate
+    prices = -solved.row_duals[:channels] * unit
+    return SharedLoad(
+        shares=shares,
+        utilisation=float(solved.x[busiest]),
+        fastest=float(rate.max()),
+        hop_cost=_HOP_COST / total,
+        prices=dict(zip(channel_row, prices.tolist(), strict=True)),
+        pair_costs={
+            pair: float(cost) / demand[pair]
+            for pair, cost in zip(demand, solved.row_duals[channels:], strict=True)
+        },
+    )
+
+
+def apportion(
+    paths: Sequence[T], weights: Sequence[float], offset: int = 0, buckets: int = BUCKETS
+) -> tuple[T, ...]:
+    """Apportion buckets, by default 16, to paths in proportion to the weights, by largest remainder.
+
+    The buckets of a path are spread over the range, so a sender that counts through them sends evenly. If
+    there are more paths of equal weight than buckets, `offset` decides which paths have none, so that pairs
+    with different offsets use different paths.
+    """
+    order = _spread_order(len(paths), offset, buckets)
+    total = sum(weights)
+    if total <= 0 or min(weights) < 0:
+        raise PlanError(
+            f"weights {list(weights)} of {len(paths)} paths", remedy="give one above 0, none below"
+        )
+    quotas = [buckets * weight / total for weight in weights]
+    counts = [int(quota) for quota in quotas]
+    # Rounded, so that quotas which differ only by floating-point noise are ties and the earlier path wins.
+    by_remainder = sorted(range(len(paths)), key=lambda at: (round(counts[at] - quotas[at], 9), order[at]))
+    for at in by_remainder[: buckets - sum(counts)]:
+        counts[at] += 1
+    slots = sorted(((turn + 0.5) / count, at) for at, count in enumerate(counts) for turn in range(count))
+    return tuple(paths[at] for _, at in slots)
+
+
+def divide(
+    paths: Sequence[T], shares: Sequence[float], offset: int = 0
+) -> tuple[tuple[T, ...], tuple[float, ...] | None]:
+    """Return the path of each bucket and the weight of each bucket; no weights if all buckets count alike.
+
+    Shares that are no sixteenths keep their exact value as weights: every path with a share, up to 16, has
+    at least one bucket.
+    """
+    whole = [round(share * BUCKETS) for share in shares]
+    if all(abs(share * BUCKETS - count) < _EXACT for share, count in zip(shares, whole, strict=True)):
+        return apportion(paths, shares, offset), None
+    ranked = sorted(range(len(paths)), key=lambda at: (-round(shares[at], 9), at))[:BUCKETS]
+    kept = sorted(at for at in ranked if shares[at] > _LEAST_SHARE)
+    counts = dict.fromkeys(kept, 1)
+    for _ in range(BUCKETS - len(kept)):
+        counts[max(kept, key=lambda at: (shares[at] / counts[at], -at))] += 1
+    slots = sorted(((turn + 0.5) / count, at) for at, count in counts.items() for turn in range(count))
+    total = sum(shares[at] for at in kept)
+    weights = tuple(shares[at] / counts[at] / total for _, at in slots)
+    return tuple(paths[at] for _, at in slots), weights
+
+
+def _spread_order(count: int, turn: int, buckets: int) -> Sequence[int]:
+    """Return the rank of each of `count` paths in the order of preference, which spreads adjacent paths."""
+    if count <= buckets:
+        return range(count)
+    step = next(step for step in range(round(count * 0.618), count) if gcd(step, count) == 1)
+    return [(at - turn) * step % count for at in range(count)]

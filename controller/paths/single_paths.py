@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of a mesh to which the turn rules leave a single path, by exhaustive search."""
+
+from collections.abc import Iterable
+
+from controller.paths.choice import PathChoice
+from controller.paths.source_route import MAX_INSTRUCTIONS
+from controller.plan.entry import Pair
+
+__all__ = ["pairs_with_one_path"]
+
+
+def pairs_with_one_path(choice: PathChoice, pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs that have one permitted simple path of up to as many hops as a source route steers.
+
+    Pairs without any path, and pairs that use no longer paths, are not among them.
+    """
+    return [pair for pair in pairs if choice.uses_longer_paths(*pair) and _count_to_two(choice, pair) == 1]
+
+
+def _count_to_two(choice: PathChoice, pair: Pair) -> int:
+    count = 0
+    for hops in range(1, MAX_INSTRUCTIONS + 1):
+        count += len(choice.paths_of_length(*pair, hops))
+        if count > 1:
+            return 2
+    return count

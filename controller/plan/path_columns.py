@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths of many pairs of endpoints as columns: a row of node numbers a path.
+
+A plan of a large fabric has hundreds of thousands of pairs. A path as a tuple of names is made only when it
+is looked at.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.plan.entry import Pair, Path
+from topologies import Fabric
+from topologies.model.columns import columns
+
+__all__ = ["PairColumns", "PathColumns", "ragged"]
+
+Numbers = NDArray[np.int32]
+Positions = NDArray[np.intp]
+
+
+def ragged(
+    begins: NDArray[np.integer], ends: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return all positions from `begins[i]` up to `ends[i]` for every i in turn, behind the i of each."""
+    counts = (ends - begins).astype(np.intp)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    stops = np.cumsum(counts)
+    return rows, np.arange(len(rows)) - np.repeat(stops - counts - begins, counts)
+
+
+@final
+class PairColumns:
+    """Pairs of nodes, by ascending source, then destination: node numbers, shape (pairs,) each."""
+
+    def __init__(self, fabric: Fabric, sources: Numbers, destinations: Numbers) -> None:
+        self.fabric = fabric
+        self.sources = sources
+        self.destinations = destinations
+
+    @classmethod
+    def of(cls, fabric: Fabric, pairs: Iterable[Pair]) -> Self:
+        """Return pairs given by name, each once."""
+        names = list(pairs)
+        numbers = [[fabric.node(name).index for name in pair] for pair in names]
+        both = np.array(numbers, np.int32).reshape(-1, 2)
+        if len(both):
+            both = np.unique(both, axis=0)
+        return cls(fabric, both[:, 0].copy(), both[:, 1].copy())
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        return self._keys_of(self.sources, self.destinations)
+
+    def _keys_of(self, sources: Numbers, destinations: Numbers) -> NDArray[np.int64]:
+        return sources.astype(np.int64) * len(self.fabric.nodes) + destinations
+
+    def name(self, number: int) -> Pair:
+        """Return the names of a pair's nodes."""
+        names = columns(self.fabric).names
+        return names[self.sources[number]], names[self.destinations[number]]
+
+    def names(self) -> Iterator[Pair]:
+        """Yield the names of all pairs, in order."""
+        names = columns(self.fabric).names
+        for source, destination in zip(self.sources.tolist(), self.destinations.tolist(), strict=True):
+            yield names[source], names[destination]
+
+    def number(self, pair: object) -> int | None:
+        """Return the number of a pair given by name, or None."""
+        known = self._numbers_by_name
+        try:
+            source, destination = (known.get(name) for name in pair)  # type: ignore[attr-defined]
+        except (TypeError, ValueError):
+            return None
+        if source is None or destination is None:
+            return None
+        key = source * len(self.fabric.nodes) + destination
+        at = int(np.searchsorted(self._keys, key))
+        return at if at < len(self) and self._keys[at] == key else None
+
+    @cached_property
+    def _numbers_by_name(self) -> dict[str, int]:
+        return {node.name: node.index for node in self.fabric.nodes}
+
+    def numbers(self, pairs: "PairColumns") -> NDArray[np.int64]:
+        """Return the number here of each of other pairs, -1 for pairs that are not here."""
+        if not len(self):
+            return np.full(len(pairs), -1, np.int64)
+        wanted = self._keys_of(pairs.sources, pairs.destinations)
+        at = np.minimum(np.searchsorted(self._keys, wanted), len(self) - 1)
+        return np.where(self._keys[at] == wanted, at, -1)
+
+    def of_source(self, source: str) -> range:
+        """Return the numbers of the pairs from a source."""
+        node = self._numbers_by_name.get(source, -1)
+        low, high = np.searchsorted(self.sources, [node, node + 1])
+        return range(int(low), int(high))
+
+    def chosen(self, kept: NDArray[np.bool_]) -> "PairColumns":
+        """Return the pairs at which a mask is true."""
+        return PairColumns(self.fabric, self.sources[kept], self.destinations[kept])
+
+
+@final
+class PathColumns(Mapping[Pair, Sequence[Path]]):
+    """Paths of pairs, and the same as a mapping from a pair's names to the paths as tuples of names.
+
+    The paths of pair p are the rows `first[p]` up to `first[p + 1]` of `nodes`: node numbers, source and
+    destination included, and -1 behind the destination of a path that is shorter than others.
+    """
+
+    def __init__(self, pairs: PairColumns, first: NDArray[np.int64], nodes: Numbers) -> None:
+        self.pairs = pairs
+        self.first = first
+        self.nodes = nodes
+        self._made: dict[int, Path] = {}
+
+    @classmethod
+    def of(cls, fabric: Fabric, paths: Mapping[Pair, Sequence[Path]]) -> Self:
+        """Return the columns of paths by name."""
+        pairs = PairColumns.of(fabric, paths)
+        counts, rows = [], list[list[int]]()
+        for pair in pairs.names():
+            own = paths[pair]
+            counts.append(len(own))
+            rows += [[fabric.node(name).index for name in path] for path in own]
+        width = max(map(len, rows), default=2)
+        nodes = np.full((len(rows), width), -1, np.int32)
+        for number, row in enumerate(rows):
+            nodes[number, : len(row)] = row
+        return cls(pairs, np.append(0, np.cumsum(counts, dtype=np.int64)), nodes)
+
+    @classmethod
+    def collected(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
+        """Return paths that a search has found in parts: the pair of each path, and its nodes.
+
+        The paths of a pair keep the order of the parts.
+        """
+        if not rows:
+            return cls(pairs, np.zeros(len(pairs) + 1, np.int64), np.zeros((0, 2), np.int32))
+        width = max(part.shape[1] for part in rows)
+        number = np.concatenate(numbers)
+        order = np.argsort(number, kind="stable")
+        nodes = np.full((len(number), width), -1, np.int32)
+        begin = 0
+        for part in rows:
+            nodes[begin : begin + len(part), : part.shape[1]] = part
+            begin += len(part)
+        first = np.searchsorted(number[order], np.arange(len(pairs) + 1))
+        return cls(pairs, first.astype(np.int64), nodes[order])
+
+    @classmethod
+    def of_hops(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
+        """Return the same of paths as hop numbers, the first of parallel hops."""
+        table = columns(pairs.fabric)
+        nodes = [
+            np.concatenate([table.tails[hops[:, :1]], table.heads[hops]], axis=1)
+            for hops in (part if part.shape[1] else np.zeros((0, 1), np.int32) for part in rows)
+        ]
+        paths = cls.collected(pairs, numbers, nodes)
+        paths.__dict__["hops"] = cls.collected(pairs, numbers, rows).nodes[:, : paths.nodes.shape[1] - 1]
+        return paths
+
+    @property
+    def fabric(self) -> Fabric:
+        """Fabric of the nodes."""
+        return self.pairs.fabric
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of paths of each pair."""
+        return np.diff(self.first)
+
+    @cached_property
+    def pair_of(self) -> NDArray[np.int64]:
+        """Number of the pair of each path."""
+        return np.repeat(np.arange(len(self.pairs)), self.counts)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Hops of each path."""
+        return (self.nodes >= 0).sum(axis=1) - 1
+
+    @cached_property
+    def hops(self) -> Numbers:
+        """Numbers of the hops of each path (topologies.model.columns), first of parallel hops; then -1."""
+        tails, heads = self.nodes[:, :-1], self.nodes[:, 1:]
+        taken = heads >= 0
+        hops = np.full(tails.shape, -1, np.int32)
+        hops[taken] = columns(self.fabric).hops(tails[taken], heads[taken])
+        return hops
+
+    def path(self, row: int) -> Path:
+        """Return a path by names; the same object each time."""
+        path = self._made.get(row)
+        if path is None:
+            names = columns(self.fabric).names
+            path = self._made[row] = tuple([names[node] for node in self.nodes[row].tolist() if node >= 0])
+        return path
+
+    def paths_of(self, number: int) -> list[Path]:
+        """Return the paths of a pair by its number."""
+        return [self.path(row) for row in range(int(self.first[number]), int(self.first[number + 1]))]
+
+    def __getitem__(self, pair: Pair) -> Sequence[Path]:
+        number = self.pairs.number(pair)
+        if number is None:
+            raise KeyError(pair)
+        return self.paths_of(number)
+
+    def __contains__(self, pair: object) -> bool:
+        return self.pairs.number(pair) is not None
+
+    def __iter__(self) -> Iterator[Pair]:
+        return self.pairs.names()
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def merged(self, pairs: PairColumns, others: "PathColumns") -> "PathColumns":
+        """Return the paths of `pairs`, each from here, or else from `others`."""
+        here, there = self.pairs.numbers(pairs), others.pairs.numbers(pairs)
+        from_here = here >= 0
+        numbers, parts = list[Positions](), list[Numbers]()
+        for source, chosen, mask in ((self, here, from_here), (others, there, ~from_here & (there >= 0))):
+            wanted = np.flatnonzero(mask)
+            rows, at = ragged(source.first[chosen[wanted]], source.first[chosen[wanted] + 1])
+            numbers.append(wanted[rows])
+            parts.append(source.nodes[at])
+        return PathColumns.collected(pairs, numbers, parts)
+
+    def extended(self, more: Mapping[Pair, Sequence[Path]]) -> "PathColumns":
+        """Return the paths with more of them behind those of some pairs."""
+        if not more:
+            return self
+        others = PathColumns.of(self.fabric, more)
+        numbers = self.pairs.numbers(others.pairs)
+        return PathColumns.collected(
+            self.pairs, [self.pair_of, numbers[others.pair_of]], [self.nodes, others.nodes]
+        )
+
+    def chosen(self, kept: NDArray[np.bool_]) -> "PathColumns":
+        """Return the paths of the pairs at which a mask is true."""
+        pairs = self.pairs.chosen(kept)
+        rows, at = ragged(self.first[:-1][kept], self.first[1:][kept])
+        return PathColumns.collected(pairs, [rows], [self.nodes[at]])
+
+    def on(self, fabric: Fabric) -> "PathColumns":
+        """Return the same paths on a fabric with the same nodes and other links."""
+        pairs = PairColumns(fabric, self.pairs.sources, self.pairs.destinations)
+        return PathColumns(pairs, self.first, self.nodes)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routes of a plan as columns: the path of each of the 16 buckets of each pair, and the buckets' weights."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.plan.entry import BUCKETS, Pair, Path
+from controller.plan.path_columns import PathColumns
+from topologies import Fabric
+
+__all__ = ["Routes", "Weights"]
+
+
+@final
+class Routes(Mapping[Pair, tuple[Path, ...]]):
+    """Path of each bucket of each pair, as rows of `paths`, and the same as a mapping by names.
+
+    `buckets` has the shape (pairs, 16).
+    """
+
+    def __init__(self, paths: PathColumns, buckets: NDArray[np.int64]) -> None:
+        self.paths = paths
+        self.buckets = buckets
+
+    @classmethod
+    def of(cls, fabric: Fabric, routes: Mapping[Pair, Sequence[Path]]) -> Self:
+        """Return the columns of routes by name, 16 paths a pair."""
+        paths = PathColumns.of(fabric, {pair: list(dict.fromkeys(own)) for pair, own in routes.items()})
+        buckets = np.zeros((len(paths), BUCKETS), np.int64)
+        for number, pair in enumerate(paths.pairs.names()):
+            rows = {
+                path: int(paths.first[number]) + at for at, path in enumerate(dict.fromkeys(routes[pair]))
+            }
+            buckets[number] = [rows[path] for path in routes[pair]]
+        return cls(paths, buckets)
+
+    def of_number(self, number: int) -> tuple[Path, ...]:
+        """Return the paths of a pair's buckets, by its number."""
+        return tuple([self.paths.path(row) for row in self.buckets[number].tolist()])
+
+    def __getitem__(self, pair: Pair) -> tuple[Path, ...]:
+        number = self.paths.pairs.number(pair)
+        if number is None:
+            raise KeyError(pair)
+        return self.of_number(number)
+
+    def __contains__(self, pair: object) -> bool:
+        return pair in self.paths
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self.paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def from_source(self, source: str) -> dict[str, tuple[Path, ...]]:
+        """Return the routes of one source by destination."""
+        pairs = self.paths.pairs
+        return {pairs.name(number)[1]: self.of_number(number) for number in pairs.of_source(source)}
+
+
+@final
+class Weights(Mapping[Pair, tuple[float, ...]]):
+    """Weights of the buckets of those pairs whose buckets do not count alike.
+
+    Pair p of `paths` has the weights `patterns[numbers[p]]`; none if the number is negative.
+    """
+
+    def __init__(
+        self, paths: PathColumns, numbers: NDArray[np.int64], patterns: Sequence[tuple[float, ...]]
+    ) -> None:
+        self.numbers = numbers
+        self.patterns = tuple(patterns)
+        self._pairs = paths.pairs
+
+    def __getitem__(self, pair: Pair) -> tuple[float, ...]:
+        number = self._pairs.number(pair)
+        if number is None or self.numbers[number] < 0:
+            raise KeyError(pair)
+        return self.patterns[self.numbers[number]]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (self._pairs.name(number) for number in np.flatnonzero(self.numbers >= 0).tolist())
+
+    def __len__(self) -> int:
+        return int((self.numbers >= 0).sum())

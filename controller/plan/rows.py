@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries in columns: rows of one table in NumPy arrays, and the entries of a node in blocks.
+
+A plan of a large fabric has millions of entries. `Rows` holds them as arrays and makes an `Entry` only when
+it is looked at; `NodeEntries` joins rows and tuples of entries to one sequence.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, repeat
+from typing import Any, SupportsIndex, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.errors import PlanError
+from controller.plan.entry import Entry, Lpm, Match, Params, Range, Ternary
+
+__all__ = ["Block", "Column", "MatchColumn", "NodeEntries", "Rows", "blocks_of"]
+
+Column = NDArray[Any] | int
+"""Integers of all rows, shape (rows,) and any integer dtype; or one number, which all rows have."""
+
+_REMEDY = "give every column as an array of integers with one number a row, or as one int for all rows"
+_PAIRS = (Lpm, Ternary, Range)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchColumn:
+    """Match field of all rows. `extra`: prefix of `Lpm`, mask of `Ternary`, upper end of `Range`."""
+
+    name: str
+    kind: type[Match]
+    values: Column
+    extra: Column | None = None
+
+    def __post_init__(self) -> None:
+        if (self.extra is None) is (self.kind in _PAIRS):
+            takes = "two columns" if self.kind in _PAIRS else "one column"
+            raise PlanError(
+                f"match field {self.name}: expected {takes} of {self.kind.__name__}, "
+                f"got {1 if self.extra is None else 2}",
+                remedy="give `extra` to fields of kind Lpm, Ternary and Range only",
+            )
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns of the arguments of `kind`, in their order."""
+        return (self.values,) if self.extra is None else (self.values, self.extra)
+
+    def sliced(self, part: slice) -> MatchColumn:
+        """Return the field of some rows, which shares the arrays."""
+        extra = None if self.extra is None else _sliced(self.extra, part)
+        return MatchColumn(self.name, self.kind, _sliced(self.values, part), extra)
+
+
+@final
+class Rows(Sequence[Entry]):
+    """Entries of one table with the same action, match fields and parameters, as columns.
+
+    The arrays are shared, not copied; they must not change afterwards. A slice shares them too. At least one
+    column is an array, from which the number of rows follows.
+
+    Raises:
+        PlanError: A column is no array of integers, the columns differ in length, or none is an array.
+    """
+
+    __slots__ = ("_length", "action", "match", "params", "priority", "table")
+
+    def __init__(
+        self,
+        table: str,
+        action: str,
+        match: Sequence[MatchColumn],
+        params: Sequence[tuple[str, Column]] = (),
+        priority: Column = 0,
+    ) -> None:
+        self.table = table
+        self.action = action
+        self.match = tuple(match)
+        self.params = tuple(params)
+        self.priority = priority
+        self._length = self._common_length()
+
+    def _common_length(self) -> int:
+        columns = (_length(name, column) for name, column in self._named_columns())
+        lengths = sorted({length for length in columns if length is not None})
+        if len(lengths) != 1:
+            got = ", ".join(map(str, lengths)) or "no array"
+            raise PlanError(
+                f"rows of table {self.table}: expected columns of one length, got {got}", remedy=_REMEDY
+            )
+        return lengths[0]
+
+    def _named_columns(self) -> Iterator[tuple[str, Column]]:
+        for field in self.match:
+            yield from ((field.name, column) for column in field.columns)
+        yield from self.params
+        yield "priority", self.priority
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rows: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Entry | Rows:
+        if isinstance(index, slice):
+            return self._sliced(index)
+        at = _position(index, self._length)
+        return Entry(
+            self.table,
+            tuple(
+                (field.name, field.kind(*(_number(column, at) for column in field.columns)))
+                for field in self.match
+            ),
+            self.action,
+            tuple((name, _number(column, at)) for name, column in self.params),
+            _number(self.priority, at),
+        )
+
+    def _sliced(self, part: slice) -> Rows:
+        rows = object.__new__(Rows)
+        rows.table, rows.action = self.table, self.action
+        rows.match = tuple(field.sliced(part) for field in self.match)
+        rows.params = tuple((name, _sliced(column, part)) for name, column in self.params)
+        rows.priority = _sliced(self.priority, part)
+        rows._length = len(range(*part.indices(self._length)))
+        return rows
+
+    def __iter__(self) -> Iterator[Entry]:
+        fields = [
+            zip(repeat(field.name), map(field.kind, *map(self._numbers, field.columns)), strict=False)
+            for field in self.match
+        ]
+        keys: Iterator[tuple[tuple[str, Match], ...]] = zip(*fields, strict=False) if fields else repeat(())
+        named = [zip(repeat(name), self._numbers(column), strict=False) for name, column in self.params]
+        params: Iterator[Params] = zip(*named, strict=False) if named else repeat(())
+        rest = zip(range(self._length), keys, params, self._numbers(self.priority), strict=False)
+        return (Entry(self.table, key, self.action, values, rank) for _, key, values, rank in rest)
+
+    def _numbers(self, column: Column) -> Iterator[int]:
+        return repeat(column) if isinstance(column, int) else iter(column.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Rows) and self._names() == other._names():
+            columns = zip(self._named_columns(), other._named_columns(), strict=True)
+            return len(self) == len(other) and all(
+                np.array_equal(np.broadcast_to(own, len(self)), np.broadcast_to(its, len(self)))
+                for (_, own), (_, its) in columns
+            )
+        return _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def layout(self) -> Hashable:
+        """All but the arrays: rows with the same layout can be joined column by column."""
+        fields = tuple((field.name, field.kind, *map(_kind_of_column, field.columns)) for field in self.match)
+        params = tuple((name, _kind_of_column(column)) for name, column in self.params)
+        return self.table, self.action, fields, params, _kind_of_column(self.priority)
+
+    def has_keys_of(self, other: Rows) -> bool:
+        """Return whether other rows have the same keys in the same order, with the same action."""
+        if self._names() != other._names() or len(self) != len(other):
+            return False
+        own = [column for field in self.match for column in field.columns]
+        its = [column for field in other.match for column in field.columns]
+        pairs = zip((*own, self.priority), (*its, other.priority), strict=True)
+        return all(np.array_equal(self._whole(a), self._whole(b)) for a, b in pairs)
+
+    def changed_rows(self, other: Rows) -> NDArray[np.intp]:
+        """Return the positions at which a parameter differs from that of other rows with the same keys."""
+        changed = np.zeros(len(self), np.bool_)
+        for (_, own), (_, its) in zip(self.params, other.params, strict=True):
+            changed |= self._whole(own) != self._whole(its)
+        return np.flatnonzero(changed)
+
+    def _whole(self, column: Column) -> NDArray[Any]:
+        return np.broadcast_to(column, len(self))
+
+    def _names(self) -> object:
+        names = [name for name, _ in self.params]
+        return self.table, self.action, [(field.name, field.kind) for field in self.match], names
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{field.name}: {field.kind.__name__}" for field in self.match)
+        names = ", ".join(name for name, _ in self.params)
+        return f"<{len(self)} rows of {self.table}: {fields or '(no match)'} -> {self.action}({names})>"
+
+
+Block = tuple[Entry, ...] | Rows
+"""Part of a node's entries."""
+
+
+@final
+class NodeEntries(Sequence[Entry]):
+    """All entries of a node: `blocks` one after the other. Nodes may share blocks."""
+
+    __slots__ = ("_ends", "blocks")
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = tuple(blocks)
+        self._ends = list(accumulate(map(len, self.blocks)))
+
+    @classmethod
+    def joined(cls, *parts: Sequence[Entry]) -> NodeEntries:
+        """Return the entries of several sequences, one after the other; rows stay columns."""
+        return cls([block for part in parts for block in blocks_of(part)])
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Entry | Sequence[Entry]:
+        if isinstance(index, slice):
+            low, high, step = index.indices(len(self))
+            return self._between(low, max(low, high)) if step == 1 else tuple(self)[index]
+        at = _position(index, len(self))
+        number = bisect_right(self._ends, at)
+        return self.blocks[number][at - self._ends[number]]  # counted from the block's end
+
+    def _between(self, low: int, high: int) -> NodeEntries:
+        parts: list[Block] = []
+        for block, end in zip(self.blocks, self._ends, strict=True):
+            start = end - len(block)
+            first, last = max(low, start), min(high, end)
+            if first < last:
+                whole = last - first == len(block)
+                parts.append(block if whole else block[first - start : last - start])
+        return NodeEntries(parts)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return chain.from_iterable(self.blocks)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, NodeEntries) and len(self.blocks) == len(other.blocks):
+            pairs = zip(self.blocks, other.blocks, strict=True)
+            if all(map(_same_length, self.blocks, other.blocks)):
+                return all(own is its or own == its for own, its in pairs)
+        return _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} entries in {len(self.blocks)} blocks>"
+
+
+def blocks_of(entries: Sequence[Entry]) -> tuple[Block, ...]:
+    """Return the blocks of any sequence of entries."""
+    if isinstance(entries, NodeEntries):
+        return entries.blocks
+    return (entries if isinstance(entries, Rows) else tuple(entries),)
+
+
+def _equal(entries: Sequence[Entry], other: object) -> Any:
+    if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+        return NotImplemented
+    return len(entries) == len(other) and all(own == its for own, its in zip(entries, other, strict=True))
+
+
+def _same_length(own: Block, other: Block) -> bool:
+    return len(own) == len(other)
+
+
+def _length(name: str, column: object) -> int | None:
+    """Return the number of rows of a column; None for a number that all rows have."""
+    if isinstance(column, np.ndarray):
+        if column.ndim == 1 and column.dtype.kind in "iu":
+            return len(column)
+        got = f"shape {column.shape} of {column.dtype}"
+    elif isinstance(column, int):
+        return None
+    else:
+        got = type(column).__name__
+    raise PlanError(f"column {name}: expected integers of shape (rows,), got {got}", remedy=_REMEDY)
+
+
+def _kind_of_column(column: Column) -> object:
+    """Return the number that all rows have, else the type of the numbers."""
+    return column if isinstance(column, int) else column.dtype
+
+
+def _position(index: SupportsIndex, length: int) -> int:
+    at = index.__index__()
+    if not -length <= at < length:
+        raise IndexError(f"entry {at} of {length}")
+    return at % length
+
+
+def _number(column: Column, at: int) -> int:
+    return column if isinstance(column, int) else int(column[at])
+
+
+def _sliced(column: Column, part: slice) -> Column:
+    return column if isinstance(column, int) else column[part]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarding schemes over the links that work, shared by the controllers of a plan."""
+
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
+from typing import final
+
+from controller.paths.finder import PathFinder
+from controller.paths.shares.overflow import PlannedLoad
+from controller.paths.source_route import MAX_INSTRUCTIONS
+from controller.plan.entry import Path, hops_of
+from controller.plan.plan import Plan
+from controller.schemes.registry import scheme_of
+from controller.schemes.scheme import Scheme
+from topologies.model.computed_once import computed_once
+
+__all__ = ["SharedSchemes"]
+
+# Schemes that are kept; all are dropped when there are more.
+_MAX_SCHEMES = 64
+
+
+@final
+class SharedSchemes:
+    """Schemes shared by the controllers of a plan: most controllers know of the same failures."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._last: dict[frozenset[str], Scheme] = {}
+        self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
+
+    def without(self, failed: Set[str]) -> Scheme:
+        """Return the scheme over the links that have not failed."""
+        key = frozenset(failed)
+        if key == self.plan.failed:
+            return self._planned
+        if key not in self._last:
+            if len(self._last) >= _MAX_SCHEMES:
+                self._last.clear()
+            self._last[key] = scheme_of(self.plan, key, self._planned if key > self.plan.failed else None)
+        return self._last[key]
+
+    @cached_property
+    def _planned(self) -> Scheme:
+        """Scheme over the links of the plan."""
+        return scheme_of(self.plan)
+
+    @cached_property
+    def load(self) -> PlannedLoad:
+        """Load that the plan puts on links."""
+        return PlannedLoad(self.plan)
+
+    def destinations_over(self, source: str, link: str) -> Sequence[str]:
+        """Return the destinations to which planned paths of a source use a link."""
+        if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
+            fabric, by_link = self.plan.fabric, dict[str, dict[str, None]]()
+            for destination, paths in self.plan.routes_from(source).items():
+                for hop in dict.fromkeys(hop for path in dict.fromkeys(paths) for hop in hops_of(path)):
+                    for over in fabric.links_between(*hop):
+                        by_link.setdefault(over.name, {})[destination] = None
+            self._by_link[source] = {name: tuple(fars) for name, fars in by_link.items()}
+        return self._by_link[source].get(link, ())
+
+    def path_to(self, node: str, target: str, failed: Set[str]) -> Path | None:
+        """Return a path of fewest hops from a node to another, switches too; None if none is permitted.
+
+        All nodes follow a tree that is searched once for each target. A path of the plan's tree whose links
+        work is also the path of the tree without the failed links: of the shortest paths from the target, the
+        first in the order of ports.
+        """
+        path = self._tree_path(self._planned, node, target) if self.plan.failed <= failed else None
+        if path is None or not self.without(failed).finder.is_alive(path):
+            path = self._tree_path(self.without(failed), node, target)
+        return path if path and self._planned.rules.vls_of(self.plan.fabric, path) is not None else None
+
+    def _tree_path(self, scheme: Scheme, node: str, target: str) -> Path | None:
+        finder, path = scheme.finder, [node]
+        if node != target and not finder.neighbours(node):
+            return None
+        tree = _tree(finder, target)
+        while path[-1] != target:
+            if path[-1] not in tree:
+                return None
+            path.append(tree[path[-1]])
+        return tuple(path)
+
+
+@computed_once
+def _tree(finder: PathFinder, target: str) -> dict[str, str]:
+    """Return the next hop to a target by node, over at most as many hops as a source route steers."""
+    tree: dict[str, str] = {}
+    reached = [target]
+    for _ in range(MAX_INSTRUCTIONS):
+        layer = []
+        for node in reached:
+            for neighbour in finder.neighbours(node):
+                if neighbour != target and neighbour not in tree:
+                    tree[neighbour] = node
+                    layer.append(neighbour)
+        reached = layer
+    return tree

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiers of switches that choose among equal next hops by hash (HPN, dual-ToR; spine-leaf networks).
+
+With the strategy `hashed` the source chooses only the port by which a frame leaves: its source route ends at
+the first switch, and from there the switches choose by hash, hop by hop (HPN, path selection).
+"""
+
+from collections.abc import Hashable, Sequence
+
+from controller.forwarding.ecmp import EcmpTable
+from controller.paths.finder import PathFinder
+from controller.schemes.structured import Structured, upper_end
+from controller.tables.address_entries import Lookups
+from controller.tables.groups import hash_shift
+from controller.tables.programs import has_table
+from controller.tables.segment import Segment
+from controller.tables.upward import highest_neighbours
+from controller.tables.withdrawn import withdrawn_segments
+from topologies import Fabric, Link
+from topologies.model.computed_once import computed_once
+
+__all__ = ["Clos"]
+
+
+class Clos(Structured):
+    """Switches with groups of equal next hops, from which a hash of addresses and lb selects a member."""
+
+    @classmethod
+    def serves(cls, fabric: Fabric) -> bool:
+        """Return whether the program of a node has groups."""
+        return any(has_table(node, "multipath") for node in fabric.nodes)
+
+    @classmethod
+    def steers_every_hop(cls, fabric: Fabric) -> bool:
+        """Return False: tables of a switch choose among ports where a source route ends."""
+        return False
+
+    def has_groups(self, node: str) -> bool:
+        """Return whether a node's program chooses among equal next hops by hash."""
+        return has_table(self.fabric.node(node), "multipath")
+
+    def planned_segments(self, node: str) -> tuple[Segment, ...]:
+        """Return the segments of one node without the routes that neighbours have withdrawn."""
+        return _planned_segments(self, node)
+
+    def segments(self, node: str) -> tuple[Segment, ...]:
+        """Return the segments of one node, with routes that neighbours have withdrawn."""
+        return _segments(self, node)
+
+    def withdraws(self, node: str) -> bool:
+        """Return whether the tables of a switch follow the routes that its neighbours have withdrawn."""
+        return self.fabric.node(node).is_switch and self.has_groups(node)
+
+    def hash_shift(self, node: str) -> int:
+        """Return the first bit of the hash that a switch looks at."""
+        return hash_shift(self.fabric, node, self.finder.hashing)
+
+    def lookups(self, node: str) -> Lookups:
+        """Return the segments that a node looks up, in order."""
+        grouped = self.has_groups(node)
+        shift = self.hash_shift(node) if grouped else 0
+        return Lookups(self.segments(node), grouped=grouped, hash_shift=shift)
+
+    def chooses_by_hash(self, node: str) -> bool:
+        """Return whether `ecmp_table` knows a node: a switch whose groups depend on links near it alone."""
+        return self.fabric.node(node).level > 0 and self.has_groups(node) and not self.fabric.optical
+
+    def ecmp_table(self, node: str) -> EcmpTable | None:
+        """Return the groups of a switch; all who know of the same failed links near it share them."""
+        return _ecmp_table(self, node)
+
+    def new_ecmp_table(self, node: str) -> EcmpTable:
+        """Return the groups of a switch as they are if only the failed links near it have failed."""
+        finder = self.finder
+        near = PathFinder(finder.fabric, finder.failed_near(node), finder.hashing, up_first=finder.up_first)
+        scheme = type(self)(near, self.rules, self.strategy)
+        segments = scheme.planned_segments(node)
+        return EcmpTable(near, node, Lookups(segments, grouped=True, hash_shift=self.hash_shift(node)))
+
+    # -- failures
+
+    def dependents(self, node: str, link: Link) -> Sequence[str]:
+        """Return the switches next to `node` whose groups lose it, if it is the upper end of the link."""
+        if not self.strategy.by_hash or upper_end(self.fabric, link) != node:
+            return ()
+        ends = (link.a.node, link.b.node)
+        neighbours = self.fabric.neighbours(node)
+        return [name for name in neighbours if self.has_groups(name) and name not in ends]
+
+
+@computed_once
+def _planned_segments(scheme: Clos, node: str) -> tuple[Segment, ...]:
+    return super(Clos, scheme).planned_segments(node)
+
+
+@computed_once
+def _segments(scheme: Clos, node: str) -> tuple[Segment, ...]:
+    planned = scheme.planned_segments(node)
+    if not scheme.withdraws(node):
+        return planned
+    here = scheme.fabric.node(node)
+    removed = withdrawn_segments(scheme.finder, here, highest_neighbours(scheme.finder, here))
+    if not removed:
+        return planned
+    prefixes = {item.prefix for item in removed}
+    below = {item.prefix for item in scheme.segments_below(here)} & prefixes
+    local, *others = planned
+    return (local, *removed, *(item for item in others if item.prefix not in below))
+
+
+@computed_once
+def _ecmp_table(scheme: Clos, node: str) -> EcmpTable | None:
+    if not scheme.chooses_by_hash(node):
+        return None
+    finder, known = scheme.finder, _known_tables(scheme.fabric)
+    key = type(scheme), node, finder.failed_near(node), finder.hashing, finder.up_first
+    if key not in known:
+        known[key] = scheme.new_ecmp_table(node)
+    return known[key]
+
+
+@computed_once
+def _known_tables(_: Fabric) -> dict[Hashable, EcmpTable]:
+    """Return the groups of switches that are known already, by scheme, switch and failed links near it."""
+    return {}

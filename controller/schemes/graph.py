@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any graph of nodes and links, by up*/down* routes over ranks of its nodes.
+
+The strategy names a set of paths of each pair. A source route steers the first six hops of a path, and the
+tables lead the rest.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Self
+
+from controller.deadlock.ranks import ranked_rules
+from controller.deadlock.turn_rules import RuleSet
+from controller.paths.finder import PathFinder
+from controller.paths.graph.admitted import AdmittedPaths
+from controller.paths.graph.next_hops import next_hops, path_by_tables
+from controller.paths.graph.path_sets import PathSet, equal_cost, find
+from controller.paths.source_route import MAX_HOPS, MAX_INSTRUCTIONS
+from controller.plan.entry import Entry, Path, hops_of
+from controller.schemes.scheme import Scheme
+from controller.schemes.strategy import STRATEGIES, Strategy
+from controller.tables.address_blocks import graph_segments
+from controller.tables.address_entries import Lookups, address_entries
+from controller.tables.segment import Segment
+from controller.tables.source_routes import Ports, source_route_entries
+from topologies import Fabric, Link
+from topologies.model.computed_once import computed_once
+from topologies.model.lines import is_sparse_mesh
+
+__all__ = ["Graph"]
+
+# Equal paths by which a source replaces a failed path.
+_REPLACEMENTS = 16
+
+
+class Graph(Scheme):
+    """Forwarding in any graph over the links that have not failed."""
+
+    follows_dimensions = False
+
+    def __init__(
+        self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Self | None = None
+    ) -> None:
+        super().__init__(finder, rules, strategy, base)
+        self._path_set = find(strategy.name)
+        self.admitted = AdmittedPaths(finder, rules)
+
+    @classmethod
+    def serves(cls, fabric: Fabric) -> bool:
+        """Return whether a fabric says that it is a graph, or has dimensions that are no full meshes."""
+        return fabric.graph_routed or is_sparse_mesh(fabric)
+
+    @classmethod
+    def rule_set(cls, name: str, fabric: Fabric) -> RuleSet:
+        """Return the named turn rules on a fabric; PlanError for an unknown name."""
+        return ranked_rules(name, fabric)
+
+    @classmethod
+    def find_strategy(cls, name: str) -> Strategy:
+        """Return the strategy of a name, or of FILE.py:NAME; PlanError names close matches, or all names."""
+        find(name)
+        return STRATEGIES.get(name, Strategy(name))
+
+    def candidates(self, source: str, destination: str) -> list[Path]:
+        """Return the paths among which a source may share its traffic; empty when none works."""
+        return self._steerable(source, destination, self._path_set)
+
+    def shortest_paths(self, source: str, destination: str) -> list[Path]:
+        """Return up to 16 paths of fewest hops; empty when none works."""
+        return self._steerable(source, destination, lambda *pair: islice(equal_cost(*pair), _REPLACEMENTS))
+
+    def _steerable(self, source: str, destination: str, path_set: PathSet) -> list[Path]:
+        paths = [path for path in path_set(self.admitted, source, destination) if self.is_steerable(path)]
+        if paths:
+            return paths
+        # A path too long for the header: the tables of up*/down* routes lead all of it.
+        led = path_by_tables(self.finder, source, destination)
+        return [led] if led and self.admitted.admits(led) else []
+
+    def is_steerable(self, path: Path) -> bool:
+        """Return whether instructions steer the first hops of a path and the tables lead all hops after."""
+        if len(path) - 1 <= MAX_INSTRUCTIONS:
+            return True
+        following = next_hops(self.finder, path[-1])
+        rest = list(hops_of(path))[MAX_INSTRUCTIONS:]
+        return len(path) - 1 < MAX_HOPS and all(following.get(node) == after for node, after in rest)
+
+    # -- tables
+
+    def address_entries(self, node: str) -> tuple[Entry, ...]:
+        """Return the entries of the tables that map addresses to egress ports."""
+        return address_entries(self.finder, node, Lookups(self.segments(node)))
+
+    def segments(self, node: str) -> tuple[Segment, ...]:
+        """Return the segments of addresses that a node looks up."""
+        return _segments(self.finder, node)
+
+    def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:
+        """Return the entries of a node's table all_path for the routes of these destinations.
+
+        Buckets of one path take parallel links in turn.
+        """
+        parallel = self.fabric.has_parallel
+        return source_route_entries(self.finder, node, routes, self._steer, by_bucket=parallel)
+
+    def _steer(self, path: Path, bucket: int) -> Ports | None:
+        """Return the ports of the first six hops; None for a path of more hops than the header counts."""
+        if len(path) > MAX_HOPS:
+            return None
+        ports = [self.finder.ports_to(*hop) for hop in list(hops_of(path))[:MAX_INSTRUCTIONS]]
+        return [parallel[bucket % len(parallel)] for parallel in ports]
+
+    # -- failures
+
+    def depends_on(self, node: str, link: Link) -> bool:
+        """Return True: every link may be part of the way to a destination."""
+        return True
+
+    def floods(self, link: Link) -> bool:
+        """Return whether a failure makes paths longer than a source route.
+
+        The tables lead the rest of such a path, so all nodes have to know of the failure.
+        """
+        return self.exceeds_source_routes
+
+    @cached_property
+    def exceeds_source_routes(self) -> bool:
+        """True if some pair has no path that instructions steer on every hop."""
+        ends = (node.name for node in self.fabric.endpoints)
+        return any(self.admitted.most_hops_to(name) > MAX_INSTRUCTIONS for name in ends)
+
+    def notice_paths(
+        self, node: str, subscribers: Sequence[str], asking: Sequence[str], routed: Container[str]
+    ) -> Iterator[tuple[str, Path | None]]:
+        """Yield the nodes to which a node sends a notice, each with the path; None: by its own source route.
+
+        A node without a source route to another takes a path that needs no tables of others.
+        """
+        for name in dict.fromkeys([*subscribers, *asking]):
+            if name == node:
+                continue
+            if name in routed:
+                yield name, None
+            elif (paths := self.shortest_paths(node, name)) and len(paths[0]) - 1 <= MAX_INSTRUCTIONS:
+                yield name, paths[0]
+
+
+@computed_once
+def _segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
+    return graph_segments(finder, node)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rails: leaves that join GPUs of one rank, with or without spines (Rail-only; rail-optimised networks).
+
+A GPU reaches other rails by way of its neighbours in the high-bandwidth domain (PXN) where no spine does.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+from controller.schemes.clos import Clos
+from controller.tables.address_entries import Lookups
+from controller.tables.pxn import pxn_segments, relay_segments
+from controller.tables.rails import rail_of, rail_segments
+from controller.tables.segment import Segment, TernarySegment
+from controller.tables.upward import highest_neighbours
+from topologies import Fabric, Node
+from topologies.model.computed_once import computed_once
+
+__all__ = ["Rails"]
+
+
+@final
+class Rails(Clos):
+    """Switches look up destinations of their rail first, GPUs of closed rails those of other domains."""
+
+    @classmethod
+    def serves(cls, fabric: Fabric) -> bool:
+        """Return whether a switch is on a rail."""
+        return any(rail_of(fabric, node.name) for node in fabric.switches)
+
+    def segments_below(self, here: Node) -> Sequence[Segment]:
+        """Return the segments of a switch for the destinations below it; its rail's are in another table."""
+        return () if self._rail_segments(here.name) else super().segments_below(here)
+
+    def segments_across(self, here: Node) -> Sequence[Segment]:
+        """Return the segments of a switch for destinations beyond its domain or tier."""
+        return (*relay_segments(self.finder, here), *super().segments_across(here))
+
+    def withdraws(self, node: str) -> bool:
+        """Return whether the tables of a switch follow the routes that its neighbours have withdrawn."""
+        return super().withdraws(node) and not self._rail_segments(node)
+
+    def lookups(self, node: str) -> Lookups:
+        """Return the segments that a node looks up, in order."""
+        plain, here = super().lookups(node), self.fabric.node(node)
+        pxn = () if here.is_switch else pxn_segments(self.finder, here, plain.segments)
+        return Lookups(plain.segments, self._rail_segments(node), pxn, plain.grouped, plain.hash_shift)
+
+    def chooses_by_hash(self, node: str) -> bool:
+        """Return whether `ecmp_table` knows a node: a switch on no rail, with groups."""
+        return super().chooses_by_hash(node) and rail_of(self.fabric, node) is None
+
+    def _rail_segments(self, node: str) -> tuple[TernarySegment, ...]:
+        return _rail_segments(self, node)
+
+
+@computed_once
+def _rail_segments(scheme: Rails, node: str) -> tuple[TernarySegment, ...]:
+    here = scheme.fabric.node(node)
+    if not here.is_switch:
+        return ()
+    return rail_segments(scheme.finder, here, highest_neighbours(scheme.finder, here))

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a previous plan that a new plan keeps, which changes no result.
+
+If more links of a fabric have failed, the candidates of sources stay that have no path over these links. If
+the core of a fabric has other optical circuits (LumosCore), the candidates of pairs stay whose paths are
+shorter than any path over a circuit, and so do the tables of addresses of endpoints.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from controller.plan.path_columns import PathColumns
+from controller.plan.plan import Plan
+from controller.plan.rows import Block, NodeEntries
+from topologies import Fabric
+from topologies.model.circuits import circuit_of, core_dimensions
+from topologies.model.columns import columns
+from topologies.model.computed_once import computed_once
+
+__all__ = ["Reused", "after_failures", "after_moved_circuits"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """Parts of the plan `previous` that hold in a new plan; nothing by default.
+
+    `candidates` are those of some pairs. With `circuits` the fabrics differ in the circuits of a core alone,
+    and the tables of endpoints stay. `no_new_links`: the new fabric has no link that the previous one lacks.
+    """
+
+    previous: Plan | None = None
+    candidates: PathColumns | None = None
+    circuits: bool = False
+    no_new_links: bool = False
+
+    def table_blocks(self, node: str) -> tuple[Block, ...] | None:
+        """Return the entries of an endpoint without its source routes, or None if they may change."""
+        if self.previous is None or not self.circuits or self.previous.fabric.node(node).is_switch:
+            return None
+        known = self.previous.entries[node]
+        return known.blocks[:2] if isinstance(known, NodeEntries) else None
+
+
+def after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
+    """Return the candidates of sources that have none over the failed links and no failed link of their own.
+
+    A failure takes paths away and adds none.
+    """
+    known = previous.candidates
+    if not (isinstance(known, PathColumns) and _are_alike(previous.fabric, fabric)):
+        return Reused()
+    if not previous.failed <= failed:
+        return Reused()
+    touched = np.zeros(len(fabric.nodes), np.bool_)
+    for name in failed - previous.failed:
+        link = fabric.link(name)
+        for node in (*previous.subscribers[name], link.a.node, link.b.node):
+            touched[fabric.node(node).index] = True
+    kept = ~touched[known.pairs.sources] & ~touched[known.pairs.destinations]
+    if not kept.any():
+        return Reused()
+    return Reused(previous, known.chosen(kept).on(fabric), no_new_links=True)
+
+
+def _are_alike(fabric: Fabric, other: Fabric) -> bool:
+    """Return whether two fabrics differ in addresses at most."""
+    return fabric.links is other.links and all(
+        (a.name, a.tier, a.level, a.coordinates) == (b.name, b.tier, b.level, b.coordinates)
+        for a, b in zip(fabric.nodes, other.nodes, strict=True)
+    )
+
+
+def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
+    """Return the candidates that no circuit can shorten, of fabrics that differ in their circuits alone.
+
+    Circuits that join switches of the highest level only: a path over circuits climbs to them and comes down.
+    """
+    old, known = previous.fabric, previous.candidates
+    if old.nodes is not fabric.nodes or old.optical is not fabric.optical or not _joins_the_top(fabric):
+        return Reused()
+    links, old_links = ({link.name: link for link in either.links} for either in (fabric, old))
+    circuits = {name for name in links.keys() | old_links.keys() if circuit_of(fabric, name) is not None}
+    differing = {name for name in links.keys() | old_links.keys() if links.get(name) != old_links.get(name)}
+    if not differing <= circuits or failed - circuits != previous.failed - circuits:
+        return Reused()
+    if not (isinstance(known, PathColumns) and len(known)):
+        return Reused()
+    climb = np.array([_hops_to_core(fabric).get(node.name, len(fabric.nodes)) for node in fabric.nodes])
+    pairs, first = known.pairs, known.first[:-1]
+    shorter = known.lengths[first] < climb[pairs.sources] + 1 + climb[pairs.destinations]
+    inner = known.nodes[first][:, 1:].copy()
+    inner[np.arange(len(pairs)), known.lengths[first] - 1] = -1  # the destination
+    by_switches = ((inner < 0) | (columns(fabric).tiers[inner] > 0)).all(axis=1)
+    kept = shorter & by_switches
+    if not kept.any():
+        return Reused()
+    no_new_links = links.keys() <= old_links.keys()
+    return Reused(previous, known.chosen(kept).on(fabric), circuits=True, no_new_links=no_new_links)
+
+
+@computed_once
+def _hops_to_core(fabric: Fabric) -> Mapping[str, int]:
+    return fabric.hops_from(core_dimensions(fabric))
+
+
+def _joins_the_top(fabric: Fabric) -> bool:
+    """Return whether optical switches join switches of the highest level only, all of one tier."""
+    core = {end.node for switch in fabric.optical for end in switch.ends}
+    levels = {(fabric.node(name).level, fabric.node(name).tier) for name in core}
+    top = max(node.level for node in fabric.nodes)
+    return core == core_dimensions(fabric).keys() and len(levels) == 1 and levels.pop()[0] == top

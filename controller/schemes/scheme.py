@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of a forwarding scheme: which paths traffic takes, and the table entries that make it so.
+
+A scheme is a class; an object of it serves one fabric over the links that work, under turn rules, by one
+strategy. The planner, recovery, the harness and the command ask the object, and know no scheme by name.
+A scheme of a user's own derives from this class or from one of those beside it
+(controller.schemes.registry, docs/use/schemes.md).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.deadlock.turn_rules import RuleSet
+from controller.errors import PlanError
+from controller.forwarding.ecmp import EcmpTable
+from controller.forwarding.next_hop import next_hop
+from controller.paths.finder import PathFinder, neighbour_set
+from controller.paths.shares.buckets import row_rates
+from controller.paths.shares.overflow import PlannedLoad, overflow_paths
+from controller.plan.entry import Entry, Path
+from controller.plan.path_columns import PairColumns, PathColumns
+from controller.plan.plan import Plan
+from controller.plan.routes import Routes
+from controller.plan.rows import NodeEntries, blocks_of
+from controller.schemes.reuse import Reused
+from controller.schemes.strategy import STRATEGIES, Strategy
+from controller.tables.segment import Segment
+from controller.tables.turns import turn_entries
+from topologies import Fabric, Link
+
+__all__ = ["Scheme"]
+
+
+class Scheme(ABC):
+    """Forwarding in one fabric over the links of a finder that have not failed.
+
+    `base` is a scheme of the same rules and strategy without some of the failures, whose searches are used
+    again. `cache` has the results of `computed_once`.
+    """
+
+    follows_dimensions: ClassVar[bool] = True
+    """Whether traffic keeps to the dimensions and tiers of a fabric, which bound its time."""
+
+    moving_circuits: ClassVar[bool] = False
+    """Whether circuits of a core decide the shares of paths, whatever the demand and the hash."""
+
+    def __init__(
+        self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Self | None = None
+    ) -> None:
+        self.finder = finder
+        self.rules = rules
+        self.strategy = strategy
+        self.base = base
+        self.cache: dict[Hashable, object] = {}
+
+    # -- which fabrics, rules and strategies
+
+    @classmethod
+    @abstractmethod
+    def serves(cls, fabric: Fabric) -> bool:
+        """Return whether the scheme is the one for a fabric that names none."""
+
+    @classmethod
+    @abstractmethod
+    def rule_set(cls, name: str, fabric: Fabric) -> RuleSet:
+        """Return the named turn rules on a fabric; PlanError for an unknown name."""
+
+    @classmethod
+    def find_strategy(cls, name: str) -> Strategy:
+        """Return the strategy of a name; PlanError lists the names if the name is unknown."""
+        if name not in STRATEGIES:
+            raise PlanError(f"no strategy named {name!r}", remedy=f"use one of {', '.join(STRATEGIES)}")
+        return STRATEGIES[name]
+
+    @classmethod
+    def steers_every_hop(cls, fabric: Fabric) -> bool:
+        """Return whether source routes decide every hop of a frame, so that a source knows its paths."""
+        return True
+
+    @classmethod
+    def check_strategy(cls, strategy: Strategy, fabric: Fabric) -> None:
+        """Raise PlanError if a fabric cannot carry out a strategy."""
+        if cls.steers_every_hop(fabric):
+            return
+        if strategy.by_tables:
+            raise PlanError(
+                f"strategy {strategy.name} on {fabric.name}: switches choose among ports by hash",
+                remedy="use strategy hashed",
+            )
+        if strategy.adaptive:
+            raise PlanError(
+                f"strategy {strategy.name} on {fabric.name}: switches choose ports of their own, so a source "
+                "cannot choose its paths",
+                remedy="use strategy all-path, or a fabric whose source routes decide every hop",
+            )
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric that the scheme serves."""
+        return self.finder.fabric
+
+    # -- paths
+
+    @abstractmethod
+    def candidates(self, source: str, destination: str) -> list[Path]:
+        """Return the paths among which a source may share its traffic; empty when none works."""
+
+    def all_candidates(self, pairs: PairColumns) -> PathColumns:
+        """Return the candidates of every pair."""
+        return PathColumns.of(pairs.fabric, {pair: self.candidates(*pair) for pair in pairs.names()})
+
+    @abstractmethod
+    def shortest_paths(self, source: str, destination: str) -> list[Path]:
+        """Return permitted paths of fewest hops, which replace a failed path; empty when none works."""
+
+    def uses_longer_paths(self, source: str, destination: str) -> bool:
+        """Return whether paths beyond the candidates may carry a pair's traffic where they relieve links."""
+        return False
+
+    def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
+        """Return the permitted paths of so many hops, for pairs that use longer paths."""
+        return []
+
+    def in_one_mesh(self, source: str, destination: str) -> bool:
+        """Return whether a pair is within a mesh, where a strategy may have a single path."""
+        return True
+
+    # -- shares
+
+    def path_weights(self, paths: PathColumns) -> NDArray[np.float64]:
+        """Return the weights of all paths without a demand: by their rates and lengths."""
+        return row_rates(paths, self.finder.failed)
+
+    def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
+        """Return the paths of the 16 buckets where switches choose by hash."""
+        raise PlanError(
+            f"switches of {self.fabric.name} choose no port by hash", remedy="use another strategy"
+        )
+
+    def until_hash(self, path: Path) -> Path:
+        """Return the part of a path that the source route decides."""
+        return path
+
+    # -- tables
+
+    @abstractmethod
+    def address_entries(self, node: str) -> tuple[Entry, ...]:
+        """Return the entries of the tables that map addresses to egress ports."""
+
+    def segments(self, node: str) -> tuple[Segment, ...]:
+        """Return the segments of addresses that a node looks up, if its program has any."""
+        return ()
+
+    @abstractmethod
+    def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:
+        """Return the entries of a node's table all_path for the routes of these destinations."""
+
+    def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
+        """Return a function that returns the entries of a node's table all_path."""
+        return lambda node: self.source_routes(node, routes.from_source(node))
+
+    def entries(self, routes: Routes, reused: Reused | None = None) -> dict[str, NodeEntries]:
+        """Return all table entries by node; parts of a previous plan that hold are `reused`."""
+        source_routes = self.all_source_routes(routes)
+        entries: dict[str, NodeEntries] = {}
+        for name in (node.name for node in self.fabric.nodes):
+            fixed = None if reused is None else reused.table_blocks(name)
+            if fixed is None:
+                fixed = turn_entries(self.rules, self.fabric, name), self.address_entries(name)
+            entries[name] = NodeEntries([*fixed, *blocks_of(source_routes(name))])
+        return entries
+
+    def ecmp_table(self, node: str) -> EcmpTable | None:
+        """Return the groups of a switch that chooses by hash; None where its entries are to be read."""
+        return None
+
+    # -- failures
+
+    @classmethod
+    def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
+        """Return what a plan keeps of a previous plan of the same strategy, rules and hashing."""
+        return Reused()
+
+    def repair(
+        self, planned: Sequence[Path], load: Callable[[], PlannedLoad] | None = None
+    ) -> tuple[Path | None, ...]:
+        """Return the 16 paths of one destination with each path over a failed link replaced.
+
+        Buckets that lost their path share the shortest paths that work evenly, and are None when no path
+        works. If the planned `load` says that these would be overloaded, they take longer paths as well
+        (controller.paths.shares.overflow). A strategy of a single path takes the first of them within a mesh,
+        one without source routes the path by which the tables lead a frame now; where switches choose by
+        hash, all buckets move to ports that lead to the destination.
+        """
+        lost = [bucket for bucket, path in enumerate(planned) if not self.finder.is_alive(path)]
+        routes: list[Path | None] = list(planned)
+        if not lost:
+            return tuple(routes)
+        source, destination = planned[0][0], planned[0][-1]
+        search = self.candidates if self.strategy.by_tables else self.shortest_paths
+        paths = search(source, destination)
+        if self.strategy.by_hash and paths:
+            return self.ecmp_routes(paths)
+        if self.strategy.single_path and self.in_one_mesh(source, destination):
+            paths = paths[:1]
+        spread = None
+        if load is not None and self.uses_longer_paths(source, destination):
+            spread = overflow_paths(self, planned, lost, paths, load())
+        for position, bucket in enumerate(lost):
+            if spread is not None:
+                routes[bucket] = spread[position]
+            else:
+                routes[bucket] = paths[position % len(paths)] if paths else None
+        return tuple(routes)
+
+    def depends_on(self, node: str, link: Link) -> bool:
+        """Return whether the address tables of a node depend on a link.
+
+        They do on links of the node, and on links between its neighbours.
+        """
+        ends = (link.a.node, link.b.node)
+        return node in ends or neighbour_set(self.fabric, node).issuperset(ends)
+
+    def dependents(self, node: str, link: Link) -> Sequence[str]:
+        """Return nodes whose tables depend on a link of `node`, beside the subscribers of the plan."""
+        return ()
+
+    def floods(self, link: Link) -> bool:
+        """Return whether every node has to know that a link has failed."""
+        return False
+
+    def notice_paths(
+        self, node: str, subscribers: Sequence[str], asking: Sequence[str], routed: Container[str]
+    ) -> Iterator[tuple[str, Path | None]]:
+        """Yield the nodes to which a node sends a notice, each with the path; None: by its own tables.
+
+        `subscribers` are those of the plan, `asking` nodes that depend on the link beside them; the node has
+        source routes to the nodes in `routed`. A neighbour that asks gets the notice by the link to it, since
+        tables hold no entry for a switch.
+        """
+        planned = [name for name in subscribers if self._reaches(node, name)]
+        for name in planned:
+            yield name, None
+        yield from self.plain_paths(node, [name for name in asking if name not in planned])
+
+    def plain_paths(self, node: str, targets: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
+        """Yield the targets that a message reaches by a link of the node or, None as path, by its tables."""
+        neighbours = self.finder.neighbours(node)
+        for name in targets:
+            if name in neighbours:
+                yield name, (node, name)
+            elif not self.fabric.node(name).is_switch:
+                yield name, None
+
+    def _reaches(self, node: str, target: str) -> bool:
+        """Return whether a notice can leave a node by its tables: not if a switch has no way down."""
+        if target == node:
+            return False
+        return not self.fabric.node(node).is_switch or next_hop(self, node, target) is not None

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares of traffic: the path of each bucket of each pair, and the weights of buckets.
+
+Pairs of a small demand are solved by a linear program, and pairs with standby paths beyond their candidates
+are searched one by one; all other pairs are shared at once in columns.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.paths.shares.buckets import add_standby_rows, buckets_by_weight, equal_buckets
+from controller.paths.shares.column_generation import relieve
+from controller.paths.shares.standby import add_standby_paths
+from controller.paths.shares.weights import apportion, divide
+from controller.plan.entry import Pair, Path
+from controller.plan.path_columns import PathColumns
+from controller.plan.routes import Routes, Weights
+from controller.schemes.scheme import Scheme
+
+__all__ = ["share_traffic"]
+
+# Largest number of paths for which shares are solved: a larger linear program takes minutes.
+_MAX_SOLVED_PATHS = 50_000
+
+Decided = dict[Pair, tuple[tuple[Path, ...], tuple[float, ...] | None]]
+"""Paths and weights of the buckets of pairs that were decided one by one."""
+
+
+def share_traffic(
+    scheme: Scheme,
+    candidates: PathColumns,
+    demand: Mapping[Pair, float] | None,
+    payload_bytes: int,
+    standby: int,
+) -> tuple[Routes, Weights]:
+    """Return the paths of the 16 buckets by pair, and the weights of those that do not count alike.
+
+    Args:
+        scheme: Forwarding over the links that work.
+        candidates: Paths among which each pair may choose.
+        demand: Bytes by pair for which the busiest link is to be least busy; None if unknown.
+        payload_bytes: Size of a frame.
+        standby: Number of buckets that pairs with too few paths give to standby paths.
+    """
+    steered = scheme.steers_every_hop(scheme.fabric)
+    decided = _solved(scheme, candidates, demand or {}, payload_bytes, steered=steered)
+    if demand is None:
+        buckets = buckets_by_weight(candidates, scheme.path_weights(candidates))
+    else:
+        buckets = equal_buckets(candidates)
+    numbers = np.full(len(candidates), -1, np.int64)
+    patterns: list[tuple[float, ...]] = []
+    if standby and steered:
+        open_pairs = np.ones(len(candidates), np.bool_)
+        open_pairs[[candidates.pairs.number(pair) for pair in decided]] = False
+        searched = np.zeros(len(candidates), np.bool_)
+        if not scheme.strategy.adaptive:
+            weights, counts, searched = add_standby_rows(candidates, buckets, standby, open_pairs)
+            for count, pattern in weights.items():
+                numbers[counts == count] = len(patterns)
+                patterns.append(pattern)
+        rest = open_pairs if scheme.strategy.adaptive else searched
+        _search_standby(scheme, candidates, buckets, decided, rest, standby)
+    routes = _with_decided(candidates, buckets, decided)
+    for pair, (_, weights_of_pair) in decided.items():
+        number = candidates.pairs.number(pair)
+        numbers[number] = -1 if weights_of_pair is None else len(patterns)
+        if weights_of_pair is not None:
+            patterns.append(weights_of_pair)
+    return routes, Weights(routes.paths, numbers, patterns)
+
+
+def _solved(
+    scheme: Scheme,
+    candidates: PathColumns,
+    demand: Mapping[Pair, float],
+    payload_bytes: int,
+    *,
+    steered: bool,
+) -> Decided:
+    """Return the paths and weights of the pairs with demand, if their linear program is not too large."""
+    numbers = [candidates.pairs.number(pair) for pair in demand]
+    if not demand or candidates.counts[numbers].sum() > _MAX_SOLVED_PATHS:
+        return {}
+    meshed = [pair for pair in demand if steered and scheme.uses_longer_paths(*pair)]
+    paths = {pair: candidates[pair] for pair in demand}
+    decided: Decided = {}
+    for pair, solved in relieve(scheme.finder, scheme.rules, demand, paths, meshed, payload_bytes).items():
+        turn = sum(scheme.fabric.node(name).index for name in pair)
+        decided[pair] = divide(*solved, turn) if steered else (apportion(*solved, turn), None)
+    return decided
+
+
+def _search_standby(
+    scheme: Scheme,
+    candidates: PathColumns,
+    buckets: NDArray[np.int64],
+    decided: Decided,
+    searched: NDArray[np.bool_],
+    standby: int,
+) -> None:
+    """Add standby paths to the decided pairs and to those that are to be searched; both are then decided."""
+    own = Routes(candidates, buckets)
+    routes = {pair: paths for pair, (paths, _) in decided.items()}
+    routes |= {
+        candidates.pairs.name(number): own.of_number(number) for number in np.flatnonzero(searched).tolist()
+    }
+    weights = {pair: exact for pair, (_, exact) in decided.items() if exact is not None}
+    add_standby_paths(
+        scheme,
+        routes,
+        weights,
+        {pair: candidates[pair] for pair in routes},
+        standby,
+        adaptive=scheme.strategy.adaptive,
+    )
+    decided |= {pair: (paths, weights.get(pair)) for pair, paths in routes.items()}
+
+
+def _with_decided(candidates: PathColumns, buckets: NDArray[np.int64], decided: Decided) -> Routes:
+    """Return the routes with the decided pairs in place; paths beside the candidates stand behind them."""
+    if not decided:
+        return Routes(candidates, buckets)
+    rows: dict[int, Sequence[Path]] = {}
+    more: dict[Pair, list[Path]] = {}
+    for pair, (paths, _) in decided.items():
+        own = candidates[pair]
+        rows[candidates.pairs.number(pair) or 0] = paths
+        if extra := [path for path in dict.fromkeys(paths) if path not in own]:
+            more[pair] = extra
+    table = candidates.extended(more)
+    moved = buckets - candidates.first[:-1][:, None] + table.first[:-1][:, None]
+    for number, paths in rows.items():
+        first = int(table.first[number])
+        at = {path: first + place for place, path in enumerate(table.paths_of(number))}
+        moved[number] = [at[path] for path in paths]
+    return Routes(table, moved)

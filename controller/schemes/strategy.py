@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A routing strategy: which of its paths a pair uses, as properties that schemes and their users ask for."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["STRATEGIES", "Steering", "Strategy"]
+
+
+class Steering(Enum):
+    """The part of a path that the source route of a frame decides."""
+
+    PATH = "every hop that an instruction can name"
+    FIRST_HOP = "the port of the source; switches choose every further hop by hash"
+    NONE = "nothing: the tables of addresses lead the frame"
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How a source uses the paths of a pair.
+
+    `single_path`: within a mesh a pair has one path. `longer_paths`: paths of one hop more are candidates,
+    whatever the traffic; with `by_top` also those by the highest switches. `adaptive`: sources leave
+    congested paths, for which all pairs get standby paths. `standby_buckets`: in a scenario so many
+    buckets of a pair that would depend on too few paths stand by on others.
+    """
+
+    name: str
+    single_path: bool = False
+    longer_paths: bool = False
+    by_top: bool = False
+    adaptive: bool = False
+    steering: Steering = Steering.PATH
+    standby_buckets: int = 0
+
+    @property
+    def by_hash(self) -> bool:
+        """True if switches choose every hop after the first by hash."""
+        return self.steering is Steering.FIRST_HOP
+
+    @property
+    def by_tables(self) -> bool:
+        """True if no frame has a source route."""
+        return self.steering is Steering.NONE
+
+
+STRATEGIES = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy("all-path", standby_buckets=4),
+        Strategy("adaptive", adaptive=True, standby_buckets=6),
+        Strategy("shortest", single_path=True),
+        Strategy("tables", single_path=True, steering=Steering.NONE),
+        Strategy("detour", longer_paths=True),
+        Strategy("borrow", longer_paths=True, by_top=True),
+        Strategy("hashed", single_path=True, steering=Steering.FIRST_HOP),
+    )
+}
+"""Strategies of fabrics with dimensions or tiers, by name."""

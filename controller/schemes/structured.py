@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarding by the structure of a fabric: its meshes, its tiers of switches and its structured addresses.
+
+A source spreads its frames over 16 buckets; each bucket has one source route in the table all_path (UB-Mesh,
+All-Path-Routing). Tables of structured addresses lead frames without a source route, and the hops after it.
+The longest prefix that a destination shares with a node's segments decides:
+
+    in a mesh    the highest dimension in which the two addresses differ; one array a dimension
+    in a switch  destinations below it: the shortest way down; else the mesh of its tier; else upwards
+    upwards      the default: the low bits of the destination spread over the uplinks
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.deadlock.stages import staged_rules
+from controller.deadlock.turn_rules import RuleSet
+from controller.forwarding.next_hop import table_path, table_paths
+from controller.paths.bulk.candidates import candidates_of
+from controller.paths.finder import (
+    PathFinder,
+    differing_coordinates,
+    distance,
+    neighbour_set,
+    until_first_switch,
+)
+from controller.paths.relays import Relays
+from controller.paths.switch_paths import SwitchPaths
+from controller.plan.entry import BUCKETS, Entry, Path, hops_of
+from controller.plan.path_columns import PairColumns, PathColumns
+from controller.plan.plan import Plan
+from controller.plan.routes import Routes
+from controller.schemes.reuse import Reused, after_failures
+from controller.schemes.scheme import Scheme
+from controller.schemes.strategy import Steering, Strategy
+from controller.tables.address_entries import Lookups, address_entries
+from controller.tables.downward import downward_segments
+from controller.tables.mesh import last_field_end, mesh_segments, own_segment
+from controller.tables.prefixes import address_classes, field_ends
+from controller.tables.segment import Segment
+from controller.tables.source_routes import Ports, RouteRows, source_route_entries, steered_ports
+from controller.tables.upward import highest_neighbours, upward_segments
+from topologies import Fabric, Link, Node
+from topologies.model.columns import columns
+from topologies.model.components import components
+from topologies.model.computed_once import computed_once
+
+__all__ = ["Structured", "port_of_bucket", "upper_end"]
+
+# First bit of lb that selects the port. With bit 1 selecting between two ports, the other seven bits reach
+# all 60 uplinks of either ToR; with bit 0 they reach 58: tests/controller/test_path_probing.py.
+_PORT_BIT = 1
+
+# Number of hops up to which every path is a candidate. Longer paths are candidates only where these are fewer
+# than two: where turn rules order the dimensions, some pairs have a single path of two hops.
+_SPREAD_HOPS = 2
+# Hops up to which a second path of a pair is searched.
+_SECOND_PATH_HOPS = 4
+_MAX_HOPS = 3
+
+
+class Structured(Scheme):
+    """Base of the schemes for fabrics with dimensions or tiers.
+
+    A scheme derived from it says by `Lookups` which tables its nodes look up, and which segments these have.
+    """
+
+    def __init__(
+        self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Self | None = None
+    ) -> None:
+        super().__init__(finder, rules, strategy, base)
+        self._by_switches = SwitchPaths(finder, rules, base and base._by_switches)
+        self._relays = Relays(finder, rules, self._by_switches)
+
+    @classmethod
+    def rule_set(cls, name: str, fabric: Fabric) -> RuleSet:
+        """Return the named turn rules on a fabric; PlanError for an unknown name."""
+        return staged_rules(name, fabric)
+
+    @classmethod
+    def steers_every_hop(cls, fabric: Fabric) -> bool:
+        """Return whether source routes decide every hop: circuits change while a source route stays."""
+        return not fabric.optical
+
+    # -- paths
+
+    def candidates(self, source: str, destination: str) -> list[Path]:
+        """Return the paths among which a source may share its traffic; empty when none works.
+
+        Within a mesh these are all paths of up to two hops, else the shortest paths, and the next longer
+        paths where that is a single path of several hops; or the first of them (`Strategy.single_path`).
+        With `longer_paths` come, up to four hops, paths of one hop more that share no link with others of the
+        pair. By way of switches they are the shortest paths, and paths by a neighbour that has a switch in
+        common with the destination where the source has none; with `longer_paths` also the paths that a third
+        member of the switches' mesh makes one hop longer, and with `by_top` those by the highest switches.
+        Where no switches lead to the destination, only neighbours do (PXN).
+        """
+        if self.strategy.by_tables:
+            path = table_path(self, source, destination)
+            permitted = path[-1] == destination and self.rules.vls_of(self.fabric, path) is not None
+            return [path] if permitted else []
+        paths = self.shortest_paths(source, destination)
+        if not paths:
+            return paths
+        if not self.in_one_mesh(source, destination):
+            if not self.strategy.single_path:
+                relayed = self._relays.shared_switch_paths(source, destination)
+                paths += [path for path in relayed if path not in paths]
+            if self.strategy.longer_paths:
+                paths += self._by_switches.detours(paths[0], borrow=self.strategy.by_top)
+            return paths
+        if self.strategy.single_path:
+            return paths[:1]
+        for hops in range(len(paths[0]), _SPREAD_HOPS + 1):
+            paths += self._allowed_paths(source, destination, hops)
+        if len(paths) == 1 and len(paths[0]) > _SPREAD_HOPS:
+            paths += self._next_longer_paths(source, destination, len(paths[0]))
+        if self.strategy.longer_paths and len(paths[-1]) <= _SECOND_PATH_HOPS:
+            paths += _disjoint(self._allowed_paths(source, destination, len(paths[-1])), paths)
+        return paths
+
+    def all_candidates(self, pairs: PairColumns) -> PathColumns:
+        """Return the candidates of every pair; those of most strategies are searched in bulk."""
+        if self.strategy.by_tables or self.strategy.longer_paths:
+            return super().all_candidates(pairs)
+        return candidates_of(self, pairs, self._mesh_numbers(), single_path=self.strategy.single_path)
+
+    def _mesh_numbers(self) -> NDArray[np.int64]:
+        """Return the number of the mesh of each node by index; nodes of no mesh have numbers of their own."""
+        meshes, nodes = _meshes(self.fabric), self.fabric.nodes
+        return np.array([meshes.get(node.name, -1 - number) for number, node in enumerate(nodes)])
+
+    def _next_longer_paths(self, source: str, destination: str, fewest: int) -> list[Path]:
+        """Return the allowed paths of the least number of hops, `fewest` or more, that has any."""
+        for hops in range(fewest, _SECOND_PATH_HOPS + 1):
+            paths = self._allowed_paths(source, destination, hops)
+            if paths:
+                return paths
+        return []
+
+    def shortest_paths(self, source: str, destination: str) -> list[Path]:
+        """Return the allowed paths of fewest hops: up to three, or one more than without failures.
+
+        Two members of a mesh that failures have separated get paths by switches alone: up, across and down.
+        """
+        if self.in_one_mesh(source, destination):
+            fewest = differing_coordinates(self.fabric, source, destination)
+        else:
+            joined = self._relays.are_joined_by_switches(source, destination)
+            search = self._by_switches if joined else self._relays
+            paths = search.shortest_paths(source, destination)
+            if paths:
+                return paths
+            fewest = distance(self.fabric, source, destination)
+            if fewest == len(self.fabric.nodes):  # no links join them, failed or not
+                return []
+        for hops in range(fewest, max(fewest + 1, _MAX_HOPS) + 1):
+            paths = self._allowed_paths(source, destination, hops)
+            if paths:
+                return paths
+        return self._by_switches.shortest_paths(source, destination)
+
+    def uses_longer_paths(self, source: str, destination: str) -> bool:
+        """Return whether paths beyond the candidates may carry a pair's traffic where they relieve links."""
+        return not self.strategy.single_path and self.in_one_mesh(source, destination)
+
+    def in_one_mesh(self, source: str, destination: str) -> bool:
+        """Return whether links between endpoints alone join two endpoints."""
+        meshes = _meshes(self.fabric)
+        return meshes.get(source, source) == meshes.get(destination, destination)
+
+    def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
+        """Return the allowed paths of so many hops within a mesh."""
+        return self._allowed_paths(source, destination, hops) if self.in_one_mesh(source, destination) else []
+
+    def _allowed_paths(self, source: str, destination: str, hops: int) -> list[Path]:
+        paths = self.finder.paths_of_length(source, destination, hops)
+        return [path for path in paths if self.rules.vls_of(self.fabric, path) is not None]
+
+    # -- tables
+
+    def segments(self, node: str) -> tuple[Segment, ...]:
+        """Return the segments of one node, those of its mesh first."""
+        return _segments(self, node)
+
+    def planned_segments(self, node: str) -> tuple[Segment, ...]:
+        """Return the segments of one node without the routes that neighbours have withdrawn."""
+        here, grouped = self.fabric.node(node), self.has_groups(node)
+        if not here.is_switch:
+            own = mesh_segments(self.finder, here, (here.address,), highest_neighbours(self.finder, here))
+            if not any(segment.prefix.length >= last_field_end(self.fabric) for segment in own):
+                own.append(own_segment(self.fabric, here))
+            meshed = [segment.prefix for segment in own]
+            return (*own, *upward_segments(self.finder, here, meshed, grouped=grouped))
+        return (
+            own_segment(self.fabric, here),
+            *self.segments_below(here),
+            *self.segments_across(here),
+            *upward_segments(self.finder, here, grouped=grouped),
+        )
+
+    def segments_below(self, here: Node) -> Sequence[Segment]:
+        """Return the segments of a switch for the destinations below it."""
+        return downward_segments(self.finder, here, grouped=self.has_groups(here.name))
+
+    def segments_across(self, here: Node) -> Sequence[Segment]:
+        """Return the segments of a switch for destinations beyond the switches of its own tier."""
+        bits = self.fabric.address_plan.bits
+        first = field_ends(self.fabric)[0]
+        own = here.address & ((1 << (bits - first)) - 1)
+        addresses = [number << (bits - first) | own for number in address_classes(self.fabric)]
+        return mesh_segments(self.finder, here, addresses)
+
+    def has_groups(self, node: str) -> bool:
+        """Return whether a node's program chooses among equal next hops by hash."""
+        return False
+
+    def lookups(self, node: str) -> Lookups:
+        """Return the segments that a node looks up, in order."""
+        return Lookups(self.segments(node))
+
+    def address_entries(self, node: str) -> tuple[Entry, ...]:
+        """Return the entries of the tables that map addresses to egress ports."""
+        return address_entries(self.finder, node, self.lookups(node))
+
+    def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:
+        """Return the entries of a node's table all_path for the routes of these destinations.
+
+        A route takes the first of parallel links that has not failed.
+        """
+        if self.strategy.steering is Steering.NONE:
+            return ()
+        return source_route_entries(self.finder, node, routes, self._steer)
+
+    def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
+        """Return a function that returns the entries of a node's table all_path, made for all at once."""
+        if self.strategy.steering is Steering.NONE:
+            return lambda _: ()
+        return RouteRows(self.finder, routes, self.steered_hops(routes.paths)).of
+
+    def steered_hops(self, paths: PathColumns) -> NDArray[np.int64]:
+        """Return the number of hops of each path that need an instruction, as `steered_part` has them."""
+        if not self.strategy.by_hash:
+            return paths.lengths
+        tiers = columns(self.fabric).tiers
+        heads = paths.nodes[:, 1:]
+        switch = (heads >= 0) & (tiers[heads] > 0)
+        return np.where(switch.any(axis=1), switch.argmax(axis=1) + 1, paths.lengths)
+
+    def _steer(self, path: Path, _: int) -> Ports:
+        return steered_ports(self.finder, self.steered_part(path))
+
+    def steered_part(self, path: Path) -> Path:
+        """Return the part of a path that needs instructions; tables or the hash decide the hops after it."""
+        return self.until_hash(path)
+
+    def until_hash(self, path: Path) -> Path:
+        """Return the part of a path that the source route decides."""
+        return until_first_switch(self.fabric, path) if self.strategy.by_hash else path
+
+    def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
+        """Return the paths that frames of the 16 buckets take when the switches choose by hash.
+
+        The path of a bucket is that of a frame whose lb equals the bucket; frames of other lb values share
+        its steered part only.
+        """
+        source, destination = paths[0][0], paths[0][-1]
+        steered = _steered(self.fabric, paths)
+        buckets: dict[Path, list[int]] = {}
+        for bucket in range(BUCKETS):
+            buckets.setdefault(steered[port_of_bucket(bucket, len(steered))], []).append(bucket)
+        routes: list[Path] = [()] * BUCKETS
+        for begun, lbs in buckets.items():
+            for lb, path in zip(lbs, table_paths(self, source, destination, begun, lbs), strict=True):
+                routes[lb] = path
+        return tuple(routes)
+
+    # -- failures
+
+    def depends_on(self, node: str, link: Link) -> bool:
+        """Return whether the address tables of a node depend on a link.
+
+        Where switches choose by hash, their tables also depend on the downlinks of their neighbours.
+        """
+        return super().depends_on(node, link) or (
+            self.strategy.by_hash
+            and self.fabric.node(node).is_switch
+            and upper_end(self.fabric, link) in neighbour_set(self.fabric, node)
+        )
+
+    @classmethod
+    def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
+        """Return the candidate paths of a previous plan that failures have left, where links alone decide."""
+        by_links = strategy.steering is Steering.PATH and not strategy.longer_paths
+        return after_failures(previous, fabric, failed) if by_links and not fabric.optical else Reused()
+
+
+@computed_once
+def _segments(scheme: Structured, node: str) -> tuple[Segment, ...]:
+    return scheme.planned_segments(node)
+
+
+def _disjoint(longer: Sequence[Path], paths: Sequence[Path]) -> list[Path]:
+    """Return those of the longer paths, in their order, that share no link with `paths` or each other."""
+    used = {hop for path in paths for hop in hops_of(path)}
+    chosen: list[Path] = []
+    for path in longer:
+        if used.isdisjoint(hops_of(path)):
+            used.update(hops_of(path))
+            chosen.append(path)
+    return chosen
+
+
+@computed_once
+def _meshes(fabric: Fabric) -> dict[str, int]:
+    """Return, by endpoint, the number of the set of endpoints that links between endpoints join."""
+    names = [node.name for node in fabric.endpoints]
+    ends = frozenset(names)
+    mesh_links = ((link.a.node, link.b.node) for link in fabric.links if link.dimension is not None)
+    parts = components(names, [pair for pair in mesh_links if ends.issuperset(pair)])
+    return {name: number for number, part in enumerate(parts) for name in part}
+
+
+def upper_end(fabric: Fabric, link: Link) -> str:
+    """Return the end of a link on the higher tier, or its first end when both are on one tier."""
+    return max((link.a.node, link.b.node), key=lambda name: fabric.node(name).tier)
+
+
+def _steered(fabric: Fabric, paths: Sequence[Path]) -> list[Path]:
+    """Return the different parts of paths up to their first switch."""
+    parts: dict[Path, None] = {}
+    for path in paths:
+        if path[:2] not in parts:
+            parts[until_first_switch(fabric, path)] = None
+    return list(parts)
+
+
+def port_of_bucket(bucket: int, ports: int) -> int:
+    """Return the port, of so many, of a bucket; the bucket counts of any two ports differ by at most 1."""
+    rotated = bucket >> _PORT_BIT | (bucket & (1 << _PORT_BIT) - 1) * (BUCKETS >> _PORT_BIT)
+    return rotated % ports

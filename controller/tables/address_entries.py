@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of the tables that map addresses to egress ports, made from the segments of a node.
+
+segment, linear      structured addresses: a prefix, and an array of next hops behind it
+rail                 the same by a ternary match, for switches on a rail
+multipath            groups of equal next hops
+pxn_segment, pxn     GPUs that relay
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+from controller.paths.finder import PathFinder
+from controller.plan.entry import Entry, Exact, Lpm, Ternary
+from controller.tables.actions import FOREIGN_RAIL, SET_GROUP, SET_PORT, SET_RAIL, SET_SEGMENT
+from controller.tables.groups import expand_parallel_links, group_entry, group_size
+from controller.tables.pxn import pxn_entries
+from controller.tables.segment import EgressPort, NextHops, Segment, TernarySegment
+from topologies import HOST_PORT
+
+__all__ = ["ADDRESS_TABLES", "Lookups", "address_entries"]
+
+ADDRESS_TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn")
+"""Tables that `address_entries` fills."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """Segments of a node in the order in which a frame looks them up.
+
+    `pxn` come first, in an endpoint; then `rails`, or else the longest prefix among `segments`. `grouped`:
+    the program has groups of equal next hops, which select by the bits of the hash from `hash_shift` on.
+    """
+
+    segments: Sequence[Segment]
+    rails: Sequence[TernarySegment] = ()
+    pxn: Sequence[Segment] = ()
+    grouped: bool = False
+    hash_shift: int = 0
+
+
+def address_entries(finder: PathFinder, node: str, lookups: Lookups) -> tuple[Entry, ...]:
+    """Return the entries of `ADDRESS_TABLES` of one node.
+
+    Equal arrays of next hops are stored once, and so are equal groups.
+    """
+    matches: list[Entry] = []
+    results: list[Entry] = []
+    bases: dict[NextHops, int] = {}
+    groups: dict[tuple[EgressPort, ...], int] = {}
+    base = 0
+    for number, segment in enumerate((*lookups.rails, *lookups.segments)):
+        # An array has an element for every value of the mask: no address, valid or not, reads another array.
+        if segment.next_hops and segment.next_hops not in bases:
+            bases[segment.next_hops] = base
+            results += _array_entries(finder, node, base, segment.next_hops, lookups, groups)
+            base += segment.mask + 1
+        values = bases.get(segment.next_hops, 0), segment.shift, segment.mask
+        if isinstance(segment, TernarySegment):
+            key = (("dcna", Ternary(segment.value, segment.ternary_mask)),)
+            rank = len(lookups.rails) - number
+            if segment.next_hops:
+                matches.append(SET_RAIL.entry(key, *values, priority=rank))
+            else:
+                matches.append(FOREIGN_RAIL.entry(key, priority=rank))
+        else:
+            match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
+            matches.append(SET_SEGMENT.entry(match, *values))
+    results += [group_entry(finder, node, number, group) for group, number in groups.items()]
+    return (*matches, *results, *pxn_entries(finder, node, lookups.pxn))
+
+
+def _array_entries(
+    finder: PathFinder,
+    node: str,
+    base: int,
+    array: NextHops,
+    lookups: Lookups,
+    groups: dict[tuple[EgressPort, ...], int],
+) -> list[Entry]:
+    """Return the entries of one array; adds a new group to `groups`, behind the existing groups."""
+    entries: list[Entry] = []
+    for value, planned in enumerate(array):
+        next_hop = expand_parallel_links(finder, node, planned) if lookups.grouped else planned
+        if isinstance(next_hop, str):
+            port = HOST_PORT if next_hop == node else finder.port_to(node, next_hop)
+            entries.append(_port_entry(base + value, port))
+        elif next_hop is not None:
+            group = groups.setdefault(next_hop, len(groups))
+            match = (("index", Exact(base + value)),)
+            mask = group_size(len(next_hop)) - 1
+            entries.append(SET_GROUP.entry(match, group, lookups.hash_shift, mask))
+    return entries
+
+
+@lru_cache(maxsize=1 << 16)
+def _port_entry(index: int, port: int) -> Entry:
+    """Return the entry of an array of next hops that names a port; nodes share it."""
+    return SET_PORT.entry((("index", Exact(index)),), port)

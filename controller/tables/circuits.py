@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Next hops over a core of optical circuits (LumosCore), which join switches along a dimension into a mesh.
+
+Only the circuits of that mesh are links, several may be parallel, and they change. So a source route steers a
+frame up to its spine, and the tables lead it from there:
+
+    in a spine  frames for other Pods take the circuits to the destination's Pod, or, without such a circuit,
+                those to a third Pod that has some: a group of ports
+    in a leaf   frames are shared over the spines in proportion to each spine's circuits to the destination's
+                Pod; third Pods count only where no spine has a circuit: a group of spines if shares differ
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.paths.finder import PathFinder
+from controller.paths.shares.weights import apportion
+from controller.plan.entry import BUCKETS
+from controller.tables.prefixes import Prefix, address_classes, field_ends
+from controller.tables.segment import NextHop, Segment
+from topologies import Fabric, Node
+from topologies.model.circuits import core_dimensions
+from topologies.model.computed_once import computed_once
+
+__all__ = ["dependent_switches", "leaf_segments", "spine_segments"]
+
+# Largest number of members of all groups of a switch: MULTIPATH_SIZE of the P4 programs.
+_MEMBERS = 1024
+# Number of values of the upper 4 bits of lb; the lower 4 bits are the bucket.
+_ROUNDS = 16
+
+
+def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
+    """Return the switches below a switch of the core: its circuits decide their shares."""
+    if node not in core_dimensions(fabric):
+        return ()
+    own = fabric.node(node).tier
+    return tuple(neighbour for neighbour in fabric.neighbours(node) if 0 < fabric.node(neighbour).tier < own)
+
+
+def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
+    """Return the segments of a switch of the core for other Pods."""
+    fabric, axis = finder.fabric, core_dimensions(finder.fabric)[here.name]
+    ports = {
+        place: _ports_towards(finder, here.name, neighbour)
+        for place, neighbour in _line_members(fabric, here.name).items()
+        if neighbour != here.name
+    }
+    room = _max_group_size(sum(len(numbers) > 1 for numbers in ports.values()))
+    groups = len(_lines_of_core(fabric))
+    array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
+    for place, numbers in ports.items():
+        if len(numbers) > 1:
+            array[place] = _even_group(numbers, room, groups)
+        elif numbers and (end := fabric.peer(here.name, numbers[0])):
+            array[place] = end.node
+    return _segments(fabric, axis, here.address, array)
+
+
+def leaf_segments(finder: PathFinder, here: Node, up: NextHop) -> list[Segment]:
+    """Return the segments of a switch below a core for other Pods; empty if the default `up` suffices."""
+    fabric = finder.fabric
+    above = [neighbour for neighbour in finder.neighbours(here.name) if neighbour in core_dimensions(fabric)]
+    if not above or here.name in core_dimensions(fabric):
+        return []
+    axis = core_dimensions(fabric)[above[0]]
+    array = _leaf_array(finder, tuple(above), up, here.coordinates[axis])
+    return _segments(fabric, axis, here.address, array) if array else []
+
+
+@computed_once
+def _leaf_array(finder: PathFinder, above: tuple[str, ...], up: NextHop, own: int) -> Sequence[NextHop]:
+    """Return the next hops of a leaf by Pod; empty if all are the default `up`. `own` is the leaf's Pod.
+
+    Leaves of a Pod share the result.
+    """
+    fabric = finder.fabric
+    axis = core_dimensions(fabric)[above[0]]
+    lines = {name: _circuits_of_line(finder, name) for name in above}
+    places = sorted({place for line in lines.values() for place in line.members})
+    slots = min(_shared_group_size(len(above)), _max_group_size(len(places) + 1))
+    array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
+    for place in places:
+        array[place] = up
+        if place == own:
+            continue
+        shares = [line.direct_to(name, place) for name, line in lines.items()]
+        if not any(shares):
+            shares = [line.relayed_to(name, place) for name, line in lines.items()]
+        if len(set(shares)) > 1:
+            used = [(name, share) for name, share in zip(above, shares, strict=True) if share]
+            dealt = apportion([name for name, _ in used], [share for _, share in used], buckets=slots)
+            array[place] = dealt if len(used) > 1 else used[0][0]
+        elif not any(shares):
+            array[place] = None
+    return [] if all(array[place] == up for place in places) else array
+
+
+def _segments(fabric: Fabric, axis: int, address: int, array: Sequence[NextHop]) -> list[Segment]:
+    plan, name = fabric.address_plan, _field_name(fabric, axis)
+    bits, first = plan.bits, field_ends(fabric)[0]
+    own = address & ((1 << (bits - first)) - 1)
+    return [
+        Segment(
+            Prefix(*plan.prefix(name, number << (bits - first) | own)),
+            plan.shift(name),
+            plan.mask(name),
+            tuple(array),
+        )
+        for number in address_classes(fabric)
+    ]
+
+
+def _field_name(fabric: Fabric, axis: int) -> str:
+    return fabric.address_plan.fields[-1 - axis].name
+
+
+def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
+    """Return the switches that circuits may join to a switch, and itself, by coordinate."""
+    lines = _lines_of_core(fabric)
+    axis = core_dimensions(fabric)[node]
+    return lines[_without_axis(fabric.node(node).coordinates, axis)]
+
+
+@computed_once
+def _lines_of_core(fabric: Fabric) -> dict[tuple[int, ...], dict[int, str]]:
+    """Return the switches of each line of the core by coordinate, by the coordinates that the line shares."""
+    lines: dict[tuple[int, ...], dict[int, str]] = {}
+    for name, axis in core_dimensions(fabric).items():
+        place = fabric.node(name).coordinates
+        lines.setdefault(_without_axis(place, axis), {})[place[axis]] = name
+    return lines
+
+
+def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*place[:axis], *place[axis + 1 :])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _LineCircuits:
+    """Circuits that have not failed between the switches that circuits may join, `members` by coordinate.
+
+    `direct[i, j]` counts those between the i-th and the j-th member. A relay by a third member can use the
+    fewer of its two hops; `relayed[i, j]` is their sum over all third members.
+    """
+
+    members: Mapping[int, str]
+    position: Mapping[str, int]
+    direct: NDArray[np.int64]
+    relayed: NDArray[np.int64]
+
+    def direct_to(self, switch: str, place: int) -> int:
+        """Return the circuits from a member to the member with a coordinate; 0 if there is no such member."""
+        return self._count(self.direct, switch, place)
+
+    def relayed_to(self, switch: str, place: int) -> int:
+        """Return the circuits that relays from a member to another member can use."""
+        return self._count(self.relayed, switch, place)
+
+    def _count(self, counts: NDArray[np.int64], switch: str, place: int) -> int:
+        member = self.members.get(place)
+        return 0 if member is None else int(counts[self.position[switch], self.position[member]])
+
+    def relays(self, switch: str, neighbour: str) -> Iterator[tuple[str, int]]:
+        """Yield the third members by which relays are possible, with the circuits that each can use."""
+        counts = np.minimum(self.direct[self.position[switch]], self.direct[self.position[neighbour]])
+        names = tuple(self.position)
+        for third in np.flatnonzero(counts).tolist():
+            yield names[third], int(counts[third])
+
+
+def _circuits_of_line(finder: PathFinder, switch: str) -> _LineCircuits:
+    """Return the circuits of the line of a switch, counted once for all its members."""
+    return _count_circuits(finder, next(iter(_line_members(finder.fabric, switch).values())))
+
+
+@computed_once
+def _count_circuits(finder: PathFinder, first: str) -> _LineCircuits:
+    """Return the circuits of the line whose first member is `first`."""
+    members = _line_members(finder.fabric, first)
+    position = {name: number for number, name in enumerate(members.values())}
+    direct = np.zeros((len(members), len(members)), np.int64)
+    for name, number in position.items():
+        for neighbour in finder.neighbours(name):
+            if neighbour in position:
+                direct[number, position[neighbour]] = len(finder.ports_to(name, neighbour))
+    # A switch has no circuits to itself, so it is no relay of its own.
+    relayed = np.array([np.minimum(row, direct).sum(axis=1) for row in direct])
+    return _LineCircuits(members, position, direct, relayed)
+
+
+def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]:
+    """Return the ports by which a switch of the core reaches another switch, used equally."""
+    if finder.has_link(switch, neighbour):
+        return list(finder.ports_to(switch, neighbour))
+    ways = _circuits_of_line(finder, switch).relays(switch, neighbour)
+    return [port for third, count in ways for port in finder.ports_to(switch, third)[:count]]
+
+
+def _max_group_size(groups: int) -> int:
+    """Return the largest size of each of so many groups, a power of two."""
+    return 1 << max((_MEMBERS // max(groups, 1)).bit_length() - 1, 0)
+
+
+def _shared_group_size(ways: int) -> int:
+    """Return a group size of at least the number of buckets, so that tables share like source routes."""
+    return max(BUCKETS, 2 << (ways - 1).bit_length() if ways > BUCKETS else 0)
+
+
+def _even_group(ports: Sequence[int], room: int, groups: int) -> NextHop:
+    """Return a group that shares evenly for any set of values of the low four bits of lb.
+
+    The leaf, or the source by its bucket, has decided which values arrive: with equal shares, every n-th
+    value for n groups of the core. So for each value the upper bits of lb go over the ports in turn, and the
+    next value that arrives together with it begins where the previous value ended.
+    """
+    rounds = min(_ROUNDS, max(room // BUCKETS, 1))
+    if len(ports) <= rounds and len(ports) & (len(ports) - 1) == 0:
+        rounds = len(ports)  # each value then uses all ports equally, and may begin at any port
+        begins = [value // groups for value in range(BUCKETS)]
+    else:
+        together = sorted(range(BUCKETS), key=lambda value: (value % groups, value))
+        begins = [rounds * together.index(value) for value in range(BUCKETS)]
+    return tuple(
+        ports[(begins[number % BUCKETS] + number // BUCKETS) % len(ports)]
+        for number in range(min(BUCKETS * rounds, room))
+    )

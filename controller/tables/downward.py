@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Segments below a switch: each leads to a neighbour with the fewest hops down, or to all such neighbours."""
+
+from collections.abc import Sequence
+
+from controller.paths.finder import PathFinder
+from controller.tables.prefixes import (
+    Prefix,
+    descendants,
+    field_ends,
+    first_and_last,
+    subprefixes,
+)
+from controller.tables.segment import NextHop, Segment, equal_cost_group, merge_halves
+from topologies import Fabric, Node
+from topologies.model.computed_once import computed_once
+
+__all__ = ["downward_segments"]
+
+# Largest number of index bits of an array that covers several address fields.
+_MAX_ARRAY_BITS = 8
+
+
+def downward_segments(finder: PathFinder, here: Node, *, grouped: bool) -> list[Segment]:
+    """Return the segments below a switch; each leads to the neighbour with the shortest way down.
+
+    With `grouped` the program has groups, so that a next hop is the group of all such neighbours. Switches
+    with the same neighbours below share the result, also after they have lost the same.
+    """
+    fabric = finder.fabric
+    every = tuple(name for name in fabric.neighbours(here.name) if fabric.node(name).tier < here.tier)
+    alive = finder.neighbours(here.name)
+    lower = tuple(name for name in every if name in alive)
+    known = _known_segments(fabric)
+    if (grouped, every, lower) not in known:
+        known[grouped, every, lower] = _search_downward(fabric, here, lower, grouped=grouped)
+    return known[grouped, every, lower]
+
+
+@computed_once
+def _known_segments(_: Fabric) -> dict[tuple[bool, Sequence[str], Sequence[str]], list[Segment]]:
+    """Return the segments that are known already, by the arguments of their search."""
+    return {}
+
+
+def _search_downward(fabric: Fabric, here: Node, lower: Sequence[str], *, grouped: bool) -> list[Segment]:
+    bits, ends = fabric.address_plan.bits, field_ends(fabric)
+    reach = descendants(fabric)
+    choices: dict[Prefix, tuple[int, list[str]]] = {}
+    below: dict[Prefix, list[str]] = {}
+    for neighbour in lower:
+        for prefix in reach[neighbour].hops:
+            below.setdefault(prefix, []).append(neighbour)
+    lengths = sorted({prefix.length for prefix in below})
+    position = {neighbour: number for number, neighbour in enumerate(lower)}
+
+    def choice(part: Prefix) -> tuple[int, list[str]]:
+        """Return the fewest hops to a segment, and the neighbours that have them."""
+        if part not in choices:
+            outer = (_outer(part, length, bits) for length in lengths if length <= part.length)
+            leading = {neighbour for prefix in outer for neighbour in below.get(prefix, ())}
+            hops = {neighbour: reach[neighbour].hops_to_prefix(part, bits) for neighbour in leading}
+            best = min((count for count in hops.values() if count is not None), default=bits)
+            nearest = [neighbour for neighbour, count in hops.items() if count == best]
+            choices[part] = best, sorted(nearest, key=position.__getitem__)
+        return choices[part]
+
+    def whole(part: Prefix) -> bool:
+        """Return whether a neighbour leads to a whole segment, and no neighbour is nearer to its ends."""
+        hops, nearest = choice(part)
+        return bool(nearest) and all(choice(item)[0] == hops for item in first_and_last(fabric, part))
+
+    def split(segment: Prefix) -> list[Segment]:
+        for length in (end for end in ends if end >= segment.length):
+            inner = subprefixes(fabric, segment, length)
+            if length < bits and not all(whole(part) for part in inner):
+                continue
+            width = length - segment.length
+            if width > _MAX_ARRAY_BITS:  # too long an array: one a field
+                fields = subprefixes(fabric, segment, _next_field_end(ends, segment.length))
+                return merge_halves([item for part in fields for item in split(part)], bits)
+            shift = bits - length
+            array: list[NextHop] = [None] * (1 << width)
+            for part in inner:
+                value = part.value >> shift
+                nearest = choice(part)[1]
+                array[value & ((1 << width) - 1)] = (
+                    equal_cost_group(nearest)
+                    if grouped
+                    else nearest[value % len(nearest)]
+                    if nearest
+                    else None
+                )
+            return [Segment(segment, shift, (1 << width) - 1, tuple(array))]
+        return []
+
+    return [item for segment in sorted(reach[here.name].hops) for item in split(segment)]
+
+
+def _outer(part: Prefix, length: int, bits: int) -> Prefix:
+    """Return the first `length` bits of a prefix that is no shorter."""
+    return Prefix(part.value >> (bits - length) << (bits - length), length)
+
+
+def _next_field_end(ends: Sequence[int], length: int) -> int:
+    return next(end for end in ends if end > length)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of equal next hops: their members, and the bits of the hash that select one."""
+
+from collections.abc import Sequence
+
+from controller.paths.finder import PathFinder
+from controller.plan.entry import Entry, Exact, Hashing
+from controller.tables.actions import SET_WAY
+from controller.tables.segment import EgressPort, NextHop
+from topologies import Fabric
+from topologies.model.computed_once import computed_once
+
+__all__ = ["expand_parallel_links", "group_entry", "group_size", "hash_shift"]
+
+# More values than ways by so many bits, where ways are no power of two: some get one in eight more at most.
+_EXTRA_BITS = 3
+_MAX_BITS = 9
+
+
+def group_size(ways: int) -> int:
+    """Return the values of the hash that a group distinguishes, a power of two.
+
+    The number of values of any two ways differs by at most 1.
+    """
+    bits = (ways - 1).bit_length()
+    return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
+
+
+def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
+    """Return the first bit of the hash that a switch looks at.
+
+    With `per-tier` it is behind the bits that the levels of switches below have used. With `identical` every
+    switch looks at the same bits, so that its choice depends on those of the levels below (polarisation).
+    """
+    if hashing == "identical":
+        return 0
+    own = fabric.node(node).level
+    return sum(width for level, width in _group_widths(fabric).items() if level < own)
+
+
+def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> NextHop:
+    """Return a next hop with the egress ports in place of a neighbour behind parallel links.
+
+    For programs that have groups; others use the first of the links.
+    """
+    if not member or not finder.fabric.has_parallel or member == node:
+        return member
+    expanded: list[EgressPort] = []
+    for neighbour in (member,) if isinstance(member, str) else member:
+        ports = finder.ports_to(node, neighbour) if isinstance(neighbour, str) else ()
+        expanded += ports if len(ports) > 1 else (neighbour,)
+    return tuple(expanded) if len(expanded) > 1 else member
+
+
+def group_entry(finder: PathFinder, node: str, group: int, members: Sequence[EgressPort]) -> Entry:
+    """Return the entry of the table multipath for one group of a node.
+
+    The selector takes the value of the hash modulo the members.
+    """
+    ports = [finder.port_to(node, member) if isinstance(member, str) else member for member in members]
+    return SET_WAY.group((("group", Exact(group)),), *ports)
+
+
+@computed_once
+def _group_widths(fabric: Fabric) -> dict[int, int]:
+    """Return, by level, the bits that its widest group of uplinks uses."""
+    widths: dict[int, int] = {}
+    for node in fabric.switches:
+        ups = sum(fabric.node(neighbour).tier > node.tier for neighbour in fabric.neighbours(node.name))
+        width = group_size(ups).bit_length() - 1 if ups else 0
+        widths[node.level] = max(width, widths.get(node.level, 0))
+    return widths

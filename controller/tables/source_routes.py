@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of the table all_path: the source route of each destination and bucket.
+
+Which hops of a path the source route steers is for the forwarding scheme to say (`Steer`); the tables decide
+the hops after them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.errors import PlanError
+from controller.paths.finder import PathFinder
+from controller.paths.source_route import INSTRUCTION_BITS, MAX_HOPS, MAX_INSTRUCTIONS, MAX_PORT, pack
+from controller.plan.entry import BUCKETS, Entry, Exact, Match, Params, Path, hops_of
+from controller.plan.path_columns import PathColumns
+from controller.plan.routes import Routes
+from controller.plan.rows import MatchColumn, Rows
+from controller.tables.actions import PUSH_ROUTE
+from topologies.model.columns import columns
+
+__all__ = ["Ports", "RouteRows", "Steer", "source_route_entries", "steered_ports"]
+
+Ports = Sequence[int | None]
+"""Egress ports of the hops that a source route steers; None: the tables decide that hop."""
+
+Steer = Callable[[Path, int], Ports | None]
+"""Returns the ports of a path for a bucket; None: frames of the bucket have no source route."""
+
+
+def source_route_entries(
+    finder: PathFinder,
+    node: str,
+    routes: Mapping[str, Sequence[Path | None]],
+    steer: Steer,
+    *,
+    by_bucket: bool = False,
+) -> tuple[Entry, ...]:
+    """Return the entries of a node's table all_path for these destinations; a bucket of None has none.
+
+    With `by_bucket`, the ports of one path may differ from bucket to bucket.
+    """
+    entries: list[Entry] = []
+    for destination, paths in routes.items():
+        keys = _keys(finder.fabric.node(destination).address)
+        known: dict[tuple[Path, int], Params | None] = {}
+        for bucket, path in enumerate(paths):
+            if path is None:
+                continue
+            variant = path, bucket if by_bucket else 0
+            if variant not in known:
+                if path[0] != node or path[-1] != destination:
+                    raise PlanError(
+                        f"{node}: path {' '.join(path)} does not lead to {destination}",
+                        remedy="fix the routes",
+                    )
+                ports = steer(*variant)
+                known[variant] = None if ports is None else _route_parameters(tuple(ports))
+            if (params := known[variant]) is not None:
+                entries.append(_route_entry(keys[bucket], params))
+    return tuple(entries)
+
+
+# Entries and keys that many nodes have are one object: plans of large fabrics consist of them.
+
+_BUCKETS = tuple(("bucket", Exact(bucket)) for bucket in range(BUCKETS))
+
+
+@lru_cache(maxsize=1 << 14)
+def _keys(address: int) -> tuple[tuple[tuple[str, Match], ...], ...]:
+    """Return the keys of the 16 source routes to an address."""
+    dcna = ("dcna", Exact(address))
+    return tuple((dcna, bucket) for bucket in _BUCKETS)
+
+
+@lru_cache(maxsize=1 << 16)
+def _route_parameters(ports: tuple[int | None, ...]) -> Params:
+    """Return the parameters of push_route for a source route by these egress ports."""
+    return PUSH_ROUTE.call(*pack(ports))
+
+
+_MOST_KNOWN = 1 << 20
+_route_entries: dict[tuple[int, int], Entry] = {}  # by the identities of match and parameters
+
+
+def _route_entry(match: tuple[tuple[str, Match], ...], params: Params) -> Entry:
+    """Return the entry of a source route; match and parameters come from the two functions above."""
+    both = id(match), id(params)
+    entry = _route_entries.get(both)
+    if entry is None:
+        if len(_route_entries) >= _MOST_KNOWN:
+            _route_entries.clear()
+        entry = _route_entries[both] = Entry(PUSH_ROUTE.table, match, PUSH_ROUTE.name, params)
+    return entry
+
+
+def steered_ports(finder: PathFinder, path: Path) -> Ports:
+    """Return the egress ports of the hops that need an instruction; the hops after them all descend.
+
+    None stands for a descent by a port that no instruction can name: the tables decide that hop as well.
+
+    Raises:
+        PlanError: A hop that needs an instruction is the seventh such hop, or its port exceeds 255.
+    """
+    fabric = finder.fabric
+    ports = finder.ports_along(path)
+    if len(ports) <= MAX_INSTRUCTIONS and max(ports, default=0) <= MAX_PORT:
+        return ports
+    steered: list[int | None] = []
+    for (node, neighbour), port in zip(hops_of(path), ports, strict=True):
+        if len(steered) < MAX_INSTRUCTIONS and port <= MAX_PORT:
+            steered.append(port)
+        elif fabric.node(neighbour).tier >= fabric.node(node).tier:
+            raise PlanError(
+                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops by ports up to "
+                f"{MAX_PORT}, and port {port} of {node} does not descend",
+                remedy="take a shorter path",
+            )
+        elif len(steered) < MAX_INSTRUCTIONS:
+            steered.append(None)
+    return steered
+
+
+@final
+class RouteRows:
+    """Rows of the table all_path of all nodes, as columns made for all pairs at once.
+
+    `steered` is the number of hops of each path, a row of `routes.paths`, that need an instruction; the
+    tables decide the hops after them.
+    """
+
+    def __init__(self, finder: PathFinder, routes: Routes, steered: NDArray[np.int64]) -> None:
+        paths = routes.paths
+        used = np.zeros(len(paths.nodes), np.bool_)
+        used[routes.buckets.reshape(-1)] = True
+        bitmap, instr = _headers(finder, paths, steered, np.flatnonzero(used))
+        addresses = columns(finder.fabric).addresses
+        self._pairs = paths.pairs
+        self._dcna = np.repeat(addresses[paths.pairs.destinations], BUCKETS)
+        self._bucket = np.tile(np.arange(BUCKETS, dtype=np.int32), len(paths))
+        self._bitmap = bitmap[routes.buckets].reshape(-1)
+        self._instr = instr[routes.buckets].reshape(-1)
+
+    def of(self, node: str) -> Rows:
+        """Return the rows of one node, of no copy of the columns."""
+        pairs = self._pairs.of_source(node)
+        own = slice(pairs.start * BUCKETS, pairs.stop * BUCKETS)
+        match = [
+            MatchColumn("dcna", Exact, self._dcna[own]),
+            MatchColumn("bucket", Exact, self._bucket[own]),
+        ]
+        params = list(zip(PUSH_ROUTE.params, (self._bitmap[own], self._instr[own]), strict=True))
+        return Rows(PUSH_ROUTE.table, PUSH_ROUTE.name, match, params)
+
+
+def _headers(
+    finder: PathFinder, paths: PathColumns, steered: NDArray[np.int64], used: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return bitmap and instructions of the source route of each path in `used`, and any for others."""
+    hops = paths.hops[:, :MAX_INSTRUCTIONS]
+    ports = np.where(hops >= 0, _working_ports(finder)[hops], 0).astype(np.int64)
+    hop = np.arange(hops.shape[1])
+    ports[hop >= steered[:, None]] = 0
+    shifts = INSTRUCTION_BITS * (MAX_INSTRUCTIONS - 1 - hop)
+    instr = (ports << shifts).sum(axis=1)
+    bitmap = ((1 << steered) - 1) << np.maximum(MAX_HOPS - steered, 0)
+    simple = (steered <= MAX_INSTRUCTIONS) & (ports <= MAX_PORT).all(axis=1)
+    for row in used[~simple[used]].tolist():
+        path = paths.path(row)[: int(steered[row]) + 1]
+        bitmap[row], instr[row] = pack(tuple(steered_ports(finder, path)))
+    return bitmap.astype(np.int32), instr
+
+
+def _working_ports(finder: PathFinder) -> NDArray[np.int32]:
+    """Return the port of each hop, of the first of parallel links that has not failed."""
+    table = columns(finder.fabric)
+    if not (finder.failed and finder.fabric.has_parallel):
+        return table.ports
+    works = np.flatnonzero(np.repeat([link.name not in finder.failed for link in finder.fabric.links], 2))
+    first = np.arange(len(table.ports))
+    replaced, at = np.unique(table.representative[works], return_index=True)
+    first[replaced] = works[at]
+    return table.ports[first]

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "p4runtime/counter_cells.h"
+
+#include <array>
+#include <string_view>
+
+namespace railyard {
+
+namespace {
+
+// Tags in p4/v1/p4runtime.proto: number of the field << 3, | 2 for a message and 0 for a number.
+constexpr char kEntities = 1 << 3 | 2;      // of ReadResponse
+constexpr char kCounterEntry = 7 << 3 | 2;  // of Entity
+constexpr char kCounterId = 1 << 3, kIndex = 2 << 3 | 2, kData = 3 << 3 | 2;
+constexpr char kIndexOfIndex = 1 << 3;
+constexpr char kByteCount = 1 << 3, kPacketCount = 2 << 3;
+
+// A message of less than 128 bytes, whose length takes one byte.
+class ShortMessage {
+   public:
+    // Numbers of 0 are left out.
+    void number(char tag, std::uint64_t value) {
+        if (value == 0) return;
+        put(tag);
+        for (; value > 0x7F; value >>= 7) put(static_cast<char>(value | 0x80));
+        put(static_cast<char>(value));
+    }
+    void message(char tag, const ShortMessage& inner) {
+        put(tag);
+        put(static_cast<char>(inner.size_));
+        for (const char byte : inner.view()) put(byte);
+    }
+    std::string_view view() const { return {bytes_.data(), size_}; }
+
+   private:
+    void put(char byte) { bytes_[size_++] = byte; }
+
+    // The longest: an entity, with 3 lengths and 7 tags, an id of 5 bytes and numbers of 10 bytes.
+    std::array<char, 64> bytes_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace
+
+std::string counter_response(std::uint32_t counter_id, std::size_t first,
+                             std::span<const Switch::Count> cells) {
+    std::string out;
+    out.reserve(cells.size() * 24);
+    for (const Switch::Count& count : cells) {
+        ShortMessage index, data, entry, entity, response;
+        index.number(kIndexOfIndex, first++);
+        data.number(kByteCount, count.bytes);
+        data.number(kPacketCount, count.packets);
+        entry.number(kCounterId, counter_id);
+        entry.message(kIndex, index);
+        entry.message(kData, data);
+        entity.message(kCounterEntry, entry);
+        response.message(kEntities, entity);
+        out += response.view();
+    }
+    return out;
+}
+
+}  // namespace railyard

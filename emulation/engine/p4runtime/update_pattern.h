@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates that differ from an earlier update in their numbers only.
+//
+// A controller fills a table with updates of the same fields. Two of the same length have all bytes in common
+// but those of the numbers, unless a number has another size: then the length that stands before it differs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "load/program/instruction.h"
+
+namespace railyard {
+
+// The bytes of an update, and where its numbers stand.
+class UpdatePattern {
+   public:
+    // Bytes behind an update that read() may look at.
+    static constexpr std::size_t kPadding = 8;
+    // A number of at most 64 bits and kMostBytes bytes.
+    struct Number {
+        std::string_view bytes;  // inside the update
+        unsigned bits;
+        std::size_t index;  // by which read() names it
+    };
+    static constexpr std::size_t kMostBytes = 8;
+
+    UpdatePattern() = default;
+    UpdatePattern(std::string_view update, const std::vector<Number>& numbers)
+        : words_((update.size() + 7) / 8), masks_(words_.size()) {
+        std::vector<char> mask(update.size(), '\xFF');
+        for (const Number& number : numbers) {
+            const auto at = static_cast<std::size_t>(number.bytes.data() - update.data());
+            places_.push_back({at, number.bytes.size(), ~low_mask(number.bits), number.index});
+            std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), number.bytes.size(), '\0');
+        }
+        std::memcpy(words_.data(), update.data(), update.size());
+        std::memcpy(masks_.data(), mask.data(), update.size());
+    }
+
+    // Call take(index, value) for the numbers of an update, which has the length of the pattern's. False, and
+    // perhaps after some calls, if it differs in more than numbers or if a number has too many bits.
+    template <typename Take>
+    bool read(std::string_view update, const Take& take) const {
+        if (words_.empty()) return false;
+        std::uint64_t differing = 0;
+        for (std::size_t i = 0; i < words_.size(); ++i)
+            differing |= (word(update.data() + 8 * i) ^ words_[i]) & masks_[i];
+        if (differing != 0) return false;
+        for (const Place& place : places_) {
+            std::uint64_t value = 0;
+            for (std::size_t i = 0; i < place.size; ++i)
+                value = value << 8 | static_cast<unsigned char>(update[place.at + i]);
+            if ((value & place.excess) != 0) return false;
+            take(place.index, value);
+        }
+        return true;
+    }
+
+   private:
+    struct Place {
+        std::size_t at, size;
+        std::uint64_t excess;  // bits that the number must not have
+        std::size_t index;
+    };
+
+    static std::uint64_t word(const char* from) {
+        std::uint64_t out = 0;
+        std::memcpy(&out, from, sizeof out);
+        return out;
+    }
+
+    std::vector<std::uint64_t> words_, masks_;  // the update, and its bytes that count, in words
+    std::vector<Place> places_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies: a scenario run many times, along axes, over seeds, or with something failing in turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+from pydantic import ValidationError
+
+from harness.errors import ScenarioError
+from harness.output import OutputFolder
+from harness.run.estimated_memory import check_processes
+from harness.scenario.study import Study as Axes
+from harness.sweeps.comparisons import compare_variants
+from harness.sweeps.conduct import Kept, Results, conduct, local_executor, memory_of
+from harness.sweeps.page import distributions, study_html
+from harness.sweeps.plan import StudyPlan, plan_study
+from harness.sweeps.store import RunResult, open_study
+from harness.sweeps.table import axes_of, passed, record_of, summary_json
+from railyard.api.drawings import Drawing
+from railyard.api.records import Record
+
+__all__ = ["Study", "sweep"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Study:
+    """The results of a study.
+
+    Attributes:
+        lost: what happened to runs that were tried and have no result, a sentence each.
+    """
+
+    plan: StudyPlan
+    results: Sequence[RunResult]
+    lost: Sequence[str] = ()
+
+    @property
+    def passed(self) -> bool:
+        """True when every run has a result and the data of all NPUs is right in each."""
+        return not self.lost and passed(self.results, self.plan.study.cut_each)
+
+    def records(self) -> list[Record]:
+        """Return a record for each run: variant, the axes, seed, cut, status, trouble, and every metric."""
+        return [record_of(result) for result in self.results]
+
+    def plot(self) -> Drawing:
+        """Draw the distributions of the times over the runs."""
+        return Drawing(distributions(self.records(), axes_of(self.results)) + "\n")
+
+    def report(self) -> str:
+        """Return the text of report.html, one page that needs no other file."""
+        scenario = self.plan.scenario
+        axes = axes_of(self.results)
+        about = "; ".join([f"{len(values)} values of {key}" for key, values in self.plan.study.set.items()])
+        compared = compare_variants(self.plan, self.results)
+        title = scenario.title or scenario.name
+        return study_html(title, about, self.records(), axes, "railyard.sweep(...)", compared)
+
+    def save(self, folder: str | Path) -> None:
+        """Write sweep.json, sweep.svg and report.html; RailyardError if the folder cannot be written."""
+        from harness.output import output_folder
+
+        with output_folder(Path(folder)) as target:
+            self._write(target)
+
+    def _write(self, target: OutputFolder) -> None:
+        target.write("sweep.json", summary_json(self.plan, self.results))
+        target.write("sweep.svg", self.plot().svg)
+        target.write("report.html", self.report())
+
+    def __repr__(self) -> str:
+        right = sum(result["status"] == "right" for result in self.results)
+        return f"<Study of {self.plan.scenario.name}: {right} of {len(self.results)} runs right>"
+
+
+def sweep(
+    scenario: str | Path,
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    seeds: Sequence[int] = (),
+    cut_each: str | Sequence[str] = (),
+    combine: Literal["grid", "list"] = "grid",
+    sample: int | None = None,
+    variant: str | Sequence[str] = (),
+    seed: int | None = None,
+    jobs: int | None = None,
+    folder: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Study:
+    """Run a scenario many times, in several processes.
+
+    Args:
+        scenario: path of a scenario file; its key `study:` may have axes as well.
+        axes: values of each axis, by the key of the file that takes them, as `link.detect_us`.
+        seeds: seeds of each point; none means the scenario's own.
+        cut_each: what fails in turn: `link`, `switch`, `npu` or `pair:N`.
+        combine: all combinations of values (`grid`), or the first of each, the second, and so on (`list`).
+        sample: number of points that are drawn from all; None means all.
+        variant: name or names of the variants to run; none means all.
+        seed: seed in place of the scenario's own.
+        jobs: number of processes, by default that of the processors; no result depends on it.
+        folder: keeps each result as soon as its run ends, and sweep.json, sweep.svg and report.html at the
+            end; the same call goes on where an earlier one stopped.
+        progress: called after each run with the number of runs that have ended, and of all that are to run.
+
+    Raises:
+        RailyardError: the scenario or an axis is wrong; nothing has been started then.
+    """
+    plan = plan_study(
+        Path(scenario), _axes(axes or {}, seeds, cut_each, combine, sample), _names(variant), seed
+    )
+    count = jobs or os.cpu_count() or 1
+    with ExitStack() as stack:
+        results: Results = Kept()
+        target = None
+        if folder is not None:
+            results = study = stack.enter_context(open_study(Path(folder), plan))
+            target = study.output
+        missing = [run for run in plan.runs if results.get(run.key) is None]
+        processes = min(count, len(missing))
+        if processes > 1:
+            check_processes(memory_of(missing, plan.path), processes)
+        executor = stack.enter_context(closing(local_executor(plan, count, len(missing))))
+        ended = 0
+
+        def note(_: object) -> None:
+            nonlocal ended
+            ended += 1
+            if progress is not None:
+                progress(ended, len(missing))
+
+        conducted = conduct(plan.runs, results, executor, note=note)
+        known = [result for run in plan.runs if (result := results.get(run.key)) is not None]
+        lost = [f"{item.run.name}: {item.lost}" for item in conducted.lost]
+        finished = Study(plan, known, lost)
+        if target is not None and known:
+            finished._write(target)
+    return finished
+
+
+def _axes(
+    axes: Mapping[str, Sequence[Any]],
+    seeds: Sequence[int],
+    cut_each: str | Sequence[str],
+    combine: str,
+    sample: int | None,
+) -> Axes:
+    """Return the axes of a call; ScenarioError names an argument that is none."""
+    given: dict[str, Any] = {
+        "set": {key: values if isinstance(values, str) else tuple(values) for key, values in axes.items()},
+        **({"seeds": tuple(seeds)} if seeds else {}),
+        **({"cut_each": _names(cut_each)} if cut_each else {}),
+        **({"combine": combine} if combine != "grid" else {}),
+        **({"sample": sample} if sample else {}),
+    }
+    try:
+        return Axes.model_validate(given)
+    except ValidationError as ex:
+        first = ex.errors(include_url=False)[0]
+        key = str(first["loc"][0])
+        raise ScenarioError(
+            f"{key}: {first['msg']}", remedy="docs/use/scenarios.md describes the axes of a study"
+        ) from None
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates of many pairs, searched at once, are those that the router finds for each pair."""
+
+import random
+
+import pytest
+
+from controller.plan.path_columns import PairColumns
+from controller.schemes.registry import scheme_for
+from topologies import Fabric, full_mesh
+from topologies.families import registry
+from topologies.families.ub_mesh.fabrics import ub_superpod
+
+_PAIRS = 120
+
+
+def _fabric(name: str) -> Fabric:
+    if name == "mesh":
+        return full_mesh([3, 3, 3])
+    if name == "superpod":
+        return ub_superpod(dims=(2, 2, 1, 2, 2), planes=1, uplink_lanes=4)
+    return registry.build(name)
+
+
+STRUCTURED = (
+    "mesh",
+    "superpod",
+    "ub-rack",
+    "ub-rack-clos",
+    "ub-rack-lrs",
+    "ub-rack-1dfm-a",
+    "ub-rack-1dfm-b",
+    "ub-pod-clos",
+    "dcn-plus",
+    "rail-only",
+    "rail-optimised",
+    "hpn",
+    "lumos",
+    "any-to-any",
+    "optical-rings",
+)
+
+
+@pytest.mark.parametrize("strategy", ["all-path", "shortest", "hashed", "adaptive", "detour", "tables"])
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_candidates_equal_those_of_single_pairs(name: str, strategy: str) -> None:
+    fabric, chosen = _fabric(name), random.Random(f"{name} {strategy}")
+    ends = [node.name for node in fabric.endpoints]
+    pairs = sorted({tuple(chosen.sample(ends, 2)) for _ in range(_PAIRS)})
+    for rules_name, cut in (("T2-G", 0), ("T2-G", 4), ("T1-UD", 1)):
+        failed = frozenset(link.name for link in chosen.sample(fabric.links, cut))
+        bulk, single = (
+            scheme_for(fabric, failed=failed, strategy=strategy, rules=rules_name) for _ in range(2)
+        )
+        assert bulk.all_candidates(PairColumns.of(fabric, pairs)) == {
+            pair: single.candidates(*pair) for pair in pairs
+        }
+
+
+def test_no_pairs_have_no_candidates() -> None:
+    fabric = full_mesh([2, 2])
+    assert scheme_for(fabric).all_candidates(PairColumns.of(fabric, [])) == {}

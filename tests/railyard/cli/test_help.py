@@ -1,0 +1,93 @@
+"""Help texts, the man page and the completion of shells, of every verb."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from harness.scenario.loader import load
+from railyard.cli import app
+from railyard.cli.scenarios.serve import EXAMPLES
+
+ROOT = Path(__file__).resolve().parents[3]
+COMMAND = Path(sys.executable).with_name("railyard")
+
+Root: Any = typer.main.get_command(app)
+VERBS = [*((name,) for name in Root.commands), *(("lab", name) for name in Root.commands["lab"].commands)]
+
+
+def told(*arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_help_of_a_verb_gives_flags_no_type_and_keeps_brackets(verb: tuple[str, ...]) -> None:
+    text = told(*verb, "--help")
+    assert "<bool>" not in text
+    assert "\\[" not in text
+
+
+def test_an_extra_is_named_with_its_brackets() -> None:
+    assert "parquet needs the extra railyard[parquet]" in told("results", "--help")
+
+
+def test_examples_of_serve_name_variants_that_there_are() -> None:
+    examples = re.findall(r"railyard serve (\S+\.yaml)(.*)", EXAMPLES)
+    assert examples
+    for file, options in examples:
+        names = {variant.name for variant in load(ROOT / file)[0].variants}
+        assert set(re.findall(r"--variant (\S+)", options)) <= names
+
+
+def test_the_man_page_has_every_verb_and_option() -> None:
+    page = told("man")
+    for verb in VERBS:
+        assert f".SS railyard {' '.join(verb)} " in page
+    assert ".B \\-\\-junit FILE" in page
+    assert "railyard[parquet]" in page
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_groff_takes_the_man_page_without_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "railyard.1").write_text(CliRunner().invoke(app, ["man"]).output)
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "railyard.1"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("shell", "words"),
+    [
+        ("bash", {"COMP_WORDS": "railyard show dragonf", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "railyard show dragonf"}),
+        (
+            "fish",
+            {"_TYPER_COMPLETE_ARGS": "railyard show dragonf", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+        ),
+    ],
+)
+def test_shells_complete_names_of_topologies(shell: str, words: dict[str, str]) -> None:
+    environment = {**os.environ, "_RAILYARD_COMPLETE": f"complete_{shell}", **words}
+    done = subprocess.run([COMMAND], env=environment, capture_output=True, text=True)
+    assert "dragonfly" in done.stdout
+    assert "dragonfly-plus" in done.stdout
+    assert "slim-fly" not in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_turns_completion_on(shell: str) -> None:
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run(
+        [COMMAND, "--show-completion", shell], env=environment, capture_output=True, text=True, check=True
+    )
+    assert f"complete_{shell}" in done.stdout

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of nodes by the coordinates and tiers of a family: grids, boards, racks, planes, rails.
+
+A fabric of endpoints alone is a grid: its first dimension runs to the right, its second downwards, further
+dimensions repeat it. A fabric with planes of switches is drawn rack by rack, planes beside the boards, racks
+in the grid that they form, Pods side by side, switches between racks on top. In other fabrics all endpoints
+form one grid; a switch of tier 1 stands in the row of its endpoints, switches of higher tiers stand above.
+Optical switches stand on top of all.
+
+The unit is the distance of two neighbours; x grows to the right and y downwards.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import log
+
+from topologies.layout.values import Group, Place
+from topologies.model.fabric import Fabric, Node
+from topologies.model.places import racks
+
+__all__ = ["add_optical", "grid", "with_planes", "with_tiers"]
+
+# Least width of a grid below switches, in columns.
+_MIN_COLUMNS = 8
+# Switches side by side: as many as a plane has.
+_MAX_IN_ROW = 18
+# Least distance of switches where a tier has more of them than the grid has columns.
+_MIN_STEP = 0.46
+# Distance of the planes of a rack from each other, and switches of a plane that stand below the last board.
+_PLANE_GAP = 0.4
+_OVERHANG = 2
+# Width of a picture as a share of its height.
+_ASPECT = 1.4
+# Distance of two tiers, where links of many columns meet, and of two Pods.
+_TIER_STEP = 1.6
+_POD_GAP = 2.0
+
+
+def grid(fabric: Fabric) -> dict[str, Place]:
+    """Place nodes by their first two dimensions, the planes of further dimensions in a grid of their own."""
+    columns, rows = (*fabric.dims, 1)[:2]
+    count = -(-len(fabric.nodes) // (columns * rows))
+    across = _columns(count, columns + 1, rows + 1)
+    places: dict[str, Place] = {}
+    for node in fabric.nodes:
+        plane, inside = divmod(node.index, columns * rows)
+        left, above = (plane % across) * (columns + 1), (plane // across) * (rows + 1)
+        places[node.name] = (float(left + inside % columns), float(above + inside // columns))
+    return places
+
+
+def _columns(count: int, width: float, height: float) -> int:
+    """Return how many boxes of a size stand side by side, so that a grid without gaps fits a screen best."""
+    divisors = [columns for columns in range(1, count + 1) if count % columns == 0]
+    return min(divisors, key=lambda columns: abs(log(columns**2 * width / (count * height * _ASPECT))))
+
+
+def with_tiers(fabric: Fabric) -> dict[str, Place]:
+    """Place endpoints row by row and switches above them by tier, each close to its neighbours below."""
+    rows: dict[tuple[int, ...], list[Node]] = {}
+    tiers: dict[int, list[Node]] = {}
+    for node in fabric.nodes:
+        if node.tier > 1:
+            tiers.setdefault(node.tier, []).append(node)
+        else:
+            rows.setdefault(node.coordinates[1:], []).append(node)
+    row_width = max((len(row) for row in rows.values()), default=0)
+    across = _columns(len(rows), row_width + 1, 1) if rows else 1
+    down = len(rows) // across
+    widest = max((len(row) for row in tiers.values()), default=0)
+    width = max(across * (row_width + 1.0) - 1, float(_MIN_COLUMNS), _MIN_STEP * widest)
+    places: dict[str, Place] = {}
+    for at, row in enumerate(rows.values()):
+        block = width / across
+        _spread(places, row, at // down * block, block, _TIER_STEP * len(tiers) + at % down)
+    for at, tier in enumerate(sorted(tiers)):
+        middles = {node.name: _middle(fabric, node, places) for node in tiers[tier]}
+        in_order = sorted(tiers[tier], key=lambda node: (middles[node.name], node.index))
+        _spread(places, in_order, 0.0, width, _TIER_STEP * (len(tiers) - 1 - at))
+    return places
+
+
+def _middle(fabric: Fabric, node: Node, places: Mapping[str, Place]) -> float:
+    """Return the mean x of the neighbours that have a place."""
+    below = [places[name][0] for name in fabric.neighbours(node.name) if name in places]
+    return sum(below) / len(below) if below else 0.0
+
+
+def with_planes(
+    fabric: Fabric, switch_planes: Sequence[Sequence[Node]]
+) -> tuple[dict[str, Place], tuple[Group, ...]]:
+    """Place nodes rack by rack, racks in the grid of their Pod, Pods in a grid that is as wide as high."""
+    plane_of = {node.name: plane for plane in switch_planes for node in plane}
+    in_racks = racks(fabric)
+    inside_of = [_rack(rack, plane_of) for rack in in_racks]
+    columns, rows, pods = (*fabric.dims, 1, 1, 1)[2:5]
+    width = 1 + max(x for of_rack in inside_of for x, _ in of_rack.values())
+    height = 1 + max(y for of_rack in inside_of for _, y in of_rack.values())
+    pod_columns = _columns(pods, columns * (width + 1), rows * (height + 1))
+    pod_width, pod_height = columns * (width + 1) - 1, rows * (height + 1) - 1
+    inside = {node.name for rack in in_racks for node in rack}
+    between = [node for node in fabric.nodes if node.name not in inside]
+    top = 2.0 if between else 0.0
+    places: dict[str, Place] = {}
+    groups: list[Group] = []
+    for number, of_rack in enumerate(inside_of):
+        pod, rest = divmod(number, columns * rows)
+        row, column = divmod(rest, columns)
+        left = (pod % pod_columns) * (pod_width + _POD_GAP) + column * (width + 1)
+        above = top + (pod // pod_columns) * (pod_height + _POD_GAP) + row * (height + 1)
+        places.update({name: (left + x, above + y) for name, (x, y) in of_rack.items()})
+        label = f"rack {column}.{row}" + (f" of Pod {pod}" if pods > 1 else "")
+        groups.append(Group("rack", label, (left - 0.5, above - 0.5), (width, height), tuple(of_rack)))
+    whole = pod_columns * (pod_width + _POD_GAP) - _POD_GAP
+    _spread(places, between, 0.0, whole, 0.0)
+    if pods > 1:
+        in_pod = columns * rows
+        size = (pod_width, pod_height)
+        groups += [
+            _pod(number, groups[number * in_pod : (number + 1) * in_pod], size) for number in range(pods)
+        ]
+    return places, tuple(groups)
+
+
+def _pod(number: int, in_racks: Sequence[Group], size: Place) -> Group:
+    names = tuple(name for rack in in_racks for name in rack.nodes)
+    return Group("Pod", f"Pod {number}", in_racks[0].place, size, names)
+
+
+def _rack(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> dict[str, Place]:
+    """Place the nodes of a rack: a row for each board, planes of switches to the right, others below.
+
+    A plane has a column of its switches of the lowest tier, each in the row of its board, and beside it a
+    column of those above.
+    """
+    boards: dict[tuple[int, ...], list[Node]] = {}
+    planes_here: dict[str, Sequence[Node]] = {}
+    rest: list[Node] = []
+    for node in rack:
+        if node.kind.member:
+            boards.setdefault(node.coordinates[1:], []).append(node)
+        elif len(plane_of.get(node.name, ())) > 1:
+            planes_here[plane_of[node.name][0].name] = plane_of[node.name]
+        else:
+            rest.append(node)
+    width = float(max([_MIN_COLUMNS, *(len(board) for board in boards.values())]))
+    places: dict[str, Place] = {}
+    for row, board in enumerate(boards.values()):
+        _spread(places, board, 0.0, width, float(row))
+    depth, right = len(boards), width + _PLANE_GAP
+    for plane in planes_here.values():
+        low = min(member.tier for member in plane)
+        for column in ([m for m in plane if m.tier == low], [m for m in plane if m.tier > low]):
+            for first in range(0, len(column), depth + _OVERHANG):
+                part = column[first : first + depth + _OVERHANG]
+                places.update({node.name: (right, float(row)) for row, node in enumerate(part)})
+                right += 1
+        right += _PLANE_GAP
+    width = right - _PLANE_GAP if planes_here else width
+    below = 1 + max(y for _, y in places.values())
+    most = max(_MAX_IN_ROW, round(width))
+    for at, first in enumerate(range(0, len(rest), most)):
+        _spread(places, rest[first : first + most], 0.0, width, below + at)
+    return places
+
+
+def _spread(places: dict[str, Place], row: Sequence[Node], left: float, width: float, y: float) -> None:
+    """Place a row of nodes in the middle of a width, a unit apart, closer together if `width` demands."""
+    step = min(1.0, width / max(len(row), 1))
+    first = left + (width - 1) / 2 - step * (len(row) - 1) / 2
+    places.update({node.name: (first + step * at, y) for at, node in enumerate(row)})
+
+
+def add_optical(fabric: Fabric, places: dict[str, Place]) -> None:
+    """Place optical switches in a row above all nodes."""
+    if not fabric.optical:
+        return
+    left = min(x for x, _ in places.values())
+    width = max(x for x, _ in places.values()) - left
+    top = min(y for _, y in places.values()) - _TIER_STEP
+    count = len(fabric.optical)
+    for at, switch in enumerate(fabric.optical):
+        places[switch.name] = (left + width * (at + 0.5) / count, top)

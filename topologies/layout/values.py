@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layout of a fabric: positions, boxes, curves, in distances of two neighbours; y grows downwards."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+__all__ = ["Group", "Layout", "Place"]
+
+Place = tuple[float, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Nodes drawn within one box; `kind` is `rack`, `Pod` or `group`, `place` its upper left corner.
+
+    The box of a Pod lies around the boxes of its racks, and `nodes` has the nodes of all of them.
+    """
+
+    kind: str
+    label: str
+    place: Place
+    size: Place
+    nodes: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Position of each node and of each optical switch by name, and the groups that have a box.
+
+    `bends` has the control point of a link's quadratic curve, by name of the link. Without it the link is an
+    arc, whose form follows from the positions of its ends. All links have one, or none.
+    """
+
+    places: Mapping[str, Place]
+    groups: tuple[Group, ...] = ()
+    bends: Mapping[str, Place] = field(default_factory=dict)
