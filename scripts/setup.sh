@@ -103,7 +103,7 @@ packages=$(stamp_of pyproject.toml)
 engine=$(stamp_of pyproject.toml "${engine_sources[@]}")
 page=$(stamp_of railyard/web/page/package.json railyard/web/page/package-lock.json)
 has_dev() { [ "$what" != dev ] || current dev "$packages"; }
-has_page() { current page "$page" && [ -d railyard/web/page/node_modules ]; }
+has_page() { [ "$what" = base ] || { current page "$page" && [ -d railyard/web/page/node_modules ]; }; }
 
 if current packages "$packages" && has_dev && current engine "$engine" && has_page; then
     say "nothing to do"

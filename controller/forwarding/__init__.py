@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What installed entries do to a frame: one executable reading of the P4 programs.
+"""Forwarding of a frame by installed entries: one executable reading of the P4 programs.
 
 pipeline   executable specification of the programs: lookups, hash, decisions of one pass
 next_hop   next hops and paths of frames, read from entries by the pipeline

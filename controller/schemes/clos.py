@@ -72,10 +72,10 @@ class Clos(Structured):
     def new_ecmp_table(self, node: str) -> EcmpTable:
         """Return the groups of a switch as they are if only the failed links near it have failed."""
         finder = self.finder
-        near = PathFinder(finder.fabric, finder.failed_near(node), finder.hashing, up_first=finder.up_first)
-        scheme = type(self)(near, self.rules, self.strategy)
+        beside = PathFinder(finder.fabric, finder.failed_near(node), finder.hashing, up_first=finder.up_first)
+        scheme = type(self)(beside, self.rules, self.strategy)
         segments = scheme.planned_segments(node)
-        return EcmpTable(near, node, Lookups(segments, grouped=True, hash_shift=self.hash_shift(node)))
+        return EcmpTable(beside, node, Lookups(segments, grouped=True, hash_shift=self.hash_shift(node)))
 
     # -- failures
 

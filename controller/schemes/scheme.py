@@ -43,10 +43,10 @@ class Scheme(ABC):
     """
 
     follows_dimensions: ClassVar[bool] = True
-    """Whether traffic keeps to the dimensions and tiers of a fabric, which bound its time."""
+    """True if traffic keeps to the dimensions and tiers of a fabric, which bound its time."""
 
     moving_circuits: ClassVar[bool] = False
-    """Whether circuits of a core decide the shares of paths, whatever the demand and the hash."""
+    """True if circuits of a core decide the shares of paths, whatever the demand and the hash."""
 
     def __init__(
         self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Self | None = None

@@ -17,7 +17,7 @@ class Steering(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How a source uses the paths of a pair.
+    """Use that a source makes of the paths of a pair.
 
     `single_path`: within a mesh a pair has one path. `longer_paths`: paths of one hop more are candidates,
     whatever the traffic; with `by_top` also those by the highest switches. `adaptive`: sources leave

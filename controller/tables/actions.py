@@ -79,7 +79,7 @@ SET_SEGMENT = Action("segment", "set_segment", ("base", "shift", "mask"))
 """The next hop is element base + (dcna >> shift & mask) of the table linear."""
 
 SET_RAIL = Action("rail", "set_rail", ("base", "shift", "mask"))
-"""The same for a destination of the switch's own rail."""
+"""As SET_SEGMENT, for a destination of the switch's own rail."""
 
 FOREIGN_RAIL = Action("rail", "foreign_rail")
 """The destination is on a rail that the switch does not reach."""

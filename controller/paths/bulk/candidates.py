@@ -49,11 +49,11 @@ def candidates_of(
             listed[number] = True
             numbers.append(number)
             rows.append(hops)
-    found = PathColumns.of_hops(pairs, numbers, rows)
+    listed_paths = PathColumns.of_hops(pairs, numbers, rows)
     if listed.all():
-        return found
+        return listed_paths
     rest = {pair: choice.candidates(*pair) for pair in pairs.chosen(~listed).names()}
-    return PathColumns.of(pairs.fabric, rest).merged(pairs, found)
+    return PathColumns.of(pairs.fabric, rest).merged(pairs, listed_paths)
 
 
 @final

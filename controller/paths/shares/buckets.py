@@ -98,9 +98,9 @@ def add_standby_rows(
         Weights of the buckets by number of standby paths; the number of standby paths of each pair; pairs
         with one path in use of which no candidate can stand by.
     """
-    one = usable & (buckets == buckets[:, :1]).all(axis=1)
+    single = usable & (buckets == buckets[:, :1]).all(axis=1)
     used = paths.hops[buckets[:, 0]]
-    chosen = np.flatnonzero(one)
+    chosen = np.flatnonzero(single)
     at, rows = ragged(paths.first[chosen], paths.first[chosen + 1])
     hops = paths.hops[rows]
     meets = np.zeros(len(rows), np.bool_)
@@ -120,4 +120,4 @@ def add_standby_rows(
         positions, weights[count] = standby_beside_one(count)
         own = counts[chosen[at]] == count
         buckets[chosen[at[own]], np.array(positions)[rank[own]]] = rows[own]
-    return weights, counts, one & (counts == 0)
+    return weights, counts, single & (counts == 0)

@@ -53,15 +53,15 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
     wanted = np.flatnonzero((sources >= 0) & (targets >= 0))
     patterns = _numbers_of_paths(routes.buckets[wanted])
     # Most pairs are alike, and share one object.
-    made: dict[Hashable, PathShares] = {}
+    known: dict[Hashable, PathShares] = {}
     shares: dict[tuple[int, int], PathShares] = {}
     for at, number in enumerate(wanted.tolist()):
         pattern, own = patterns[at].tobytes(), weights.get(pairs.name(number)) if weights else None
         timings = _timings(plan.fabric, routes.of_number(number)) if strategy.adaptive else ()
         key = pattern, own, timings
-        if key not in made:
-            made[key] = PathShares(tuple(pattern), own, timings)
-        shares[int(sources[number]), int(targets[number])] = made[key]
+        if key not in known:
+            known[key] = PathShares(tuple(pattern), own, timings)
+        shares[int(sources[number]), int(targets[number])] = known[key]
     return shares
 
 

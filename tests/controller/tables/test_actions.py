@@ -18,14 +18,14 @@ DECLARED = [value for name in actions.__all__ if isinstance(value := getattr(act
 
 def layouts(action: Action) -> dict[str, tuple[str, ...] | None]:
     """Return the parameters of an action by program that has its table; None where the table lacks it."""
-    found = {}
+    by_program = {}
     for program, path in INFOS.items():
         try:
             _, known = P4Info.parse(path.read_bytes()).layout(action.table)
         except InstallError:
             continue
-        found[program] = known.get(action.name)
-    return found
+        by_program[program] = known.get(action.name)
+    return by_program
 
 
 @pytest.mark.parametrize("action", DECLARED, ids=lambda action: action.name)
