@@ -16,7 +16,6 @@ from controller.paths.shares.weights import Demand, check_demand
 from controller.plan.entry import Hashing, Pair, Path
 from controller.plan.path_columns import PairColumns, PathColumns
 from controller.plan.plan import Plan
-from controller.plan.routes import Routes
 from controller.plan.subscribers import Subscribers
 from controller.schemes.registry import scheme_class
 from controller.schemes.reuse import Reused
@@ -91,7 +90,7 @@ def make_plan(
         )
     wanted = {} if demand is None else check_demand(fabric, demand)
     if chosen.by_hash:
-        routes = Routes.of(fabric, {pair: routing.ecmp_routes(paths) for pair, paths in candidates.items()})
+        routes = routing.all_ecmp_routes(candidates)
         weights: Mapping[Pair, tuple[float, ...]] = {}
     else:
         shared = None if demand is None or routing.moving_circuits else wanted

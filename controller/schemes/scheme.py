@@ -141,6 +141,11 @@ class Scheme(ABC):
             f"switches of {self.fabric.name} choose no port by hash", remedy="use another strategy"
         )
 
+    def all_ecmp_routes(self, candidates: PathColumns) -> Routes:
+        """Return `ecmp_routes` of all pairs."""
+        routes = {pair: self.ecmp_routes(paths) for pair, paths in candidates.items()}
+        return Routes.of(self.fabric, routes)
+
     def until_hash(self, path: Path) -> Path:
         """Return the part of a path that the source route decides."""
         return path

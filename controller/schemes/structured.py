@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from controller.deadlock.stages import staged_rules
 from controller.deadlock.turn_rules import RuleSet
+from controller.forwarding.ecmp_paths import ecmp_columns, port_of_bucket
 from controller.forwarding.next_hop import table_path, table_paths
 from controller.paths.bulk.candidates import candidates_of
 from controller.paths.finder import (
@@ -48,11 +49,7 @@ from topologies.model.columns import columns
 from topologies.model.components import components
 from topologies.model.computed_once import computed_once
 
-__all__ = ["Structured", "port_of_bucket", "upper_end"]
-
-# First bit of lb that selects the port. With bit 1 selecting between two ports, the other seven bits reach
-# all 60 uplinks of either ToR; with bit 0 they reach 58: tests/controller/test_path_probing.py.
-_PORT_BIT = 1
+__all__ = ["Structured", "upper_end"]
 
 # Number of hops up to which every path is a candidate. Longer paths are candidates only where these are fewer
 # than two: where turn rules order the dimensions, some pairs have a single path of two hops.
@@ -278,6 +275,10 @@ class Structured(Scheme):
                 routes[lb] = path
         return tuple(routes)
 
+    def all_ecmp_routes(self, candidates: PathColumns) -> Routes:
+        """Return `ecmp_routes` of all pairs, in columns where groups alone decide."""
+        return ecmp_columns(self, candidates) or super().all_ecmp_routes(candidates)
+
     # -- failures
 
     def depends_on(self, node: str, link: Link) -> bool:
@@ -336,9 +337,3 @@ def _steered(fabric: Fabric, paths: Sequence[Path]) -> list[Path]:
         if path[:2] not in parts:
             parts[until_first_switch(fabric, path)] = None
     return list(parts)
-
-
-def port_of_bucket(bucket: int, ports: int) -> int:
-    """Return the port, of so many, of a bucket; the bucket counts of any two ports differ by at most 1."""
-    rotated = bucket >> _PORT_BIT | (bucket & (1 << _PORT_BIT) - 1) * (BUCKETS >> _PORT_BIT)
-    return rotated % ports

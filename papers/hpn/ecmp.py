@@ -15,10 +15,10 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from controller.forwarding.ecmp_paths import port_of_bucket
 from controller.forwarding.pipeline import flow_hash
 from controller.path_probing import LB_VALUES, selected_members
 from controller.plan.entry import BUCKETS, Hashing
-from controller.schemes.structured import port_of_bucket
 from controller.tables.groups import group_size
 from harness.errors import ModelError
 from papers.flow_level.rates import Floats, Ints

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from controller import PlanError, make_plan
+from controller.forwarding.ecmp_paths import port_of_bucket
 from controller.forwarding.pipeline import flow_hash
 from controller.path_probing import LB_VALUES, PathProbe, lb_by_member, min_reached_members, selected_members
 from controller.paths.finder import until_first_switch
 from controller.plan.entry import BUCKETS, Hashing
 from controller.plan.plan import Plan
 from controller.recovery.node_controller import NodeController
-from controller.schemes.structured import port_of_bucket
 from controller.tables.groups import group_size, hash_shift
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, hpn, lumos, rail_optimised
