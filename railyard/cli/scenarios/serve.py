@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import out, tell
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -40,7 +40,11 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0: any free one")] = 8642,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="pages look only: no pause, no faults; for a class")
+        bool,
+        typer.Option(
+            "--read-only",
+            help="pages of the address for a class look only; a second address is the presenter's",
+        ),
     ] = False,
 ) -> None:
     """Show a fabric at work in a browser.
@@ -58,6 +62,8 @@ def _serve(
 ) -> None:
     from railyard.web.live import Live, opened
     from railyard.web.server import serving
+
+    tell(f"{file}: planning")
 
     with opened(file, variants, seed, read_only=read_only) as source:
         live = source if isinstance(source, Live) else None
@@ -81,5 +87,10 @@ def _run(live: Live) -> None:
 
 
 def _welcome(address: str, session: Session) -> None:
+    from railyard.web.server import presenters
+
     words = "a recording" if session.mode == "replay" else "paused at the beginning"
-    out().print(f"{address}\n{words}; Ctrl-C ends it", markup=False, soft_wrap=True)
+    lines = [address]
+    if session.presenter:
+        lines = [f"to look:    {address}", f"to present: {presenters(address, session)}"]
+    out().print("\n".join([*lines, f"{words}; Ctrl-C ends it"]), markup=False, soft_wrap=True)

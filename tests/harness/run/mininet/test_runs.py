@@ -49,9 +49,7 @@ def first_experiment(folder: Path) -> Path:
     document = yaml.load(FIRST)
     document["collective"]["elements"] //= 8
     document["faults"][0]["at_us"] /= 4
-    document["variants"] = [
-        item for item in document["variants"] if item["name"] in ("healthy", "cut")
-    ]
+    document["variants"] = [item for item in document["variants"] if item["name"] in ("healthy", "cut")]
     del document["assertions"]
     path = folder / "scenario.yaml"
     yaml.dump(document, path)
