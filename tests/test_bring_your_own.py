@@ -4,6 +4,7 @@
 import os
 import re
 import runpy
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,3 +158,21 @@ def test_graphml_of_it_makes_the_same_plan(folder: Path) -> None:
     assert replace(graphml.fabric, name="") == replace(python.fabric, name="")
     assert graphml.plan.entries == python.plan.entries
     assert_right(graphml, "g0r0-g0r1")
+
+
+def test_the_collective_to_copy_is_proved_and_runs(
+    railyard: Callable[..., tuple[int, str, str]], tmp_path: Path
+):
+    guide = GUIDE.with_name("collectives.md").read_text()
+    [block] = [
+        text for text in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if text.startswith("# mine.py")
+    ]
+    (tmp_path / "mine.py").write_text(block)
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\ntopology: {name: slim-fly}\n"
+        "collective: {kind: {python: 'mine.py:mine'}, elements: 4096}\n"
+    )
+    code, out, err = railyard("check", tmp_path / "mine.yaml")
+    assert code == 0, err
+    assert "the schedule through-the-first fulfils its goals for any data" in out
+    assert railyard("run", tmp_path / "mine.yaml", "--no-report", "--out", tmp_path / "out")[0] == 0

@@ -23,7 +23,7 @@ from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records
-from railyard.api.series import events_of, links_of, nodes_of
+from railyard.api.series import events_of, incidents_of, links_of, nodes_of
 from topologies import Fabric
 
 __all__ = ["Result"]
@@ -167,9 +167,22 @@ class Result:
         """Return faults, notices, takeovers, and begins and ends of jobs in their order; needs `record=`.
 
         Returns:
-            Records of variant, time_us, kind, text, links (names of links that went down or came up).
+            Records of variant, time_us, kind, text, node and count (of a rewrite or a notice), links (names
+            of links that a fault is about).
         """
         return [row for row in events_of(self._recorded(variant)) if row["variant"] in self._of(variant)]
+
+    def incidents(self, variant: str | None = None) -> list[Record]:
+        """Return how each node came to know of each fault and acted on it; the run needs `record=`.
+
+        Returns:
+            Records of variant, fault, fault_us, node, learns (`by itself`: at an end of a failed link; `by a
+            notice`), reacts_us (its first action), delay_us (from the fault to that), repaired_us (its last
+            table entry; None if it rewrote none), entries_rewritten, notices_sent. A reaction counts for the
+            last fault before it.
+        """
+        rows = incidents_of(self._recorded(variant), self.fabric)
+        return [row for row in rows if row["variant"] in self._of(variant)]
 
     def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
         if variant is not None:

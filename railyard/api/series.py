@@ -10,7 +10,7 @@ from harness.run.observation.collect import link_of
 from railyard.api.records import Record as Row
 from topologies import Fabric, Link
 
-__all__ = ["events_of", "links_of", "nodes_of"]
+__all__ = ["events_of", "incidents_of", "links_of", "nodes_of"]
 
 _FULL = 255
 _UP = 1
@@ -71,8 +71,46 @@ def events_of(records: Iterable[Record]) -> Iterator[Row]:
                 "time_us": values["t"] / 10**6,
                 "kind": values["kind"],
                 "text": values["text"],
+                "node": values.get("node", ""),
+                "count": values.get("count", 0),
                 "links": tuple(values.get("links", ())),
             }
+
+
+def incidents_of(records: Iterable[Record], fabric: Fabric) -> Iterator[Row]:
+    """Yield a row for each fault and node that reacts, see `Result.incidents`.
+
+    A reaction counts for the last fault before it.
+    """
+    fault: Row | None = None
+    reactions: dict[str, Row] = {}
+    for row in events_of(records):
+        if row["kind"] == "fault" or (fault is not None and row["variant"] != fault["variant"]):
+            yield from reactions.values()
+            fault, reactions = (row if row["kind"] == "fault" else None), {}
+        elif fault is not None and row["kind"] in ("rewrite", "notice"):
+            node = row["node"]
+            if node not in reactions:
+                links = [link_of(fabric, name) for name in fault["links"]]
+                at_end = node in {end.node for link in links for end in (link.a, link.b)}
+                reactions[node] = {
+                    "variant": row["variant"],
+                    "fault": fault["text"],
+                    "fault_us": fault["time_us"],
+                    "node": node,
+                    "learns": "by itself" if at_end else "by a notice",
+                    "reacts_us": row["time_us"],
+                    "delay_us": round(row["time_us"] - fault["time_us"], 6),
+                    "repaired_us": None,
+                    "entries_rewritten": 0,
+                    "notices_sent": 0,
+                }
+            if row["kind"] == "rewrite":
+                reactions[node]["entries_rewritten"] += row["count"]
+                reactions[node]["repaired_us"] = row["time_us"]
+            else:
+                reactions[node]["notices_sent"] += row["count"]
+    yield from reactions.values()
 
 
 def _samples(records: Iterable[Record], fabric: Fabric) -> Iterator[tuple[str, Tick, list[Link]]]:

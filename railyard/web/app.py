@@ -89,6 +89,8 @@ def application(session: Session, token: str, hosts: Collection[str]) -> Starlet
         await socket.accept()
         if origin is not None and origin not in own:
             await socket.close(_NO_TOKEN, "a page of another site may not connect")
+        elif session.presenter and secrets.compare_digest(given.encode(), session.presenter.encode()):
+            await Feed(pages, socket, presents=True).serve()
         elif not secrets.compare_digest(given.encode(), token.encode()):
             await socket.close(_NO_TOKEN, "the address lacks the token that the command has printed")
         else:

@@ -67,11 +67,12 @@ class Pages:
 class Feed:
     """One open page."""
 
-    def __init__(self, pages: Pages, socket: WebSocket) -> None:
+    def __init__(self, pages: Pages, socket: WebSocket, *, presents: bool = False) -> None:
         self.news = asyncio.Event()
         self.sent = 0
         self._pages = pages
         self._socket = socket
+        self._presents = presents
         self._loop = asyncio.get_running_loop()
         self._replies: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self._sent_state: Mapping[str, Any] = {}
@@ -81,7 +82,13 @@ class Feed:
     def idle(self) -> bool:
         """True if the page has received the state and all records."""
         pages = self._pages.session
-        return pages.history.last == self._number and pages.state == self._sent_state
+        return pages.history.last == self._number and self._state == self._sent_state
+
+    @property
+    def _state(self) -> Mapping[str, Any]:
+        """The state as this page receives it: a presenter's page is not read-only."""
+        state = self._pages.session.state
+        return {**state, "read_only": state["read_only"] and not self._presents}
 
     async def serve(self) -> None:
         """Send and receive until the page is closed."""
@@ -102,7 +109,7 @@ class Feed:
             self.news.clear()
             while not self._replies.empty():
                 await self._text(self._replies.get_nowait())
-            state = self._pages.session.state
+            state = self._state
             if state != self._sent_state:
                 await self._text(state)
                 self._sent_state = state
@@ -122,12 +129,18 @@ class Feed:
                 return
             try:
                 values = json.loads(text) if len(text) < _MOST_COMMAND else None
-            except ValueError:
+                json.dumps(values, allow_nan=False)  # a reply repeats the id of its command
+            except (ValueError, RecursionError):
                 values = None
             if not isinstance(values, dict):
-                self._reply({"type": "refused", "text": "a command is a JSON object of 64 kB at most"})
+                self._reply(
+                    {
+                        "type": "refused",
+                        "text": "a command is a JSON object of 64 kB at most, of finite numbers",
+                    }
+                )
             elif self._replies.qsize() < _MOST_REPLIES:
-                self._pages.session.put(Command(values, self._reply_from_thread))
+                self._pages.session.put(Command(values, self._reply_from_thread, self._presents))
 
     def _reply_from_thread(self, values: Mapping[str, Any]) -> None:
         if not self._loop.is_closed():

@@ -23,6 +23,9 @@ from railyard.web.session import Session
 
 __all__ = ["Live", "opened", "replay"]
 
+# Failing assertions that the page names.
+_SHOWN = 3
+
 
 @final
 class Live:
@@ -51,10 +54,23 @@ class Live:
         result = execute(
             self._scenario, self._document, self._seed, watcher=self._recorder, prepared=self._prepared
         )
-        held = result.verdict.held
-        words = f"{held} of {len(result.verdict.assertions)} assertions hold"
-        self.session.end(words)
+        self.session.end(_outcome(result))
         return result
+
+
+def _outcome(result: Result) -> str:
+    """Return how many assertions hold, and those that fail with their values."""
+    verdict = result.verdict
+    words = f"{verdict.held} of {len(verdict.assertions)} assertions hold"
+    failing = [item for item in verdict.assertions if item.verdict == "fails"]
+    if not failing:
+        return words
+    shown = [
+        f"{item.metric} is {item.value:.10g}, required {item.op} {item.limit:.10g}"
+        for item in failing[:_SHOWN]
+    ]
+    more = [f"{len(failing) - _SHOWN} more"] if len(failing) > _SHOWN else []
+    return f"{words}; {'; '.join([*shown, *more])}"
 
 
 @contextmanager

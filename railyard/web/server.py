@@ -21,7 +21,7 @@ from railyard.web.app import application, check_packages
 from railyard.web.feed import Pages
 from railyard.web.session import Session
 
-__all__ = ["DEFAULT_PORT", "serving"]
+__all__ = ["DEFAULT_PORT", "presenters", "serving"]
 
 DEFAULT_PORT = 8642
 LOOPBACK = "127.0.0.1"
@@ -29,6 +29,8 @@ LOOPBACK = "127.0.0.1"
 # address under which a browser outside reaches the default port.
 HOST_VARIABLE = "RAILYARD_PAGE_HOST"
 ADDRESS_VARIABLE = "RAILYARD_PAGE_ADDRESS"
+# Addresses that stand for all of this machine, and an address of the documentation to ask the way to.
+_EVERY = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}
 # At the end pages receive the last records: for as long as a page gets on, but no longer than this in all.
 _FAREWELL_SECONDS = 2.0
 _LONGEST_FAREWELL_SECONDS = 60.0
@@ -73,7 +75,7 @@ def serving(session: Session, host: str | None = None, port: int = DEFAULT_PORT)
     thread = threading.Thread(target=server.run, args=([listener],), name="page", daemon=True)
     thread.start()
     try:
-        yield f"{outside or f'http://{_name(host)}:{port}'}/?token={token}"
+        yield f"{outside or f'http://{_name(_reachable(host))}:{port}'}/?token={token}"
     finally:
         _farewell(app.state.pages)
         server.should_exit = True
@@ -112,6 +114,24 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def presenters(address: str, session: Session) -> str:
+    """Return the address of a presenter's page, by the address of the pages that only look."""
+    return f"{address.partition('?')[0]}?token={session.presenter}"
+
+
+def _reachable(host: str) -> str:
+    """Return an address that other machines can open, for one that stands for all of this machine."""
+    if host not in _EVERY:
+        return host
+    family, elsewhere = _EVERY[host]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((elsewhere, 9))  # chooses the route, and sends nothing
+            return probe.getsockname()[0]
+        except OSError:
+            return socket.gethostname()
 
 
 def _name(host: str) -> str:

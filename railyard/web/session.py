@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import queue
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, Protocol, final
 
@@ -63,6 +65,8 @@ class Command:
 
     values: Mapping[str, Any]
     reply: Callable[[Mapping[str, Any]], None]
+    presents: bool = False
+    """True for the page of a presenter, which may act although other pages only look."""
 
 
 @final
@@ -76,6 +80,7 @@ class Session:
     mode: Mode
     history: History = field(default_factory=History)
     read_only: bool = False
+    """True if only pages with the token `presenter` may act."""
     paused: bool = True
     """A live run begins paused if this is True."""
     context: Context = field(default_factory=Context)
@@ -87,6 +92,7 @@ class Session:
     """Called when the state has changed, by the thread of the run."""
 
     def __post_init__(self) -> None:
+        self.presenter = secrets.token_urlsafe(18) if self.read_only else ""
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._paused = self.mode == "live" and self.paused
         self._pace: float | None = None  # virtual microseconds for each second; None: as fast as it can
@@ -203,7 +209,7 @@ class Session:
 
     def _carry_out(self, command: Command) -> None:
         try:
-            reply = self._reply(command.values)
+            reply = self._reply(command.values, presents=command.presents)
         except RailyardError as ex:
             reply = {"type": "refused", "text": str(ex)}
         except (KeyError, TypeError, ValueError) as ex:
@@ -213,15 +219,16 @@ class Session:
                 reply = {**reply, "id": command.values["id"]}
             command.reply(reply)
 
-    def _reply(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _reply(self, values: Mapping[str, Any], *, presents: bool) -> Mapping[str, Any] | None:
         verb = values.get("do")
         if verb == "ask":
             return {"type": "answer", "values": answer(self.context, values)}
         if verb == "save":
             return {"type": "scenario", "text": self._scenario()}
-        if self.read_only or self.mode == "replay":
-            why = "this page only looks" if self.read_only else "a recording cannot be changed"
-            raise ScenarioError(why, remedy="open a live run without --read-only")
+        if self.mode == "replay":
+            raise ScenarioError("a recording cannot be changed", remedy="open a live run")
+        if self.read_only and not presents:
+            raise ScenarioError("this page only looks", remedy="act on the presenter's page")
         if self._ended:
             if verb != "again":
                 raise ScenarioError("the run has ended", remedy="run it again")
@@ -234,7 +241,7 @@ class Session:
             self._paused, self._until = True, ""
         elif verb == "play":
             pace = None if self.real else values.get("pace")
-            self._pace = None if pace is None else max(1e-6, float(pace))
+            self._pace = None if pace is None else max(1e-6, _finite(pace))
             self._paused, self._until, self._due = False, "", time.monotonic()
         elif verb == "step":
             self._until = "event" if values.get("to") == "event" else "tick"
@@ -260,3 +267,11 @@ class Session:
             raise ScenarioError("there is no scenario file", remedy="open a live run of a scenario")
         file, scenario, seed = self.source
         return yaml_with_faults(file, scenario, seed, self._struck)
+
+
+def _finite(value: Any) -> float:
+    """Return a finite number; ValueError for a number that JSON cannot hold."""
+    number = float(value)
+    if not isfinite(number):
+        raise ValueError(f"{value} is no finite number")
+    return number

@@ -253,6 +253,24 @@ def test_a_recorded_run_has_tables_over_time_and_the_same_result(result: Result,
     assert watched.events("healthy") == [row for row in watched.events() if row["variant"] == "healthy"]
 
 
+def test_an_incident_is_told_by_node():
+    file = ROOT / "experiments" / "02_real_time" / "scenario.yaml"
+    watched = railyard.run(file, variant="cut", record=True)
+    rows = {row["node"]: row for row in watched.incidents()}
+    assert {node for node, row in rows.items() if row["learns"] == "by itself"} == {"npu0", "npu1"}
+    # Detection and processing of the scenario come before any node acts, and a told node acts later.
+    fault_us = watched.metric("cut", "fault_us")
+    assert {row["fault_us"] for row in rows.values()} == {fault_us}
+    first = max(rows[node]["reacts_us"] for node in ("npu0", "npu1"))
+    assert all(row["reacts_us"] > first for row in rows.values() if row["learns"] == "by a notice")
+    assert sum(row["notices_sent"] for row in rows.values()) == watched.metric("cut", "notices")
+    assert sum(row["entries_rewritten"] for row in rows.values()) == watched.metric(
+        "cut", "entries_rewritten"
+    )
+    last = max(row["repaired_us"] for row in rows.values() if row["repaired_us"] is not None)
+    assert last - fault_us == pytest.approx(watched.metric("cut", "convergence_us"))
+
+
 def test_tables_over_time_need_a_recording(result: Result):
     with pytest.raises(RailyardError, match=r"was not recorded; call railyard.run\(..., record=True\)"):
         result.links_over_time()

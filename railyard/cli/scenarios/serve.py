@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import out, tell
 from railyard.cli.options import page_server
 from topologies.errors import RailyardError
 
@@ -47,7 +47,11 @@ def serve(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0: any free one")] = 8642,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="pages look only: no pause, no faults; for a class")
+        bool,
+        typer.Option(
+            "--read-only",
+            help="pages of the address for a class look only; a second address is the presenter's",
+        ),
     ] = False,
 ) -> None:
     """Show a fabric at work in a browser.
@@ -66,6 +70,8 @@ def _serve(
     serving = page_server()
     from harness.scenario.library import file_of
     from railyard.web.live import Live, opened
+
+    tell(f"{file}: planning")
 
     with opened(file_of(file), variants, seed, read_only=read_only) as source:
         live = source if isinstance(source, Live) else None
@@ -89,5 +95,10 @@ def _run(live: Live) -> None:
 
 
 def _welcome(address: str, session: Session) -> None:
+    from railyard.web.server import presenters
+
     words = "a recording" if session.mode == "replay" else "paused at the beginning"
-    out().print(f"{address}\n{words}; Ctrl-C ends it", markup=False, soft_wrap=True)
+    lines = [address]
+    if session.presenter:
+        lines = [f"to look:    {address}", f"to present: {presenters(address, session)}"]
+    out().print("\n".join([*lines, f"{words}; Ctrl-C ends it"]), markup=False, soft_wrap=True)

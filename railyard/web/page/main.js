@@ -198,6 +198,19 @@ function Time({ page }) {
     else store.playing = false;
     store.changed("time");
   };
+  // The space bar plays and pauses wherever it has no meaning of its own.
+  const pressed = useRef(toggle);
+  pressed.current = () => allowed && toggle();
+  useEffect(() => {
+    const space = (/** @type {KeyboardEvent} */ event) => {
+      const at = /** @type {Element | null} */ (event.target);
+      if (event.key !== " " || at?.closest("button, input, select, textarea, a")) return;
+      pressed.current();
+      event.preventDefault();
+    };
+    addEventListener("keydown", space);
+    return () => removeEventListener("keydown", space);
+  }, []);
   const step = (/** @type {number} */ by) => {
     if (live && by > 0) return page.connection.send({ do: "step" });
     if (!track) return;
@@ -251,10 +264,18 @@ const longest = ({ track, tracks, beside }) =>
 function Side({ page }) {
   const [tab, show] = useState(PANELS[0].id);
   const { Panel } = PANELS.find(({ id }) => id === tab) ?? PANELS[0];
+  const walk = (/** @type {KeyboardEvent} */ event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    const { id } = PANELS[(PANELS.findIndex((panel) => panel.id === tab) + by + PANELS.length) % PANELS.length];
+    show(id);
+    document.getElementById(`tab-${id}`)?.focus();
+    event.preventDefault();
+  };
   return html`<aside class="side">
     <div class="tabs" role="tablist" aria-label="panels">
       ${PANELS.map(({ id, label }) => html`<button role="tab" id=${`tab-${id}`} aria-selected=${id === tab}
-        aria-controls="panel" onClick=${() => show(id)}>${label}</button>`)}
+        tabindex=${id === tab ? 0 : -1} aria-controls="panel" onClick=${() => show(id)} onKeyDown=${walk}>${label}</button>`)}
     </div>
     <div class="panel" id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`}><${Panel} page=${page} /></div>
   </aside>`;

@@ -24,13 +24,20 @@ from harness.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.app import PACKAGES, PAGE
 from railyard.web.live import Live, opened
-from railyard.web.server import ADDRESS_VARIABLE, HOST_VARIABLE, serving
+from railyard.web.server import ADDRESS_VARIABLE, HOST_VARIABLE, presenters, serving
 from railyard.web.session import Command, Session
 from railyard.web.standing import StandingFabric
 from tests.browser import LIMIT_SECONDS, needs_packages
 from topologies import full_mesh
 
 pytestmark = needs_packages()
+
+SMALL = """\
+name: small
+topology: {name: full-mesh, dims: [2, 2]}
+collective: {elements: 1024}
+variants: [{name: healthy}]
+"""
 
 
 @pytest.fixture
@@ -167,6 +174,65 @@ def test_what_is_no_command_is_refused(session: Session, text: str):
     with serving(session, port=0) as address, connected(address) as live:
         live.send(text)
         assert "a command is a JSON object" in received(live, "refused")["text"]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"do": "play", "pace": 1e400}', '{"do": "play", "id": NaN}', '{"do": -Infinity}']
+)
+def test_a_number_that_json_cannot_hold_is_refused(session: Session, text: str):
+    with serving(session, port=0) as address, connected(address) as live:
+        live.send(text)
+        assert "finite numbers" in received(live, "refused")["text"]
+
+
+def test_a_pace_that_is_no_number_leaves_later_messages_whole():
+    session = Session("live")
+    replies: list = []
+    for pace in ("inf", "nan", "1e400"):
+        session.put(Command({"do": "play", "pace": pace}, replies.append))
+    for _ in range(3):
+        session.wait(0)
+    assert ["ended" in reply["text"] or "no finite number" in reply["text"] for reply in replies] == [
+        True
+    ] * 3
+    assert json.loads(json.dumps(session.state, allow_nan=False))["pace"] is None
+
+
+def test_a_class_looks_and_the_presenter_acts(tmp_path: Path):
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    running = Live(*load(file), file, [], None, read_only=True)
+    with serving(running.session, port=0) as address:
+        thread = threading.Thread(target=running.run, daemon=True)
+        thread.start()
+        with connected(address) as pupil, connected(presenters(address, running.session)) as presenter:
+            assert received(pupil, "state")["read_only"]
+            assert not received(presenter, "state")["read_only"]
+            pupil.send(json.dumps({"do": "play"}))
+            assert "this page only looks; act on the presenter's page" in received(pupil, "refused")["text"]
+            presenter.send(json.dumps({"do": "play", "pace": None}))
+            thread.join(LIMIT_SECONDS)
+            while not received(pupil, "state")["ended"]:
+                pass
+    assert not thread.is_alive()
+
+
+def test_an_address_for_all_of_this_machine_is_printed_as_one_that_others_can_open(session: Session):
+    with serving(session, "0.0.0.0", port=0) as address:
+        assert "0.0.0.0" not in address
+        assert urlsplit(address).hostname
+
+
+def test_failing_assertions_are_named_with_their_values(tmp_path: Path):
+    file = tmp_path / "small.yaml"
+    file.write_text(
+        SMALL + "assertions: [{metric: healthy.lost_frames, min: 5}, {metric: healthy.npus, max: 1}]\n"
+    )
+    running = Live(*load(file), file, [], None, read_only=False)
+    running.session.put(Command({"do": "play", "pace": None}, lambda _: None))
+    running.run()
+    words = running.session.state["words"]
+    assert "assertions hold; healthy.lost_frames is 0, required >= 5; healthy.npus is " in words
 
 
 def test_a_page_that_only_looks_changes_nothing():

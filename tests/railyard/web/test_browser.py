@@ -132,6 +132,9 @@ def test_a_link_cut_by_click_and_saved_gives_the_same_result_again(browser: Brow
         expect(page.get_by_role("heading", name=re.compile("npu0-npu1"))).to_be_visible()
         page.get_by_role("button", name="Take it down").click()
         until(page, told("Done by hand at"))
+        # In the pause, before any further tick.
+        until(page, is_red("npu0-npu1"))
+        assert page.evaluate("page.store.session.paused")
         page.get_by_role("button", name="one tick further").click()
         until(page, state_of("npu0-npu1") + " === 0")
         until(page, is_red("npu0-npu1"))
@@ -315,3 +318,19 @@ def test_a_wrong_token_is_explained_on_the_page(browser: Browser):
         visit(browser, address.partition("?")[0] + "?token=wrong") as page,
     ):
         expect(page.get_by_role("alert")).to_contain_text("the address lacks the token")
+
+
+def test_space_plays_and_arrows_move_between_tabs(browser: Browser, recording: Path):
+    with serving(replay(recording), port=0) as address, visit(browser, address) as page:
+        until(page, "!!page.store.track")
+        page.get_by_role("button", name="to the beginning").click()
+        page.locator("body").evaluate("document.activeElement.blur()")
+        page.keyboard.press("Space")
+        until(page, "page.store.playing || page.store.time > 0")
+        page.get_by_role("tab", name="Inspect").focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name="Events")).to_be_focused()
+        expect(page.get_by_role("heading", name="Events")).to_be_visible()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        expect(page.get_by_role("tab", name="Frame")).to_have_attribute("aria-selected", "true")

@@ -69,8 +69,8 @@ export class Painter {
   /** Paint everything once.
    * @param {Scene} scene @param {View} view @param {Tick | null} tick
    * @param {{colours: Colours, background: string, theme: string, by: "load" | "queue", jobs: Job[],
-   *   selection: Selection, hover: Selection, faulty: Set<string>, stuck: string[]}} how links that a fault
-   *   holds down, and those of a deadlock */
+   *   selection: Selection, hover: Selection, faulty: Set<string>, fresh: Set<string>, stuck: string[]}} how
+   *   links that a fault holds down, that went down after the tick, and those of a deadlock */
   paint(scene, view, tick, how) {
     const ratio = devicePixelRatio;
     const { context: c, canvas } = this;
@@ -174,14 +174,15 @@ export class Painter {
     const short = SHORT / view.scale;
     const count = Math.min(scene.names.length, tick.state.length);
     for (let at = 0; at < count; at++) {
-      if (wrong && tick.state[at] === UP) continue;
+      const fresh = how.fresh.size > 0 && how.fresh.has(scene.names[at]);
+      if (wrong && tick.state[at] === UP && !fresh) continue;
       const [x1, y1] = [scene.x[scene.a[at]], scene.y[scene.a[at]]];
       const [x2, y2] = [scene.x[scene.b[at]], scene.y[scene.b[at]]];
       const [cx, cy, mx, my] = [scene.cx[at], scene.cy[at], scene.mx[at], scene.my[at]];
       const state = tick.state[at];
-      if (!(state & UP)) {
+      if (fresh || !(state & UP)) {
         // A circuit that is not set up is no failure.
-        if (scene.circuit[at] && !how.faulty.has(scene.names[at])) continue;
+        if (scene.circuit[at] && !fresh && !how.faulty.has(scene.names[at])) continue;
         down.moveTo(x1, y1);
         down.quadraticCurveTo(cx, cy, x2, y2);
         crosses.moveTo(mx - cross, my - cross);

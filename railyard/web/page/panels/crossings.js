@@ -28,6 +28,6 @@ export function Crossings({ page, follow }) {
     ${frames.length === 0 && html`<p class="dim">Those that cross it from now on appear here.</p>`}
     <ul class="events" aria-label="frames">${[...frames].reverse().map((frame) => html`<li key=${frame.number}>
       <button onClick=${() => follow({ link: name, number: frame.number })}>
-        <span class="when">${us(frame.t)}</span>
+        <span class="when">${us(frame.t)}</span><i></i>
         <span>on ${frame.from} → ${frame.to}, ${frame.words}, ${count(frame.length)} bytes</span></button></li>`)}</ul>`;
 }
