@@ -42,12 +42,10 @@ class Plan:
     candidates: Mapping[Pair, Sequence[Path]] = field(default_factory=dict, repr=False, compare=False)
     weights: Mapping[Pair, tuple[float, ...]] = field(default_factory=dict)
     demand: Mapping[Pair, float] = field(default_factory=dict)
-    _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.routes, Routes):
             object.__setattr__(self, "routes", Routes.of(self.fabric, self.routes))
-        object.__setattr__(self, "_by_source", {})
 
     @property
     def route_columns(self) -> Routes:
@@ -57,9 +55,7 @@ class Plan:
 
     def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
         """Return the routes of one source by destination."""
-        if source not in self._by_source:
-            self._by_source[source] = self.route_columns.from_source(source)
-        return self._by_source[source]
+        return self.route_columns.from_source(source)
 
     def shares(self, source: str, destination: str) -> dict[Path, float]:
         """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""

@@ -11,7 +11,7 @@ from controller.plan.entry import BUCKETS, Pair, Path
 from controller.plan.path_columns import PathColumns
 from topologies import Fabric
 
-__all__ = ["Routes", "Weights"]
+__all__ = ["Routes", "RoutesFrom", "Weights"]
 
 
 @final
@@ -56,10 +56,31 @@ class Routes(Mapping[Pair, tuple[Path, ...]]):
     def __len__(self) -> int:
         return len(self.paths)
 
-    def from_source(self, source: str) -> dict[str, tuple[Path, ...]]:
+    def from_source(self, source: str) -> "RoutesFrom":
         """Return the routes of one source by destination."""
-        pairs = self.paths.pairs
-        return {pairs.name(number)[1]: self.of_number(number) for number in pairs.of_source(source)}
+        return RoutesFrom(self, source)
+
+
+@final
+class RoutesFrom(Mapping[str, tuple[Path, ...]]):
+    """Routes of one source by destination, which are made when looked at."""
+
+    def __init__(self, routes: Routes, source: str) -> None:
+        self._routes = routes
+        self._source = source
+
+    def __getitem__(self, destination: str) -> tuple[Path, ...]:
+        return self._routes[self._source, destination]
+
+    def __contains__(self, destination: object) -> bool:
+        return (self._source, destination) in self._routes
+
+    def __iter__(self) -> Iterator[str]:
+        pairs = self._routes.paths.pairs
+        return (pairs.name(number)[1] for number in pairs.of_source(self._source))
+
+    def __len__(self) -> int:
+        return len(self._routes.paths.pairs.of_source(self._source))
 
 
 @final

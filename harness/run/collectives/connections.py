@@ -46,6 +46,7 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
     if strategy.by_hash or not scheme_class(plan.fabric, plan.scheme).steers_every_hop(plan.fabric):
         return None
     routes, weights = plan.route_columns, plan.weights
+    weighted = len(weights) > 0
     pairs = routes.paths.pairs
     rank_of = np.full(len(plan.fabric.nodes), -1)
     rank_of[[plan.fabric.node(name).index for name in members]] = np.arange(len(members))
@@ -56,7 +57,7 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
     known: dict[Hashable, PathShares] = {}
     shares: dict[tuple[int, int], PathShares] = {}
     for at, number in enumerate(wanted.tolist()):
-        pattern, own = patterns[at].tobytes(), weights.get(pairs.name(number)) if weights else None
+        pattern, own = patterns[at].tobytes(), weights.get(pairs.name(number)) if weighted else None
         timings = _timings(plan.fabric, routes.of_number(number)) if strategy.adaptive else ()
         key = pattern, own, timings
         if key not in known:
