@@ -21,7 +21,7 @@ class Update:
     entry: Entry
 
 
-def diff(old: Sequence[Entry], new: Sequence[Entry]) -> tuple[Update, ...]:
+def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
     """Return the updates from `old` to `new`: changes and additions in the order of `new`, then removals.
 
     Removals come last so that a frame always finds either the old entry or the new one. Blocks of nodes'

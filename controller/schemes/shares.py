@@ -15,7 +15,7 @@ from controller.paths.shares.column_generation import relieve
 from controller.paths.shares.standby import add_standby_paths
 from controller.paths.shares.weights import apportion, divide
 from controller.plan.entry import Pair, Path
-from controller.plan.path_columns import PathColumns
+from controller.plan.path_columns import PairColumns, PathColumns
 from controller.plan.routes import Routes, Weights
 from controller.schemes.scheme import Scheme
 
@@ -54,7 +54,7 @@ def share_traffic(
     patterns: list[tuple[float, ...]] = []
     if standby and steered:
         open_pairs = np.ones(len(candidates), np.bool_)
-        open_pairs[[candidates.pairs.number(pair) for pair in decided]] = False
+        open_pairs[candidates.pairs.numbers(PairColumns.of(scheme.fabric, decided))] = False
         searched = np.zeros(len(candidates), np.bool_)
         if not scheme.strategy.adaptive:
             weights, counts, searched = add_standby_rows(candidates, buckets, standby, open_pairs)
@@ -81,7 +81,7 @@ def _solved(
     steered: bool,
 ) -> Decided:
     """Return the paths and weights of the pairs with demand, if their linear program is not too large."""
-    numbers = [candidates.pairs.number(pair) for pair in demand]
+    numbers = candidates.pairs.numbers(PairColumns.of(scheme.fabric, demand))
     if not demand or candidates.counts[numbers].sum() > _MAX_SOLVED_PATHS:
         return {}
     meshed = [pair for pair in demand if steered and scheme.uses_longer_paths(*pair)]

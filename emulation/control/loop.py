@@ -182,7 +182,7 @@ class ControlLoop:
         """Call `callback` at that time of the testbed."""
         self._testbed.at(time_ps, callback)
 
-    def installed(self) -> Mapping[str, tuple[Entry, ...]]:
+    def installed(self) -> Mapping[str, Sequence[Entry]]:
         """Return the table entries written up to now, by node; scheduled writes are not among them."""
         for node, updates in self._updated.items():
             entries, planned = apply_updates(self._installed[node], updates), self.plan.entries[node]

@@ -7,7 +7,7 @@ longer than a run, so both times come from the scenario. A spare that is connect
 (Rail-only) gets its circuits first; tables are written once both ends of the new circuits see light.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, final
 
@@ -101,7 +101,7 @@ class _Runtime(Protocol):
     @property
     def now_ps(self) -> int: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
-    def installed(self) -> Mapping[str, tuple[Entry, ...]]:
+    def installed(self) -> Mapping[str, Sequence[Entry]]:
         """Return the table entries of each node."""
         ...
 

@@ -82,9 +82,8 @@ class _Search:
         places = self._table.coordinates
         fewest = (places[sources] != places[destinations]).sum(axis=1)
         within = fewest <= 2
-        chosen, sources, destinations, fewest = (
-            each[within] for each in (chosen, sources, destinations, fewest)
-        )
+        chosen, fewest = chosen[within], fewest[within]
+        sources, destinations = sources[within], destinations[within]
         pair, direct = paths_of_one_hop(self._hops, sources, destinations)
         kept = fewest[pair] <= 1
         pair, direct = pair[kept], direct[kept]

@@ -29,7 +29,7 @@ def row_rates(
     fabric, table = paths.fabric, columns(paths.fabric)
     rates = table.rates.copy()
     if fabric.has_parallel:
-        works = np.repeat([link.name not in failed for link in fabric.links], 2)
+        works = np.repeat(np.array([link.name not in failed for link in fabric.links], np.bool_), 2)
         parallel = np.bincount(table.representative, minlength=len(works)) > 1
         together = np.zeros(len(works), np.int64)
         counted = works | ~parallel[table.representative]
@@ -39,7 +39,7 @@ def row_rates(
     of_hop = np.where(hops >= 0, rates[hops], np.iinfo(np.int64).max)
     if core is not None and len(hops):
         inside = (hops >= 0) & core[table.tails[hops]] & core[table.heads[hops]]
-        others = ~inside & inside.any(axis=1)[:, None]
+        others = ~inside & inside.any(axis=1, keepdims=True)
         of_hop = np.where(others, np.iinfo(np.int64).max, of_hop)
     return of_hop.min(axis=1, initial=np.iinfo(np.int64).max) / paths.lengths
 

@@ -19,7 +19,7 @@ def add_standby_paths(
     choice: PathChoice,
     routes: dict[Pair, tuple[Path, ...]],
     weights: dict[Pair, tuple[float, ...]],
-    candidates: Mapping[Pair, list[Path]],
+    candidates: Mapping[Pair, Sequence[Path]],
     most: int,
     *,
     adaptive: bool,

@@ -4,6 +4,7 @@ from itertools import pairwise
 import pytest
 
 from controller import CPU_PORT, Entry, PlanError
+from controller.deadlock.stages import StageOrder
 from controller.deadlock.turn_rules import HOST, RULE_NAMES, Direction, RuleSet
 from controller.paths.finder import PathFinder
 from controller.schemes.registry import rule_set
@@ -97,6 +98,7 @@ def test_the_table_says_what_the_rules_say(name: str) -> None:
         way = Direction(values["in_group"], bool(values["in_up"]))
         leaves = Direction(values["out_group"], bool(values["out_up"]))
         installed[way, leaves, values["vl"]] = dict(entry.params)["vl"]
+    assert isinstance(rules.order, StageOrder)
     groups = len(rules.order.groups)
     ways = [HOST, *(Direction(group, up) for group in range(1, groups + 1) for up in (False, True))]
     for way in ways:

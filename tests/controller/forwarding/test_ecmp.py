@@ -45,6 +45,7 @@ def test_groups_are_those_of_the_entries(fabric: Fabric) -> None:
             assert (table is not None) == node.is_switch
             pipeline = Pipeline(Tables(scheme.address_entries(node.name)))
             for gpu in gpus if table else ():
+                assert table is not None
                 group = table.group_of(scheme.finder, gpu.address)
                 action = pipeline.routing_action(gpu.address)
                 for flow_hash in HASHES:
