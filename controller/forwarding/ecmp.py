@@ -3,8 +3,8 @@
 
 After a failure every source of an ECMP fabric has to know what its switches do next, and each source may know
 of other failed links. What differs from the tables without failures are the routes that neighbours have
-withdrawn (controller.tables.withdrawn), so only these are looked up anew; segments are shared by all who know
-the same of the switch's own links.
+withdrawn (controller.tables.segments.withdrawn), so only these are looked up anew; all who know the same of
+the switch's own links share its segments.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from typing import final
 from controller.paths.finder import PathFinder
 from controller.tables.address_entries import Lookups
 from controller.tables.groups import expand_parallel_links, group_size
-from controller.tables.segment import NextHop, Segment
-from controller.tables.upward import highest_neighbours
-from controller.tables.withdrawn import withdrawn_next_hop
+from controller.tables.segments.segment import NextHop, Segment
+from controller.tables.segments.upward import highest_neighbours
+from controller.tables.segments.withdrawn import withdrawn_next_hop
 
 __all__ = ["EcmpGroup", "EcmpTable"]
 

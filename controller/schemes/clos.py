@@ -12,10 +12,10 @@ from controller.paths.finder import PathFinder
 from controller.schemes.structured import Structured, upper_end
 from controller.tables.address_entries import Lookups
 from controller.tables.groups import hash_shift
-from controller.tables.programs import has_table
-from controller.tables.segment import Segment
-from controller.tables.upward import highest_neighbours
-from controller.tables.withdrawn import withdrawn_segments
+from controller.tables.segments.programs import has_table
+from controller.tables.segments.segment import Segment
+from controller.tables.segments.upward import highest_neighbours
+from controller.tables.segments.withdrawn import withdrawn_segments
 from topologies import Fabric, Link
 from topologies.model.computed_once import computed_once
 

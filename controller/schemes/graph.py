@@ -20,9 +20,9 @@ from controller.paths.source_route import MAX_HOPS, MAX_INSTRUCTIONS
 from controller.plan.entry import Entry, Path, hops_of
 from controller.schemes.scheme import Scheme
 from controller.schemes.strategy import STRATEGIES, Strategy
-from controller.tables.address_blocks import graph_segments
 from controller.tables.address_entries import Lookups, address_entries
-from controller.tables.segment import Segment
+from controller.tables.segments.address_blocks import graph_segments
+from controller.tables.segments.segment import Segment
 from controller.tables.source_routes import Ports, source_route_entries
 from topologies import Fabric, Link
 from topologies.model.computed_once import computed_once

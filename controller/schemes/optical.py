@@ -17,9 +17,9 @@ from controller.plan.plan import Plan
 from controller.schemes.clos import Clos
 from controller.schemes.reuse import Reused, after_moved_circuits
 from controller.schemes.strategy import Steering, Strategy
-from controller.tables.circuits import dependent_switches, leaf_segments, spine_segments
-from controller.tables.segment import Segment, equal_cost_group
-from controller.tables.upward import highest_neighbours
+from controller.tables.segments.circuits import dependent_switches, leaf_segments, spine_segments
+from controller.tables.segments.segment import Segment, equal_cost_group
+from controller.tables.segments.upward import highest_neighbours
 from topologies import Fabric, Link, Node
 from topologies.model.circuits import core_dimensions
 

@@ -9,10 +9,10 @@ from typing import final
 
 from controller.schemes.clos import Clos
 from controller.tables.address_entries import Lookups
-from controller.tables.pxn import pxn_segments, relay_segments
-from controller.tables.rails import rail_of, rail_segments
-from controller.tables.segment import Segment, TernarySegment
-from controller.tables.upward import highest_neighbours
+from controller.tables.segments.pxn import pxn_segments, relay_segments
+from controller.tables.segments.rails import rail_of, rail_segments
+from controller.tables.segments.segment import Segment, TernarySegment
+from controller.tables.segments.upward import highest_neighbours
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 

@@ -28,7 +28,7 @@ from controller.plan.routes import Routes
 from controller.plan.rows import NodeEntries, blocks_of
 from controller.schemes.reuse import Reused
 from controller.schemes.strategy import STRATEGIES, Strategy
-from controller.tables.segment import Segment
+from controller.tables.segments.segment import Segment
 from controller.tables.turns import turn_entries
 from topologies import Fabric, Link
 

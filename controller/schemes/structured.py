@@ -38,12 +38,12 @@ from controller.schemes.reuse import Reused, after_failures
 from controller.schemes.scheme import Scheme
 from controller.schemes.strategy import Steering, Strategy
 from controller.tables.address_entries import Lookups, address_entries
-from controller.tables.downward import downward_segments
-from controller.tables.mesh import last_field_end, mesh_segments, own_segment
-from controller.tables.prefixes import address_classes, field_ends
-from controller.tables.segment import Segment
+from controller.tables.segments.downward import downward_segments
+from controller.tables.segments.mesh import last_field_end, mesh_segments, own_segment
+from controller.tables.segments.prefixes import address_classes, field_ends
+from controller.tables.segments.segment import Segment
+from controller.tables.segments.upward import highest_neighbours, upward_segments
 from controller.tables.source_routes import Ports, RouteRows, source_route_entries, steered_ports
-from controller.tables.upward import highest_neighbours, upward_segments
 from topologies import Fabric, Link, Node
 from topologies.model.columns import columns
 from topologies.model.components import components

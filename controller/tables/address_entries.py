@@ -14,10 +14,18 @@ from typing import final
 
 from controller.paths.finder import PathFinder
 from controller.plan.entry import Entry, Exact, Lpm, Ternary
-from controller.tables.actions import FOREIGN_RAIL, SET_GROUP, SET_PORT, SET_RAIL, SET_SEGMENT
+from controller.tables.actions import (
+    FOREIGN_RAIL,
+    NO_PXN,
+    SET_GROUP,
+    SET_NEIGHBOUR,
+    SET_PORT,
+    SET_RAIL,
+    SET_RANKS,
+    SET_SEGMENT,
+)
 from controller.tables.groups import expand_parallel_links, group_entry, group_size
-from controller.tables.pxn import pxn_entries
-from controller.tables.segment import EgressPort, NextHops, Segment, TernarySegment
+from controller.tables.segments.segment import EgressPort, NextHops, Segment, TernarySegment
 from topologies import HOST_PORT
 
 __all__ = ["ADDRESS_TABLES", "Lookups", "address_entries"]
@@ -70,7 +78,7 @@ def address_entries(finder: PathFinder, node: str, lookups: Lookups) -> tuple[En
             match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
             matches.append(SET_SEGMENT.entry(match, *values))
     results += [group_entry(finder, node, number, group) for group, number in groups.items()]
-    return (*matches, *results, *pxn_entries(finder, node, lookups.pxn))
+    return (*matches, *results, *_pxn_entries(finder, node, lookups.pxn))
 
 
 def _array_entries(
@@ -100,3 +108,20 @@ def _array_entries(
 def _port_entry(index: int, port: int) -> Entry:
     """Return the entry of an array of next hops that names a port; nodes share it."""
     return SET_PORT.entry((("index", Exact(index)),), port)
+
+
+def _pxn_entries(finder: PathFinder, node: str, segments: Sequence[Segment]) -> tuple[Entry, ...]:
+    """Return the entries of the tables pxn_segment and pxn."""
+    entries: list[Entry] = []
+    for segment in segments:
+        match = (("dcna", Lpm(*segment.prefix)),)
+        if not any(segment.next_hops):
+            entries.append(NO_PXN.entry(match))
+            continue
+        entries.append(SET_RANKS.entry(match, 0, segment.shift, segment.mask))
+        entries += [
+            SET_NEIGHBOUR.entry((("index", Exact(value)),), finder.port_to(node, neighbour))
+            for value, neighbour in enumerate(segment.next_hops)
+            if isinstance(neighbour, str)
+        ]
+    return tuple(entries)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from controller.paths.finder import PathFinder
 from controller.plan.entry import Entry, Exact, Hashing
 from controller.tables.actions import SET_WAY
-from controller.tables.segment import EgressPort, NextHop
+from controller.tables.segments.segment import EgressPort, NextHop
 from topologies import Fabric
 from topologies.model.computed_once import computed_once
 

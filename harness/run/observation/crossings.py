@@ -9,7 +9,7 @@ from itertools import chain
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.lacp import tor_numbers
-from controller.tables.rails import rail_of
+from controller.tables.segments.rails import rail_of
 from emulation.testbed import SwitchReport
 from topologies import Fabric
 from topologies.model.computed_once import computed_once

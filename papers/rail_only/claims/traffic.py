@@ -9,7 +9,7 @@ from typing import Literal
 from controller import make_plan
 from controller.forwarding.next_hop import table_path
 from controller.schemes.registry import scheme_for
-from controller.tables.rails import rail_of
+from controller.tables.segments.rails import rail_of
 from emulation.traffic.frames.values import mac
 from harness.run.observation.traffic_matrix import traffic_matrix
 from papers.claims import Check, Measured, Progress, Values

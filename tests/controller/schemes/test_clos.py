@@ -9,8 +9,8 @@ import pytest
 from controller import Plan, make_plan
 from controller.paths.finder import PathFinder
 from controller.schemes.registry import scheme_for
-from controller.tables.rails import rail_of
-from controller.tables.withdrawn import withdrawn_segments
+from controller.tables.segments.rails import rail_of
+from controller.tables.segments.withdrawn import withdrawn_segments
 from tests.controller.fake_fabric import FakeFabric, Frame
 from tests.controller.recovery.test_node_controller import Rack
 from topologies import Fabric, dcn_plus, hpn

@@ -17,7 +17,7 @@ from controller.recovery.messages import Mode
 from controller.recovery.shared_schemes import SharedSchemes
 from controller.schemes.graph import Graph
 from controller.schemes.registry import rule_set
-from controller.tables import address_blocks
+from controller.tables.segments import address_blocks
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, bcube, from_graph, full_mesh, hyperx, jellyfish, slim_fly, torus, ub_rack
 from topologies import dragonfly as dragonfly_family

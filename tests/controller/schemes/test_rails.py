@@ -15,7 +15,7 @@ from controller.forwarding.next_hop import table_path
 from controller.forwarding.pipeline import DropReason, Pipeline, Tables
 from controller.schemes.registry import rule_set, scheme_for
 from controller.tables.groups import group_size, hash_shift
-from controller.tables.rails import rail_of
+from controller.tables.segments.rails import rail_of
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import End, Fabric, NodeKind, any_to_any, rail_only, rail_optimised
 

@@ -13,7 +13,7 @@ from controller.paths.finder import PathFinder, distance
 from controller.paths.switch_paths import SwitchPaths
 from controller.schemes.registry import rule_set, scheme_for
 from controller.schemes.strategy import STRATEGIES
-from controller.tables.prefixes import Prefix, descendants, subprefixes
+from controller.tables.segments.prefixes import Prefix, descendants, subprefixes
 from controller.tables.turns import turn_entries
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, NodeKind

@@ -9,16 +9,14 @@ relayed: the detour is on the sender's side.
 from collections.abc import Sequence
 
 from controller.paths.finder import PathFinder
-from controller.plan.entry import Entry, Exact, Lpm
-from controller.tables.actions import NO_PXN, SET_NEIGHBOUR, SET_RANKS
-from controller.tables.prefixes import Prefix, subprefixes
-from controller.tables.programs import has_table
-from controller.tables.rails import rail_of
-from controller.tables.segment import NextHop, Segment, longest_match
+from controller.tables.segments.prefixes import Prefix, subprefixes
+from controller.tables.segments.programs import has_table
+from controller.tables.segments.rails import rail_of
+from controller.tables.segments.segment import NextHop, Segment, longest_match
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 
-__all__ = ["endpoints_of_closed_rails", "pxn_entries", "pxn_segments", "relay_segments"]
+__all__ = ["endpoints_of_closed_rails", "pxn_segments", "relay_segments"]
 
 
 def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tuple[Segment, ...]:
@@ -53,23 +51,6 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
         Prefix(*plan.prefix(outer, here.address)), plan.shift(inner), plan.mask(inner), tuple(members)
     )
     return beyond, Segment(domain, 0, 0, (None,))
-
-
-def pxn_entries(finder: PathFinder, node: str, segments: Sequence[Segment]) -> tuple[Entry, ...]:
-    """Return the entries of the tables pxn_segment and pxn."""
-    entries: list[Entry] = []
-    for segment in segments:
-        match = (("dcna", Lpm(*segment.prefix)),)
-        if not any(segment.next_hops):
-            entries.append(NO_PXN.entry(match))
-            continue
-        entries.append(SET_RANKS.entry(match, 0, segment.shift, segment.mask))
-        entries += [
-            SET_NEIGHBOUR.entry((("index", Exact(value)),), finder.port_to(node, neighbour))
-            for value, neighbour in enumerate(segment.next_hops)
-            if isinstance(neighbour, str)
-        ]
-    return tuple(entries)
 
 
 def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:

@@ -4,14 +4,14 @@
 from collections.abc import Sequence
 
 from controller.paths.finder import PathFinder
-from controller.tables.prefixes import (
+from controller.tables.segments.prefixes import (
     Prefix,
     descendants,
     field_ends,
     first_and_last,
     subprefixes,
 )
-from controller.tables.segment import NextHop, Segment, equal_cost_group, merge_halves
+from controller.tables.segments.segment import NextHop, Segment, equal_cost_group, merge_halves
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from controller.tables.prefixes import Prefix
+from controller.tables.segments.prefixes import Prefix
 
 __all__ = [
     "EgressPort",

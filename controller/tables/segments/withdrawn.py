@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import final
 
 from controller.paths.finder import PathFinder
-from controller.tables.prefixes import Prefix, descendants
-from controller.tables.segment import NextHop, Segment, equal_cost_group
+from controller.tables.segments.prefixes import Prefix, descendants
+from controller.tables.segments.segment import NextHop, Segment, equal_cost_group
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from controller.errors import PlanError
 from controller.paths.finder import PathFinder
-from controller.tables.prefixes import Prefix, field_ends
-from controller.tables.segment import NextHop, NextHops, Segment
+from controller.tables.segments.prefixes import Prefix, field_ends
+from controller.tables.segments.segment import NextHop, NextHops, Segment
 from topologies import Fabric, Node
 
 __all__ = ["last_field_end", "mesh_segments", "own_segment", "relay_in_line"]

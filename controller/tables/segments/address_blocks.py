@@ -15,8 +15,8 @@ from functools import cache
 from controller.errors import PlanError
 from controller.paths.finder import PathFinder
 from controller.paths.graph.next_hops import next_hops
-from controller.tables.prefixes import Prefix
-from controller.tables.segment import Segment
+from controller.tables.segments.prefixes import Prefix
+from controller.tables.segments.segment import Segment
 
 __all__ = ["graph_segments"]
 

@@ -18,7 +18,7 @@ from controller.paths.finder import PathFinder
 from controller.recovery.messages import Mode
 from controller.recovery.node_controller import NodeController
 from controller.schemes.registry import rule_set, scheme_for
-from controller.tables.circuits import leaf_segments
+from controller.tables.segments.circuits import leaf_segments
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import Fabric, NodeKind, lumos
 from topologies.families.lumos.core import DARK, maps_of, with_maps

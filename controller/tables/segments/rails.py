@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import final
 
 from controller.paths.finder import PathFinder
-from controller.tables.prefixes import descendants, reachable_prefixes
-from controller.tables.programs import has_table
-from controller.tables.segment import NextHop, TernarySegment, equal_cost_group
+from controller.tables.segments.prefixes import descendants, reachable_prefixes
+from controller.tables.segments.programs import has_table
+from controller.tables.segments.segment import NextHop, TernarySegment, equal_cost_group
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from controller.paths.finder import PathFinder
 from controller.paths.shares.weights import apportion
 from controller.plan.entry import BUCKETS
-from controller.tables.prefixes import Prefix, address_classes, field_ends
-from controller.tables.segment import NextHop, Segment
+from controller.tables.segments.prefixes import Prefix, address_classes, field_ends
+from controller.tables.segments.segment import NextHop, Segment
 from topologies import Fabric, Node
 from topologies.model.circuits import core_dimensions
 from topologies.model.computed_once import computed_once

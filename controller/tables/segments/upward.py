@@ -5,8 +5,14 @@ from collections.abc import Sequence
 from functools import cache
 
 from controller.paths.finder import PathFinder
-from controller.tables.prefixes import Prefix, PrefixHops, descendants, field_ends, reachable_prefixes
-from controller.tables.segment import Segment, equal_cost_group
+from controller.tables.segments.prefixes import (
+    Prefix,
+    PrefixHops,
+    descendants,
+    field_ends,
+    reachable_prefixes,
+)
+from controller.tables.segments.segment import Segment, equal_cost_group
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 
