@@ -80,5 +80,5 @@ def test_a_scheme_that_is_none_is_named_with_its_line(folder: Path, named: str, 
 
 
 def test_an_unknown_scheme_is_refused() -> None:
-    with pytest.raises(PlanError, match="no scheme named 'grpah'; did you mean 'graph'"):
-        make_plan(torus((4, 4)), scheme="grpah")
+    with pytest.raises(PlanError, match="no scheme named 'graphs'; did you mean 'graph'"):
+        make_plan(torus((4, 4)), scheme="graphs")

@@ -93,7 +93,7 @@ def _rows(draw: st.DrawFn) -> Rows:
     names = [*fields, *params, priority]
     if not any(isinstance(column, np.ndarray) for column in _arrays(names)):
         fields.append(MatchColumn("Exact16", Exact, np.arange(count)))
-    table = draw(st.sampled_from(("table",) * 30 + ("full.table", "tabel")))
+    table = draw(st.sampled_from(("table",) * 30 + ("full.table", "tablex")))
     action = f"a{called}" if draw(st.integers(0, 30)) else "b1"
     return Rows(table, action, fields, params, priority)
 
