@@ -53,10 +53,7 @@ def source_route_entries(
             variant = path, bucket if by_bucket else 0
             if variant not in known:
                 if path[0] != node or path[-1] != destination:
-                    raise PlanError(
-                        f"{node}: path {' '.join(path)} does not lead to {destination}",
-                        remedy="fix the routes",
-                    )
+                    raise _wrong_path(node, path, destination)
                 ports = steer(*variant)
                 known[variant] = None if ports is None else _route_parameters(tuple(ports))
             if (params := known[variant]) is not None:
@@ -130,12 +127,16 @@ class RouteRows:
 
     `steered` is the number of hops of each path, a row of `routes.paths`, that need an instruction; the
     tables decide the hops after them.
+
+    Raises:
+        PlanError: A path does not lead to its destination, or needs more instructions than there are.
     """
 
     def __init__(self, finder: PathFinder, routes: Routes, steered: NDArray[np.int64]) -> None:
         paths = routes.paths
         used = np.zeros(len(paths.nodes), np.bool_)
         used[routes.buckets.reshape(-1)] = True
+        _check_ends(paths, used)
         bitmap, instr = _headers(finder, paths, steered, np.flatnonzero(used))
         addresses = columns(finder.fabric).addresses
         self._pairs = paths.pairs
@@ -154,6 +155,21 @@ class RouteRows:
         ]
         params = list(zip(PUSH_ROUTE.params, (self._bitmap[own], self._instr[own]), strict=True))
         return Rows(PUSH_ROUTE.table, PUSH_ROUTE.name, match, params)
+
+
+def _check_ends(paths: PathColumns, used: NDArray[np.bool_]) -> None:
+    """Raise PlanError if a path in use does not lead to the destination of its pair."""
+    pairs = paths.pairs
+    last = paths.nodes[np.arange(len(paths.nodes)), paths.lengths]
+    wrong = used & (last != pairs.destinations[paths.pair_of])
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        source, destination = pairs.name(int(paths.pair_of[row]))
+        raise _wrong_path(source, paths.path(row), destination)
+
+
+def _wrong_path(node: str, path: Path, destination: str) -> PlanError:
+    return PlanError(f"{node}: path {' '.join(path)} does not lead to {destination}", remedy="fix the routes")
 
 
 def _headers(
