@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller import BUCKETS, Path, PlanError, make_plan
+from controller import BUCKETS, Path, PlanError
 from controller.paths.shares.weights import apportion
 from controller.paths.single_paths import pairs_with_one_path
+from controller.plan.routes import Routes
 from controller.schemes.registry import rule_set, scheme_for
 from controller.schemes.scheme import Scheme
 from topologies import Fabric, full_mesh
-from topologies.families.ub_mesh.fabrics import ub_superpod
 
 A, B, C = ("s", "a", "d"), ("s", "b", "d"), ("s", "c", "d")
 
@@ -132,11 +132,11 @@ def test_a_path_of_another_pair_is_refused(rack: Fabric) -> None:
         scheme_for(rack).source_routes("npu0", {"npu9": (("npu0", "npu1"),) * BUCKETS})
 
 
-def test_a_plan_whose_tables_lead_nowhere_is_refused() -> None:
-    """The tables of this fabric lead some frames up where no switch has a way down to the destination."""
-    fabric = ub_superpod(dims=(2, 2, 1, 2, 2), planes=1, uplink_lanes=4)
-    with pytest.raises(PlanError, match="npu2: path npu2 .* does not lead to npu9; fix the routes"):
-        make_plan(fabric, strategy="hashed")
+def test_a_path_of_another_pair_is_refused_in_columns(rack: Fabric) -> None:
+    right, wrong = (("npu0", "npu1"),) * BUCKETS, (("npu0", "npu1"),) * BUCKETS
+    routes = Routes.of(rack, {("npu0", "npu1"): right, ("npu0", "npu9"): wrong})
+    with pytest.raises(PlanError, match="npu0: path npu0 npu1 does not lead to npu9"):
+        scheme_for(rack).entries(routes)
 
 
 def test_an_unknown_strategy_is_refused(rack: Fabric) -> None:
