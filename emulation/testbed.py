@@ -159,7 +159,7 @@ class SwitchReport:
 
     @classmethod
     def of(cls, sent_by_port_vl: NDArray[np.int64], refused: int, packet_outs: int) -> SwitchReport:
-        """Read the packets of the counter `tx_by_port_vl`, whose index is 4 x port + VL."""
+        """Return the packets of each cell of the counter `tx_by_port_vl`; cell 4 x port + VL."""
         by_port = np.add.reduceat(sent_by_port_vl, np.arange(0, len(sent_by_port_vl), 4))
         ports = by_port.nonzero()[0]
         sent = dict(zip(ports.tolist(), by_port[ports].tolist(), strict=True))

@@ -19,8 +19,8 @@ step() {
 # shellcheck disable=SC2016  # the machine expands it
 edits='set -e
 cd ~/work && { [ -d trial ] || railyard lab start 3 trial >/dev/null; }
+echo "# edited by a student" >>trial/README.md
 cd ~/railyard && { [ -d lab-trial ] || railyard lab start 5 lab-trial >/dev/null; }
-echo "# edited by a student" >>~/work/trial/README.md
 echo "# edited by a student" >>~/railyard/lab-trial/README.md
 echo "# edited by a student" >>~/railyard/experiments/02_real_time/README.md
 mkdir -p ~/railyard/results/trial ~/railyard/trial ~/railyard/railyard/web/page/node_modules/trial

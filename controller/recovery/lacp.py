@@ -21,6 +21,7 @@ from typing import final
 
 from controller.errors import PlanError
 from topologies import Fabric, Node
+from topologies.model.computed_once import computed_once
 from topologies.model.places import nic_ports
 
 __all__ = [
@@ -111,18 +112,15 @@ class LacpAnswer:
     pdus: tuple[tuple[int, Lacpdu], ...] = ()
 
 
+@computed_once
 def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
     """Return, by switch and port, the number of the ToR in its set, which is that of the NIC's port."""
-
-    def find() -> dict[tuple[str, int], int]:
-        numbers: dict[tuple[str, int], int] = {}
-        for node in fabric.nodes:
-            for number, port in enumerate(nic_ports(node)):
-                if (neighbour := fabric.peer(node.name, port)) is not None:
-                    numbers[neighbour.node, neighbour.port] = number
-        return numbers
-
-    return fabric.cached("tor numbers", find)
+    numbers: dict[tuple[str, int], int] = {}
+    for node in fabric.nodes:
+        for number, port in enumerate(nic_ports(node)):
+            if (neighbour := fabric.peer(node.name, port)) is not None:
+                numbers[neighbour.node, neighbour.port] = number
+    return numbers
 
 
 def bonded_ports(fabric: Fabric, node: str) -> tuple[int, ...]:

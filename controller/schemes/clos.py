@@ -62,7 +62,7 @@ class Clos(Structured):
         return Lookups(self.segments(node), grouped=grouped, hash_shift=shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether `ecmp_table` knows a node: a switch whose groups depend on links near it alone."""
+        """Return whether a switch has groups that depend only on links next to it."""
         return self.fabric.node(node).level > 0 and self.has_groups(node) and not self.fabric.optical
 
     def ecmp_table(self, node: str) -> EcmpTable | None:

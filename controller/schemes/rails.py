@@ -47,7 +47,7 @@ class Rails(Clos):
         return Lookups(plain.segments, self._rail_segments(node), pxn, plain.grouped, plain.hash_shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether `ecmp_table` knows a node: a switch on no rail, with groups."""
+        """Return whether a switch has groups that depend only on links next to it, and is on no rail."""
         return super().chooses_by_hash(node) and rail_of(self.fabric, node) is None
 
     def _rail_segments(self, node: str) -> tuple[TernarySegment, ...]:

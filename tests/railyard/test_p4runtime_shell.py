@@ -40,7 +40,7 @@ def serving(testbed: EmbeddedTestbed) -> Iterator[str]:
 
 
 def shell(address: str, node: str, *lines: str) -> str:
-    """Return what the shell prints for the lines, on a switch of the fabric."""
+    """Type lines into the shell of a switch, and return the shell's output."""
     done = subprocess.run(
         [ROOT / "scripts" / "shell.sh", address, node],
         input="\n".join([*lines, "exit", ""]),

@@ -2,12 +2,12 @@
 """A fabric as data: nodes with ports, and links between ports."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self, TypeVar, cast, final
+from typing import TYPE_CHECKING, Self, final
 
 from topologies.errors import TopologyError
 from topologies.model.address import AddressPlan
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "OpticalSwitch", "Port"]
-
-T = TypeVar("T")
 
 # The port that leads to a node's host: its compute, not another node.
 HOST_PORT = 0
@@ -365,12 +363,6 @@ class Fabric:
     def __reduce__(self) -> tuple[type["Fabric"], tuple[object, ...]]:
         # Pickled without what is computed from the fields.
         return Fabric, tuple(getattr(self, item.name) for item in fields(self) if item.init)
-
-    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the value of a key, computed on the first call: it may depend on the fabric alone."""
-        if key not in self.cache:
-            self.cache[key] = compute()
-        return cast(T, self.cache[key])
 
     def graph(self) -> "nx.Graph":
         """Return a new undirected graph of node names, whose edges carry `link`, the link's name."""

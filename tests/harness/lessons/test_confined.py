@@ -162,11 +162,11 @@ def test_a_student_reads_no_solution_and_no_neighbour(act: str, whose: str, tmp_
 
 
 def test_railyard_itself_cannot_be_imported(tmp_path: Path):
-    """A lab asks for what Railyard computes: paths, shares, turn rules."""
+    """Student code cannot import Railyard, which computes the answers of a lab."""
     names = (
         "railyard",
         "harness.lessons",
-        "controller.routing.paths",
+        "controller.paths.finder",
         "emulation._engine",
         "papers",
         "topologies",
