@@ -27,7 +27,7 @@ planner, recovery, circuits, jobs, discovery, p4runtime.
 """
 
 from controller.errors import DeadlockError, InstallError, PlanError
-from controller.plan.diff import Update, diff
+from controller.plan.diff import diff
 from controller.plan.entry import (
     BUCKETS,
     CPU_PORT,
@@ -41,6 +41,7 @@ from controller.plan.entry import (
     Ternary,
 )
 from controller.plan.plan import Plan
+from controller.plan.updates import Update
 from controller.planner import make_plan
 from controller.recovery.messages import Mode, Notice, Outgoing, Reaction, Subscription
 from controller.recovery.node_controller import NodeController

@@ -6,7 +6,7 @@ second uses the new circuits. Pods that keep their circuits keep their routes. W
 ports carry as much as they can, and `circuit_shortages` names the jobs that lack circuits.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import final
 
@@ -18,9 +18,10 @@ from controller.circuits.demand import check_demand
 from controller.circuits.plan import CircuitPlan
 from controller.circuits.port_availability import allocate_available, fill_unused_ports
 from controller.paths.shares.weights import Demand
-from controller.plan.diff import Update, diff
+from controller.plan.diff import diff
 from controller.plan.entry import Entry, Pair
 from controller.plan.plan import Plan
+from controller.plan.updates import Update
 from controller.planner import make_plan
 from topologies import Fabric
 from topologies.families.lumos.core import core_of, crossconnects, crossconnects_of, maps_of
@@ -238,6 +239,6 @@ def replan(
     )
 
 
-def table_updates(plan: Plan, installed: Mapping[str, Iterable[Entry]]) -> dict[str, tuple[Update, ...]]:
+def table_updates(plan: Plan, installed: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Update]]:
     """Return the updates from the installed entries to those of a plan, by node."""
     return {name: diff(installed[name], entries) for name, entries in plan.entries.items()}

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from controller.errors import PlanError
 from controller.paths.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute
-from controller.plan.diff import Update
 from controller.plan.entry import BUCKETS, CPU_PORT, Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan.updates import Update
 from controller.tables.actions import FOREIGN_RAIL, SET_GROUP, SET_RANKS
 
 __all__ = [

@@ -18,12 +18,12 @@ from controller.errors import InstallError
 from controller.p4runtime.counter_cells import CellDecoder, CounterCells
 from controller.p4runtime.device import Device, PacketIn
 from controller.p4runtime.event_loop import run, submit
-from controller.p4runtime.installation import Installation
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.p4runtime.local import LocalStub, is_local
+from controller.p4runtime.node_writes import NodeWrites
 from controller.p4runtime.p4info import P4Info
-from controller.plan.diff import Update
 from controller.plan.entry import Entry
+from controller.plan.updates import Update
 
 __all__ = ["P4RuntimeClient", "PacketIn", "ProgramFiles"]
 
@@ -131,10 +131,10 @@ class P4RuntimeClient:
         """
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         devices = {node: self._device(node) for node in entries}
-        infos = {node: device.info for node, device in devices.items()}
-        installation = Installation(entries, infos, kept)
-        writes = [device.install(installation, reports.put) for device in devices.values()]
-        future = submit(_all(writes, _LARGE_AT_ONCE))
+        writes = NodeWrites(entries, _infos(devices), kept)
+        future = submit(
+            _all((device.write(writes, reports.put) for device in devices.values()), _LARGE_AT_ONCE)
+        )
         future.add_done_callback(lambda _: reports.put(None))
         done, total = 0, sum(map(len, entries.values()))
         while (count := reports.get()) is not None:
@@ -146,12 +146,13 @@ class P4RuntimeClient:
 
     def write(self, node: str, updates: Sequence[Update]) -> None:
         """Carry out updates in order; a refused update does not stop the rest."""
-        run(self._device(node).write(updates))
+        self.write_all({node: updates})
 
     def write_all(self, updates: Mapping[str, Sequence[Update]]) -> None:
         """Carry out the updates of several nodes, all nodes at once, those of a node in order."""
-        writes = (self._device(node).write(own) for node, own in updates.items())
-        run(_all(writes, _LARGE_AT_ONCE))
+        devices = {node: self._device(node) for node in updates}
+        writes = NodeWrites(updates, _infos(devices))
+        run(_all((device.write(writes) for device in devices.values()), _LARGE_AT_ONCE))
 
     def replicate(self, node: str, entries: Sequence[p4r.PacketReplicationEngineEntry]) -> None:
         """Insert multicast groups and clone sessions."""
@@ -244,6 +245,10 @@ class P4RuntimeClient:
         if device is None:
             raise InstallError(f"{node} is not connected", remedy="name it in connect()")
         return device
+
+
+def _infos(devices: Mapping[str, Device]) -> dict[str, P4Info | None]:
+    return {node: device.info for node, device in devices.items()}
 
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]], at_once: int = _AT_ONCE) -> None:

@@ -18,12 +18,11 @@ from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import describe
-from controller.p4runtime.installation import Installation
-from controller.p4runtime.kept_updates import batches_of
 from controller.p4runtime.local import DirectPackets, LocalStream
+from controller.p4runtime.node_writes import NodeWrites
 from controller.p4runtime.p4info import P4Info
-from controller.plan.diff import Update
 from controller.plan.entry import Entry
+from controller.plan.updates import Update, Written
 
 __all__ = ["Device", "PacketIn"]
 
@@ -48,6 +47,10 @@ class PacketIn:
 
     payload: bytes
     metadata: Mapping[str, int]
+
+
+def _ignore(_count: int) -> None:
+    """Ignore a report of progress."""
 
 
 @final
@@ -245,22 +248,14 @@ class Device:
             self._info = P4Info(response.config.p4info)
         return self._info
 
-    async def install(self, installation: Installation, report: Callable[[int], None]) -> None:
-        """Insert entries in batches, and set default actions; `report` gets the size of each batch."""
+    async def write(self, writes: NodeWrites, report: Callable[[int], None] = _ignore) -> None:
+        """Write the device's entries or updates in batches; `report` gets the size of each batch."""
         info = await self._p4info()
         with _naming(self._node):
-            batches = installation.batches(self._node, info)
+            batches = writes.batches(self._node, info)
         for batch, serialised in batches:
-            await self._send_updates(serialised, len(batch), partial(_installing, batch))
+            await self._send_updates(serialised, len(batch), partial(_update_at, batch))
             report(len(batch))
-
-    async def write(self, updates: Sequence[Update]) -> None:
-        """Write updates in batches."""
-        info = await self._p4info()
-        for batch in batches_of(updates):
-            with _naming(self._node):
-                serialised = b"".join([info.encode_update(update.kind, update.entry) for update in batch])
-            await self._send_updates(serialised, len(batch), batch.__getitem__)
 
     async def _send_updates(self, serialised: bytes, count: int, update: Callable[[int], Update]) -> None:
         """Write serialised updates; `update` returns one by its position, for the message of a refusal."""
@@ -340,10 +335,12 @@ class Device:
         return InstallError(f"{self._node}: {message}", remedy=remedy)
 
 
-def _installing(entries: Sequence[Entry], position: int) -> Update:
-    """Return the update that brings an entry into an empty table."""
-    entry = entries[position]
-    return Update("modify" if entry.default else "insert", entry)
+def _update_at(written: Written, position: int) -> Update:
+    """Return an update, or the update that brings an entry into an empty table."""
+    item = written[position]
+    if isinstance(item, Update):
+        return item
+    return Update("modify" if item.default else "insert", item)
 
 
 def _details(error: Any) -> list[p4r.Error]:

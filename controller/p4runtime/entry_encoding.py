@@ -10,28 +10,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
-from typing import Literal, TypeVar, final
+from typing import TypeVar, final
 
 from finsy.proto import p4r
 
 from controller.errors import InstallError
 from controller.p4runtime.field_encoding import ENCODERS, REMEDY, Field, sized, tag, varint
 from controller.plan.entry import Entry, Exact, Lpm, Match, Params, Range, Ternary
+from controller.plan.updates import Kind
 
 __all__ = [
     "LARGEST_PRIORITY",
     "MOST_KNOWN",
+    "UPDATE_TYPES",
     "ActionEncoder",
-    "Kind",
     "TableEncoder",
     "calls_of",
     "describe",
     "unknown",
 ]
 
-Kind = Literal["insert", "modify", "delete"]
-
-_TYPES = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
+UPDATE_TYPES: Mapping[Kind, int] = {
+    "insert": p4r.Update.INSERT,
+    "modify": p4r.Update.MODIFY,
+    "delete": p4r.Update.DELETE,
+}
 LARGEST_PRIORITY = (1 << 31) - 1
 
 
@@ -74,7 +77,7 @@ _MEMBER = tag(p4r.ActionProfileActionSet, "action_profile_actions")
 _MEMBER_ACTION = tag(p4r.ActionProfileAction, "action")
 _WEIGHT_1 = tag(p4r.ActionProfileAction, "weight") + varint(1)
 _ACTION_ID = tag(p4r.Action, "action_id")
-_HEADS = {kind: _TYPE + varint(type) + _ENTITY for kind, type in _TYPES.items()}
+_HEADS = {kind: _TYPE + varint(type) + _ENTITY for kind, type in UPDATE_TYPES.items()}
 
 Key = tuple[tuple[str, Match], ...]
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar, final
 
 from controller.p4runtime.p4info import P4Info
-from controller.plan.entry import Entry
+from controller.plan.updates import Written
 
 __all__ = ["Batches", "KeptUpdates", "batches_of"]
 
 _BATCH = 1 << 14
 """Largest number of updates in a WriteRequest: about a megabyte, all entries of most switches."""
 
-Batches = list[tuple[Sequence[Entry], bytes]]
-"""Entries of each WriteRequest that installs a node's entries, and its serialised updates."""
+Batches = list[tuple[Written, bytes]]
+"""Entries or updates of each WriteRequest of a node, and their bytes."""
 
 T = TypeVar("T")
 
@@ -32,13 +32,13 @@ class KeptUpdates:
     """
 
     def __init__(self) -> None:
-        self._by_node: dict[str, tuple[P4Info, Sequence[Entry], Batches]] = {}
+        self._by_node: dict[str, tuple[P4Info, Written, Batches]] = {}
 
-    def find(self, node: str, info: P4Info, entries: Sequence[Entry]) -> Batches | None:
+    def find(self, node: str, info: P4Info, entries: Written) -> Batches | None:
         """Return the batches that install these entries of a node; None if they were not kept."""
         kept = self._by_node.get(node)
         return kept[2] if kept is not None and kept[0] is info and kept[1] is entries else None
 
-    def keep(self, node: str, info: P4Info, entries: Sequence[Entry], batches: Batches) -> None:
+    def keep(self, node: str, info: P4Info, entries: Written, batches: Batches) -> None:
         """Keep the batches of a node in place of the node's earlier batches."""
         self._by_node[node] = info, entries, batches

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
-import numpy as np
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
@@ -18,14 +17,14 @@ from controller.errors import InstallError
 from controller.p4runtime.entry_encoding import (
     MOST_KNOWN,
     ActionEncoder,
-    Kind,
     TableEncoder,
     unknown,
 )
 from controller.p4runtime.field_encoding import Field, bytestring, match_field, parameter
-from controller.p4runtime.row_encoding import NO_UPDATES, SerialisedUpdates, encode_rows
+from controller.p4runtime.row_encoding import NO_UPDATES, SerialisedUpdates, encode_rows, joined_updates
 from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
-from controller.plan.rows import Block, NodeEntries, Rows, blocks_of
+from controller.plan.rows import Block, Rows
+from controller.plan.updates import Kind, Part, Update, parts_of
 
 __all__ = ["P4Info"]
 
@@ -130,54 +129,65 @@ class P4Info:
 
     def encode_installing(self, entries: Sequence[Entry]) -> bytes:
         """Return the updates that install entries in empty tables: `encode_update` of each, joined."""
-        if isinstance(entries, NodeEntries | Rows):
-            return b"".join(part.data for part in self.encode_nodes([blocks_of(entries)])[0])
+        parts = parts_of(entries)
+        if parts is not None:
+            return b"".join(part.data for part in self.encode_nodes([parts])[0])
         return b"".join(self._installing_updates(entries))
 
-    def encode_nodes(self, nodes: Sequence[Sequence[Block]]) -> list[list[SerialisedUpdates]]:
-        """Return the updates that install the blocks of each node; equal layouts are encoded together.
+    def encode_updates(self, updates: Sequence[Update]) -> bytes:
+        """Return `encode_update` of each update, joined."""
+        return b"".join([self.encode_update(update.kind, update.entry) for update in updates])
+
+    def encode_nodes(self, nodes: Sequence[Sequence[Part]]) -> list[list[SerialisedUpdates]]:
+        """Return the updates of the parts of each node; rows of equal layout are encoded together.
+
+        A default entry that is inserted modifies the default action.
 
         Raises:
             InstallError: That of the first entry, in order, which no message can carry.
         """
-        blocks = [block for node in nodes for block in node]
-        alike: dict[object, dict[int, Rows]] = {}
-        for block in blocks:
+        parts = [part for node in nodes for part in node]
+        alike: dict[tuple[Kind, object], dict[int, Rows]] = {}
+        for kind, block in parts:
             if isinstance(block, Rows):
-                alike.setdefault(block.layout, {})[id(block)] = block
-        rows: dict[int, SerialisedUpdates] = {}
+                alike.setdefault((kind, block.layout), {})[id(block)] = block
+        rows: dict[tuple[Kind, int], SerialisedUpdates] = {}
         try:
-            for group in alike.values():
-                rows.update(zip(group, self._encode_rows(list(group.values())), strict=True))
+            for (kind, _), group in alike.items():
+                encoded = self._encode_rows(list(group.values()), kind)
+                rows.update(zip(((kind, own) for own in group), encoded, strict=True))
             return [
-                [rows[id(block)] if isinstance(block, Rows) else self._encode_tuple(block) for block in node]
+                [
+                    rows[kind, id(block)] if isinstance(block, Rows) else self._encode_tuple(block, kind)
+                    for kind, block in node
+                ]
                 for node in nodes
             ]
         except InstallError:
-            for block in blocks:
+            for kind, block in parts:
                 if isinstance(block, Rows):
-                    self._encode_rows([block])
+                    self._encode_rows([block], kind)
                 else:
-                    self._installing_updates(block)
+                    self._encode_tuple(block, kind)
             raise
 
-    def _encode_rows(self, blocks: Sequence[Rows]) -> list[SerialisedUpdates]:
+    def _encode_rows(self, blocks: Sequence[Rows], kind: Kind) -> list[SerialisedUpdates]:
         if not any(map(len, blocks)):
             return [NO_UPDATES] * len(blocks)
         table = self._tables.get(blocks[0].table)
         if table is None:
             raise unknown("table", blocks[0].table, self._tables)
-        return encode_rows(table, blocks)
+        return encode_rows(table, blocks, kind)
 
-    def _encode_tuple(self, block: tuple[Entry, ...]) -> SerialisedUpdates:
-        """Return the updates of a block that other nodes may have too, as the same object."""
+    def _encode_tuple(self, block: tuple[Entry, ...], kind: Kind) -> SerialisedUpdates:
+        """Return the updates of a block; one to install is kept, other nodes may have the same object."""
+        if kind != "insert":
+            return joined_updates([self.encode_update(kind, entry) for entry in block])
         known = self._blocks.get(id(block))
         if known is None:
             if len(self._blocks) >= _MOST_BLOCKS:
                 self._blocks.clear()
-            updates = self._installing_updates(block)
-            ends = np.cumsum([len(update) for update in updates], dtype=np.int64)
-            known = self._blocks[id(block)] = block, SerialisedUpdates(b"".join(updates), ends)
+            known = self._blocks[id(block)] = block, joined_updates(self._installing_updates(block))
         return known[1]
 
     def _installing_updates(self, entries: Sequence[Entry]) -> list[bytes]:

@@ -17,12 +17,13 @@ import numpy as np
 from finsy.proto import p4r
 from numpy.typing import NDArray
 
-from controller.p4runtime.entry_encoding import LARGEST_PRIORITY, ActionEncoder, TableEncoder
+from controller.p4runtime.entry_encoding import LARGEST_PRIORITY, UPDATE_TYPES, ActionEncoder, TableEncoder
 from controller.p4runtime.field_encoding import Field, tag, varint
 from controller.plan.entry import Exact, Lpm, Optional, Range, Ternary
 from controller.plan.rows import Column, MatchColumn, Rows
+from controller.plan.updates import Kind
 
-__all__ = ["NO_UPDATES", "SerialisedUpdates", "encode_rows"]
+__all__ = ["NO_UPDATES", "SerialisedUpdates", "encode_rows", "joined_updates"]
 
 # Rows of a matrix: about a megabyte, which stays in the cache of a core.
 _CHUNK = 1 << 13
@@ -40,11 +41,19 @@ class SerialisedUpdates:
     ends: NDArray[np.int64]
 
 
+def joined_updates(updates: Sequence[bytes]) -> SerialisedUpdates:
+    """Return serialised updates one after the other."""
+    ends = np.cumsum([len(update) for update in updates], dtype=np.int64)
+    return SerialisedUpdates(b"".join(updates), ends)
+
+
 NO_UPDATES = SerialisedUpdates(b"", np.zeros(0, np.int64))
 
 
-def encode_rows(table: TableEncoder, blocks: Sequence[Rows]) -> list[SerialisedUpdates]:
-    """Return the updates that insert the rows of each block; all blocks have the same layout.
+def encode_rows(
+    table: TableEncoder, blocks: Sequence[Rows], kind: Kind = "insert"
+) -> list[SerialisedUpdates]:
+    """Return the updates of one kind for the rows of each block; all blocks have the same layout.
 
     At least one block has a row.
 
@@ -53,8 +62,8 @@ def encode_rows(table: TableEncoder, blocks: Sequence[Rows]) -> list[SerialisedU
     """
     lengths = [len(block) for block in blocks]
     rows = _joined(blocks)
-    message = _message(table, rows)
-    encoded = _one_by_one(table, rows) if message is None else _at_once(message, len(rows))
+    message = _message(table, rows, kind)
+    encoded = _one_by_one(table, rows, kind) if message is None else _at_once(message, len(rows))
     return list(_cut(encoded, lengths))
 
 
@@ -92,10 +101,9 @@ def _cut(encoded: SerialisedUpdates, lengths: Sequence[int]) -> Iterator[Seriali
         first, begin = first + length, end
 
 
-def _one_by_one(table: TableEncoder, rows: Rows) -> SerialisedUpdates:
+def _one_by_one(table: TableEncoder, rows: Rows, kind: Kind) -> SerialisedUpdates:
     """Return the updates of rows that have a value or a layout which only the encoder of entries knows."""
-    updates = [table.encode_update("insert", entry) for entry in rows]
-    return SerialisedUpdates(b"".join(updates), np.cumsum([len(update) for update in updates]))
+    return joined_updates([table.encode_update(kind, entry) for entry in rows])
 
 
 # -- the message of a row
@@ -134,7 +142,7 @@ _FIELD_ID = tag(p4r.FieldMatch, "field_id")
 _DIRECT, _ACTION_ID = tag(p4r.TableAction, "action"), tag(p4r.Action, "action_id")
 _PARAMS, _PREFIX_LENGTH = tag(p4r.Action, "params"), tag(p4r.FieldMatch.LPM, "prefix_len")
 _PARAM_ID, _PARAM_VALUE = (tag(p4r.Action.Param, name) for name in ("param_id", "value"))
-_INSERT = _TYPE + varint(p4r.Update.INSERT)
+_HEADS = {kind: _TYPE + varint(number) for kind, number in UPDATE_TYPES.items()}
 
 # Tags of the kinds of a match, then those of their values.
 _KINDS = {
@@ -150,7 +158,7 @@ _KIND_TAGS = {
 }
 
 
-def _message(table: TableEncoder, rows: Rows) -> _Sized | None:
+def _message(table: TableEncoder, rows: Rows, kind: Kind) -> _Sized | None:
     """Return the update of a row; None if `TableEncoder` must look at the rows, most often to refuse."""
     action = table.actions.get(rows.action)
     priority = _priority(rows.priority)
@@ -163,8 +171,9 @@ def _message(table: TableEncoder, rows: Rows) -> _Sized | None:
     if len(known) < len(parts) or len(action.params) != len(rows.params):
         return None
     call = _Sized(_DIRECT, (_ACTION_ID + varint(action.id), *known[len(match) :]))
-    entry = (_TABLE_ID + varint(table.id), *known[: len(match)], _Sized(_ACTION, (call,)), priority)
-    return _Sized(_UPDATES, (_INSERT, _Sized(_ENTITY, (_Sized(_TABLE_ENTRY, entry),))))
+    made = () if kind == "delete" else (_Sized(_ACTION, (call,)),)
+    entry = (_TABLE_ID + varint(table.id), *known[: len(match)], *made, priority)
+    return _Sized(_UPDATES, (_HEADS[kind], _Sized(_ENTITY, (_Sized(_TABLE_ENTRY, entry),))))
 
 
 def _params(action: ActionEncoder, rows: Rows) -> Iterator[_Sized | None]:

@@ -2,62 +2,60 @@
 """The updates that turn one set of table entries into another."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, final
+from itertools import groupby
 
 from controller.errors import PlanError
 from controller.plan.entry import Entry
+from controller.plan.row_keys import difference
 from controller.plan.rows import Block, NodeEntries, Rows
+from controller.plan.updates import BlockChange, Kind, Part, Update, Updates, tables_of
 
-__all__ = ["Update", "apply_updates", "diff"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Update:
-    """One write of a table; a delete carries the entry as it was."""
-
-    kind: Literal["insert", "modify", "delete"]
-    entry: Entry
+__all__ = ["apply_in_turn", "apply_updates", "diff"]
 
 
-def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
-    """Return the updates from `old` to `new`: changes and additions in the order of `new`, then removals.
+def diff(old: Iterable[Entry], new: Iterable[Entry]) -> Sequence[Update]:
+    """Return the updates from `old` to `new`: changes and additions, then removals.
 
     Removals come last so that a frame always finds either the old entry or the new one. Blocks of nodes'
-    entries that are the same object are not looked at, and rows are compared as columns.
+    entries that are the same object are not looked at, and rows are compared as columns: of a block of rows
+    changes come before additions, otherwise both are in the order of `new`.
+
+    Raises:
+        PlanError: Two entries of one set have the same key.
     """
     if old is new:
         return ()
     if isinstance(old, NodeEntries) and isinstance(new, NodeEntries) and _alike(old, new):
-        parts = [_of_blocks(*pair) for pair in zip(old.blocks, new.blocks, strict=True)]
-        updates = [update for part in parts for update in part]
-        removals = [update for update in updates if update.kind == "delete"]
-        return (*(update for update in updates if update.kind != "delete"), *removals)
+        pairs = zip(old.blocks, new.blocks, strict=True)
+        return Updates.of_changes([_of_blocks(*pair) for pair in pairs if pair[0] is not pair[1]])
     return _of_entries(tuple(old), tuple(new))
 
 
 def _alike(old: NodeEntries, new: NodeEntries) -> bool:
     """Return whether blocks at one position hold entries of the same tables, and of no other block's."""
-    tables = [
-        frozenset().union(*(_tables(block) for block in pair))
-        for pair in zip(old.blocks, new.blocks, strict=False)
-    ]
-    return len(old.blocks) == len(new.blocks) and sum(map(len, tables)) == len(frozenset().union(*tables))
+    if len(old.blocks) != len(new.blocks):
+        return False
+    pairs = zip(old.blocks, new.blocks, strict=True)
+    tables = [tables_of(before) | tables_of(after) for before, after in pairs if before is not after]
+    return sum(map(len, tables)) == len(frozenset().union(*tables))
 
 
-def _tables(block: Block) -> frozenset[str]:
-    return frozenset({block.table} if isinstance(block, Rows) else [entry.table for entry in block])
+def _of_blocks(old: Block, new: Block) -> BlockChange:
+    if isinstance(old, Rows) and isinstance(new, Rows) and (rows := difference(old, new)) is not None:
+        writes: tuple[Part, ...] = ("modify", new.taken(rows.changed)), ("insert", new.taken(rows.added))
+        return BlockChange(old, new, writes, (("delete", old.taken(rows.removed)),))
+    updates = _of_entries(tuple(old), tuple(new))
+    written = [update for update in updates if update.kind != "delete"]
+    return BlockChange(old, new, _parts(written), _parts(updates[len(written) :]))
 
 
-def _of_blocks(old: Block, new: Block) -> Iterable[Update]:
-    if old is new:
-        return ()
-    if not (isinstance(old, Rows) and isinstance(new, Rows)):
-        return _of_entries(tuple(old), tuple(new))
-    if old.has_keys_of(new):
-        return (Update("modify", new[row]) for row in new.changed_rows(old).tolist())
-    return _of_entries(tuple(old), tuple(new))
+def _parts(updates: Iterable[Update]) -> tuple[Part, ...]:
+    runs = groupby(updates, key=_kind)
+    return tuple((kind, tuple(update.entry for update in run)) for kind, run in runs)
+
+
+def _kind(update: Update) -> Kind:
+    return update.kind
 
 
 def _of_entries(old: Sequence[Entry], new: Sequence[Entry]) -> tuple[Update, ...]:
@@ -95,9 +93,27 @@ def _by_keys(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
     return tuple(updates)
 
 
-def apply_updates(entries: Iterable[Entry], updates: Sequence[Update]) -> tuple[Entry, ...]:
+def apply_updates(entries: Iterable[Entry], updates: Sequence[Update]) -> Sequence[Entry]:
     """Return the entries of tables that held `entries`, after the updates in order."""
-    entries = tuple(entries)
+    if isinstance(entries, NodeEntries) and isinstance(updates, Updates) and updates.changes:
+        later = {id(change.old): change.new for change in updates.changes}
+        if later.keys() <= set(map(id, entries.blocks)):
+            return NodeEntries([later.get(id(block), block) for block in entries.blocks])
+    return _applied(tuple(entries), updates)
+
+
+def apply_in_turn(entries: Sequence[Entry], written: Iterable[Sequence[Update]]) -> Sequence[Entry]:
+    """Return the entries of tables that held `entries`, after several writes one after the other."""
+    for in_blocks, some in groupby(written, key=lambda updates: isinstance(updates, Updates)):
+        if in_blocks:
+            for updates in some:
+                entries = apply_updates(entries, updates)
+        else:
+            entries = apply_updates(entries, [update for updates in some for update in updates])
+    return entries
+
+
+def _applied(entries: tuple[Entry, ...], updates: Sequence[Update]) -> tuple[Entry, ...]:
     if all(update.kind == "insert" for update in updates):  # a switch refuses to insert what it has
         return (*entries, *(update.entry for update in updates))
     removed = {id(update.entry) for update in updates if update.kind == "delete"}

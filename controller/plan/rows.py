@@ -52,10 +52,10 @@ class MatchColumn:
         """Columns of the arguments of `kind`, in their order."""
         return (self.values,) if self.extra is None else (self.values, self.extra)
 
-    def sliced(self, part: slice) -> MatchColumn:
-        """Return the field of some rows, which shares the arrays."""
-        extra = None if self.extra is None else _sliced(self.extra, part)
-        return MatchColumn(self.name, self.kind, _sliced(self.values, part), extra)
+    def chosen(self, part: slice | NDArray[np.intp]) -> MatchColumn:
+        """Return the field of some rows; that of a slice shares the arrays."""
+        extra = None if self.extra is None else _chosen(self.extra, part)
+        return MatchColumn(self.name, self.kind, _chosen(self.values, part), extra)
 
 
 @final
@@ -111,7 +111,7 @@ class Rows(Sequence[Entry]):
     def __getitem__(self, index: slice) -> Rows: ...
     def __getitem__(self, index: SupportsIndex | slice) -> Entry | Rows:
         if isinstance(index, slice):
-            return self._sliced(index)
+            return self._chosen(index, len(range(*index.indices(self._length))))
         at = _position(index, self._length)
         return Entry(
             self.table,
@@ -124,13 +124,17 @@ class Rows(Sequence[Entry]):
             _number(self.priority, at),
         )
 
-    def _sliced(self, part: slice) -> Rows:
+    def taken(self, positions: NDArray[np.intp]) -> Rows:
+        """Return the rows at some positions, in this order."""
+        return self._chosen(positions, len(positions))
+
+    def _chosen(self, part: slice | NDArray[np.intp], length: int) -> Rows:
         rows = object.__new__(Rows)
         rows.table, rows.action = self.table, self.action
-        rows.match = tuple(field.sliced(part) for field in self.match)
-        rows.params = tuple((name, _sliced(column, part)) for name, column in self.params)
-        rows.priority = _sliced(self.priority, part)
-        rows._length = len(range(*part.indices(self._length)))
+        rows.match = tuple(field.chosen(part) for field in self.match)
+        rows.params = tuple((name, _chosen(column, part)) for name, column in self.params)
+        rows.priority = _chosen(self.priority, part)
+        rows._length = length
         return rows
 
     def __iter__(self) -> Iterator[Entry]:
@@ -165,14 +169,21 @@ class Rows(Sequence[Entry]):
         params = tuple((name, _kind_of_column(column)) for name, column in self.params)
         return self.table, self.action, fields, params, _kind_of_column(self.priority)
 
+    def has_columns_of(self, other: Rows) -> bool:
+        """Return whether other rows have the same table, match fields, action and parameters."""
+        return self._names() == other._names()
+
+    def key_columns(self) -> list[NDArray[Any]]:
+        """Return the columns that identify a row in its table, each of shape (rows,)."""
+        return [
+            *map(self._whole, (column for field in self.match for column in field.columns)),
+            self._whole(self.priority),
+        ]
+
     def has_keys_of(self, other: Rows) -> bool:
-        """Return whether other rows have the same keys in the same order, with the same action."""
-        if self._names() != other._names() or len(self) != len(other):
-            return False
-        own = [column for field in self.match for column in field.columns]
-        its = [column for field in other.match for column in field.columns]
-        pairs = zip((*own, self.priority), (*its, other.priority), strict=True)
-        return all(np.array_equal(self._whole(a), self._whole(b)) for a, b in pairs)
+        """Return whether other rows, of the same columns, have the same keys in the same order."""
+        pairs = zip(self.key_columns(), other.key_columns(), strict=True)
+        return len(self) == len(other) and all(np.array_equal(own, its) for own, its in pairs)
 
     def changed_rows(self, other: Rows) -> NDArray[np.intp]:
         """Return the positions at which a parameter differs from that of other rows with the same keys."""
@@ -300,5 +311,5 @@ def _number(column: Column, at: int) -> int:
     return column if isinstance(column, int) else int(column[at])
 
 
-def _sliced(column: Column, part: slice) -> Column:
+def _chosen(column: Column, part: slice | NDArray[np.intp]) -> Column:
     return column if isinstance(column, int) else column[part]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between node controllers about links, their order, and the reaction to an event."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, final
 
-from controller.plan.diff import Update
+from controller.plan.updates import Update
 from topologies import Fabric, Link
 
 __all__ = [
@@ -97,7 +97,7 @@ class Reaction:
     another route: what this node has sent there by them is lost.
     """
 
-    updates: tuple[Update, ...] = ()
+    updates: Sequence[Update] = ()
     notices: tuple[Outgoing, ...] = ()
     subscriptions: tuple[Outgoing, ...] = ()
     lost: Mapping[int, frozenset[int]] = field(default_factory=dict)

@@ -10,15 +10,16 @@ GPUs in domains (Rail-only, faults) are replaced in the same way, one GPU or a w
 switches. `topologies.transform.remedies` says which spares can replace a node, and by which circuits.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import final
 
 from controller.garbage import garbage_collection_paused
 from controller.paths.shares.weights import Demand
-from controller.plan.diff import Update, diff
+from controller.plan.diff import diff
 from controller.plan.entry import Entry, Pair
 from controller.plan.plan import Plan
+from controller.plan.updates import Update
 from controller.planner import make_plan
 from controller.schemes.registry import scheme_of
 from topologies import Fabric, Node
@@ -44,7 +45,7 @@ def takeover(
     demand: Demand | None = None,
     installed: Mapping[str, Iterable[Entry]] | None = None,
     partial: bool = False,
-) -> tuple[Plan, dict[str, tuple[Update, ...]]]:
+) -> tuple[Plan, dict[str, Sequence[Update]]]:
     """Return the plan in which spares have replaced nodes, and the updates of each node's tables.
 
     `down` are failed links, in addition to the links of the replaced nodes. `peers` are the pairs to plan,

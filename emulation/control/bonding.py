@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from controller.plan.diff import Update, diff
+from controller.plan.diff import diff
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
+from controller.plan.updates import Update
 from controller.recovery.lacp import (
     TOR_IDENTITIES,
     Bond,
@@ -77,17 +78,17 @@ class _Hosts:
         self._entries = self._entries_without(frozenset())
         self.withheld = self._step()
 
-    def heard(self, port: int) -> tuple[Update, ...]:
+    def heard(self, port: int) -> Sequence[Update]:
         """Return the updates that add the host at a port."""
         self.unheard.discard(port)
         return self._step()
 
-    def all(self) -> tuple[Update, ...]:
+    def all(self) -> Sequence[Update]:
         """Return the updates that lead to the planned tables."""
         before, self._entries = self._entries, self._entries_without(frozenset())
         return diff(before, self._entries)
 
-    def _step(self) -> tuple[Update, ...]:
+    def _step(self) -> Sequence[Update]:
         before, self._entries = self._entries, self._entries_without(frozenset(self.unheard))
         return diff(before, self._entries)
 

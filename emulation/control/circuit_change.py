@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A change of circuits under way, and the links and table entries that it concerns."""
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import final
 
 from controller.circuits.transition import Crossconnects
 from controller.paths.shares.weights import Demand
-from controller.plan.diff import Update
 from controller.plan.plan import Plan
+from controller.plan.updates import Update, Updates
 from topologies import Fabric
 
 __all__ = ["Change", "Port", "ends_beyond", "without_turns"]
@@ -16,7 +16,7 @@ __all__ = ["Change", "Port", "ends_beyond", "without_turns"]
 Port = tuple[str, int]
 
 # Tables that restrict ingress and egress ports, and do not choose routes.
-_TURNS = ("arrival", "departure", "vl_turn")
+_TURNS = frozenset({"arrival", "departure", "vl_turn"})
 
 
 @final
@@ -55,8 +55,10 @@ class Change:
         return self.stay if self.turned else self.before
 
 
-def without_turns(updates: Iterable[Update]) -> tuple[Update, ...]:
+def without_turns(updates: Sequence[Update]) -> Sequence[Update]:
     """Return the updates of tables that choose routes."""
+    if isinstance(updates, Updates):
+        return updates.without(_TURNS)
     return tuple(update for update in updates if update.entry.table not in _TURNS)
 
 

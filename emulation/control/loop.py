@@ -12,7 +12,8 @@ from typing import final
 
 from controller import Entry, Mode, NodeController, Notice, Plan, Reaction, Subscription, Update
 from controller.p4runtime.client import P4RuntimeClient
-from controller.plan.diff import apply_updates
+from controller.plan.diff import apply_in_turn
+from controller.plan.rows import NodeEntries
 from controller.recovery.hello import Hello
 from controller.recovery.messages import Acknowledgement, latest_sequences
 from controller.recovery.shared_schemes import SharedSchemes
@@ -85,7 +86,7 @@ class ControlLoop:
         self._messenger = Messenger(testbed, client, repeat_ps)
         self._use_plan(plan, {})
         self._installed = dict(plan.entries)
-        self._updated: dict[str, list[Update]] = {}  # written since `installed` was last asked for
+        self._updated: dict[str, list[Sequence[Update]]] = {}  # written since `installed` was last asked for
         self._takeovers: TakeoverController | None = None
         if spares is not None:
             self._takeovers = TakeoverController(
@@ -184,14 +185,15 @@ class ControlLoop:
 
     def installed(self) -> Mapping[str, Sequence[Entry]]:
         """Return the table entries written up to now, by node; scheduled writes are not among them."""
-        for node, updates in self._updated.items():
-            entries, planned = apply_updates(self._installed[node], updates), self.plan.entries[node]
-            # The plan's own tuple where it is equal: the next difference to a plan then costs nothing.
-            self._installed[node] = planned if entries == planned else entries
+        for node, written in self._updated.items():
+            entries, planned = apply_in_turn(self._installed[node], written), self.plan.entries[node]
+            # The plan's own entries where they are equal: the next difference to a plan then costs nothing.
+            same = not isinstance(entries, NodeEntries) and entries == planned
+            self._installed[node] = planned if same else entries
         self._updated.clear()
         return self._installed
 
-    def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:
+    def adopt(self, plan: Plan, updates: Mapping[str, Sequence[Update]]) -> None:
         """Write the updates, and let new node controllers continue from another plan.
 
         The plan includes all failures that any node knows; scheduled writes and notices are cancelled.
@@ -213,7 +215,7 @@ class ControlLoop:
         """Write updates that are not a reaction to a failure."""
         if updates:
             self._client.write(node, updates)
-            self._updated.setdefault(node, []).extend(updates)
+            self._updated.setdefault(node, []).append(updates)
 
     def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
         """Send each frame out of its port."""
@@ -331,7 +333,7 @@ class ControlLoop:
             self._note_written(node, updates)
 
     def _note_written(self, node: str, updates: Sequence[Update]) -> None:
-        self._updated.setdefault(node, []).extend(updates)
+        self._updated.setdefault(node, []).append(updates)
         self._rewritten += len(updates)
         self._converged = self._testbed.now_ps
         self._tell("rewrite", node, len(updates))

@@ -30,9 +30,9 @@ from controller.circuits.transition import (
 )
 from controller.errors import PlanError
 from controller.paths.shares.weights import Demand
-from controller.plan.diff import Update
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
+from controller.plan.updates import Update
 from controller.recovery.unreachable import unreachable_pairs
 from emulation.control.circuit_change import Change, Port, ends_beyond, without_turns
 from emulation.control.light_monitor import LightMonitor
@@ -72,8 +72,8 @@ class _Runtime(Protocol):
     def down(self) -> frozenset[str]: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
     def installed(self) -> Mapping[str, Sequence[Entry]]: ...
-    def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None: ...
-    def write(self, updates: Mapping[str, tuple[Update, ...]]) -> None: ...
+    def adopt(self, plan: Plan, updates: Mapping[str, Sequence[Update]]) -> None: ...
+    def write(self, updates: Mapping[str, Sequence[Update]]) -> None: ...
     def reconfigure(self, circuits: Crossconnects) -> int: ...
 
 
@@ -236,7 +236,7 @@ class RewiringController:
             _each(then)
             return
         updates, hitless = (replaced.updates, replaced.hitless) if replaced else (0, True)
-        higher: Mapping[str, tuple[Update, ...]] = {}
+        higher: Mapping[str, Sequence[Update]] = {}
         try:
             # A job that has just arrived sends nothing before the new circuits are up.
             running = {pair: amount for pair, amount in demand.items() if pair in self._runtime.plan.routes}
@@ -276,7 +276,7 @@ class RewiringController:
         self._runtime.at(now + drain_ps // 2, lambda: self._write_higher(change, higher))
         self._runtime.at(now + drain_ps, lambda: self._turn(change))
 
-    def _write_higher(self, change: Change, updates: Mapping[str, tuple[Update, ...]]) -> None:
+    def _write_higher(self, change: Change, updates: Mapping[str, Sequence[Update]]) -> None:
         if self._now is change:
             self._runtime.write(updates)
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol, final
 
 from controller.errors import PlanError
 from controller.paths.shares.weights import Demand
-from controller.plan.diff import Update
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
+from controller.plan.updates import Update
 from controller.recovery.spare import SparePool, takeover
 from emulation.errors import CutOffError
 from topologies import Fabric, Link
@@ -109,7 +109,7 @@ class _Runtime(Protocol):
         """Apply crossconnect maps to optical switches; return when the new circuits are up."""
         ...
 
-    def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:
+    def adopt(self, plan: Plan, updates: Mapping[str, Sequence[Update]]) -> None:
         """Write the updates and continue from another plan; scheduled writes are cancelled."""
         ...
 

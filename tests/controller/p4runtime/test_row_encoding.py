@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of rows are those of their entries, one by one; so are the errors."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from controller.errors import InstallError
 from controller.p4runtime.p4info import P4Info
 from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 from controller.plan.rows import Column, MatchColumn, NodeEntries, Rows
+from controller.plan.updates import Kind, Part
 
 _WIDTHS = (1, 4, 8, 9, 12, 16, 31, 32, 48, 63, 64, 128)
 _KINDS: dict[type[Match], Any] = {
@@ -116,24 +118,34 @@ def test_rows_are_encoded_as_their_entries(rows: Rows) -> None:
 
 
 @given(st.lists(_rows(), max_size=4), st.data())
-def test_nodes_with_blocks_of_any_layout(blocks: list[Rows], data: st.DataObject) -> None:
-    """Blocks of several nodes are encoded together; each node gets its own bytes, or the first error."""
+def test_nodes_with_parts_of_any_kind_and_layout(blocks: list[Rows], data: st.DataObject) -> None:
+    """Parts of several nodes are encoded together; each node gets its own bytes, or the first error."""
     shared = (Entry("table", (("Exact9", Exact(511)),), "a0"), Entry("table", (), "a0", default=True))
-    parts = [shared, *blocks, *(block[: len(block) // 2] for block in blocks), *map(tuple, blocks)]
-    nodes = data.draw(st.lists(st.lists(st.sampled_from(parts), max_size=4), max_size=4))
+    choice = [shared, *blocks, *(block[: len(block) // 2] for block in blocks), *map(tuple, blocks)]
+    part = st.tuples(st.sampled_from(("insert", "modify", "delete")), st.sampled_from(choice))
+    nodes: list[list[Part]] = data.draw(st.lists(st.lists(part, max_size=4), max_size=4))
 
-    def encode(own: Any) -> bytes:
+    def encode(own: list[list[Part]]) -> bytes:
         return b"".join(part.data for updates in _INFO.encode_nodes(own) for part in updates)
 
-    whole = [entry for node in nodes for block in node for entry in block]
-    wanted = _outcome(_one_by_one, whole)
+    def one_by_one(kind: Kind, entries: Iterable[Entry]) -> list[bytes]:
+        installs = kind == "insert"
+        return [
+            _info().encode_update("modify" if installs and entry.default else kind, entry)
+            for entry in entries
+        ]
+
+    def whole(own: list[list[Part]]) -> bytes:
+        return b"".join(update for node in own for part in node for update in one_by_one(*part))
+
+    wanted = _outcome(whole, nodes)
     assert _outcome(encode, nodes) == wanted
     if isinstance(wanted, bytes):
-        for node, updates in zip(nodes, _INFO.encode_nodes(nodes), strict=True):
-            for block, part in zip(node, updates, strict=True):
-                lengths = [len(_one_by_one([entry])) for entry in block]
-                assert part.ends.tolist() == np.cumsum(lengths, dtype=np.int64).tolist()
-                assert part.data == _one_by_one(block)
+        for node, encoded in zip(nodes, _INFO.encode_nodes(nodes), strict=True):
+            for (kind, block), updates in zip(node, encoded, strict=True):
+                alone = one_by_one(kind, block)
+                assert updates.ends.tolist() == np.cumsum(list(map(len, alone)), dtype=np.int64).tolist()
+                assert updates.data == b"".join(alone)
 
 
 def _many(count: int, **params: Any) -> Rows:

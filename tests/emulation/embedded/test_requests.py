@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of what P4Runtime controllers ask of a node."""
 
-from controller.plan.diff import Update
+from controller.plan.updates import Update
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from harness.run.boot import booted

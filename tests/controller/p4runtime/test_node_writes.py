@@ -9,12 +9,13 @@ import pytest
 from finsy.proto import p4i
 
 from controller.errors import InstallError
-from controller.p4runtime import installation, kept_updates
-from controller.p4runtime.installation import Installation
+from controller.p4runtime import kept_updates, node_writes
 from controller.p4runtime.kept_updates import KeptUpdates
+from controller.p4runtime.node_writes import NodeWrites
 from controller.p4runtime.p4info import P4Info
 from controller.plan.entry import Entry, Exact
 from controller.plan.rows import MatchColumn, NodeEntries, Rows
+from controller.plan.updates import Written
 
 
 def _info() -> P4Info:
@@ -40,12 +41,12 @@ def _nodes(**sizes: int) -> dict[str, Sequence[Entry]]:
     return {node: NodeEntries([SHARED, _rows(1, size)]) for node, size in sizes.items()}
 
 
-def _alone(info: P4Info, entries: Sequence[Entry]) -> bytes:
-    return info.encode_installing(tuple(entries))
+def _alone(info: P4Info, written: Written) -> bytes:
+    return info.encode_installing([item for item in written if isinstance(item, Entry)])
 
 
 def _asked(entries: dict[str, Sequence[Entry]], nodes: Sequence[str], **infos: Any) -> list[list[Any]]:
-    installing = Installation(entries, {**dict.fromkeys(entries, INFO), **infos})
+    installing = NodeWrites(entries, {**dict.fromkeys(entries, INFO), **infos})
     return [installing.batches(node, INFO) for node in nodes]
 
 
@@ -54,7 +55,7 @@ def _asked(entries: dict[str, Sequence[Entry]], nodes: Sequence[str], **infos: A
 def test_each_node_gets_its_updates_in_batches(
     monkeypatch: pytest.MonkeyPatch, at_once: int, batch: int
 ) -> None:
-    monkeypatch.setattr(installation, "_ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(node_writes, "_ENTRIES_AT_ONCE", at_once)
     monkeypatch.setattr(kept_updates, "_BATCH", batch)
     entries = _nodes(a=39, b=40, c=0, d=300, e=6) | {
         "f": NodeEntries([]),
@@ -72,7 +73,7 @@ def test_each_node_gets_its_updates_in_batches(
 def test_a_wrong_entry_refuses_its_own_node_only() -> None:
     entries = _nodes(a=3, b=4, c=5)
     entries["b"] = NodeEntries([SHARED, _rows(1, 4, instr=1 << 47)])
-    installing = Installation(entries, dict.fromkeys(entries, INFO))
+    installing = NodeWrites(entries, dict.fromkeys(entries, INFO))
     for node in "ac":
         ((part, data),) = installing.batches(node, INFO)
         assert data == _alone(INFO, part)
@@ -83,7 +84,7 @@ def test_a_wrong_entry_refuses_its_own_node_only() -> None:
 def test_another_program_is_encoded_on_its_own() -> None:
     other = P4Info(p4i.P4Info())
     entries = _nodes(a=3, b=4)
-    installing = Installation(entries, {"a": INFO, "b": other})
+    installing = NodeWrites(entries, {"a": INFO, "b": other})
     assert installing.batches("a", INFO)[0][1] == _alone(INFO, entries["a"])
     with pytest.raises(InstallError, match="table all_path is not in the p4info"):
         installing.batches("b", other)
@@ -92,10 +93,10 @@ def test_another_program_is_encoded_on_its_own() -> None:
 
 def test_updates_are_kept_for_the_same_entries_and_program() -> None:
     entries, kept = _nodes(a=3, b=4), KeptUpdates()
-    first = Installation(entries, dict.fromkeys(entries, INFO), kept)
+    first = NodeWrites(entries, dict.fromkeys(entries, INFO), kept)
     wanted = {node: first.batches(node, INFO) for node in entries}
-    again = Installation(entries, dict.fromkeys(entries, INFO), kept)
+    again = NodeWrites(entries, dict.fromkeys(entries, INFO), kept)
     assert all(again.batches(node, INFO) is wanted[node] for node in entries)
     changed = {**entries, "b": _rows(1, 2)}
-    assert Installation(changed, dict.fromkeys(entries, INFO), kept).batches("b", INFO) != wanted["b"]
+    assert NodeWrites(changed, dict.fromkeys(entries, INFO), kept).batches("b", INFO) != wanted["b"]
     assert kept.find("a", _info(), entries["a"]) is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serialised updates of all nodes whose tables are filled at once."""
+"""Serialised updates of all nodes whose tables are filled or changed at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
@@ -11,43 +11,42 @@ from controller.errors import InstallError
 from controller.p4runtime.kept_updates import Batches, KeptUpdates, batches_of
 from controller.p4runtime.p4info import P4Info
 from controller.p4runtime.row_encoding import SerialisedUpdates
-from controller.plan.entry import Entry
-from controller.plan.rows import NodeEntries, Rows, blocks_of
+from controller.plan.updates import Part, Update, Written, parts_of
 
-__all__ = ["Installation"]
+__all__ = ["NodeWrites"]
 
 # Entries that are encoded at once. Columns of one node are too short for NumPy to be fast.
 _ENTRIES_AT_ONCE = 1 << 16
 
 
 @final
-class Installation:
-    """Serialised updates that install entries by node.
+class NodeWrites:
+    """Serialised updates by node: of entries to install, or of updates.
 
-    Entries of consecutive nodes with the same program are encoded together, when the first of the nodes asks
+    Blocks of consecutive nodes with the same program are encoded together, when the first of the nodes asks
     for its updates. `kept` has the updates of earlier installations, and gets those of this one.
     """
 
     def __init__(
         self,
-        entries: Mapping[str, Sequence[Entry]],
+        written: Mapping[str, Written],
         infos: Mapping[str, P4Info | None],
         kept: KeptUpdates | None = None,
     ) -> None:
-        self._entries = entries
+        self._written = written
         self._infos = infos
         self._kept = kept
-        self._nodes = list(entries)
+        self._nodes = list(written)
         self._positions = {node: position for position, node in enumerate(self._nodes)}
         self._ready: dict[str, Batches] = {}  # encoded for a node that has not asked yet
 
     def batches(self, node: str, info: P4Info) -> Batches:
-        """Return the entries of each WriteRequest that installs a node's entries, and its updates.
+        """Return the entries or updates of each WriteRequest of a node, and their bytes.
 
         Raises:
             InstallError: An entry of the node does not fit in a message; the error does not name the node.
         """
-        entries = self._entries[node]
+        entries = self._written[node]
         known = None if self._kept is None else self._kept.find(node, info, entries)
         if known is not None:
             return known
@@ -58,35 +57,44 @@ class Installation:
             self._kept.keep(node, info, entries, batches)
         return batches
 
-    def _encode(self, node: str, info: P4Info, entries: Sequence[Entry]) -> Batches:
-        if not isinstance(entries, NodeEntries | Rows):
-            return [(batch, info.encode_installing(batch)) for batch in batches_of(entries)]
-        nodes = {node: entries, **dict(self._following(node, info, len(entries)))}
+    def _encode(self, node: str, info: P4Info, written: Written) -> Batches:
+        parts = parts_of(written)
+        if parts is None:
+            return [(batch, _encode_batch(info, batch)) for batch in batches_of(written)]
+        nodes = {node: parts, **dict(self._following(node, info, len(written)))}
         try:
-            encoded = info.encode_nodes([blocks_of(own) for own in nodes.values()])
+            encoded = info.encode_nodes(list(nodes.values()))
         except InstallError:  # of any of these nodes
-            nodes = {node: entries}
-            encoded = info.encode_nodes([blocks_of(entries)])
-        ready = dict(zip(nodes, map(_batches, nodes.values(), encoded), strict=True))
+            nodes = {node: parts}
+            encoded = info.encode_nodes([parts])
+        ready = {name: _batches(self._written[name], own) for name, own in zip(nodes, encoded, strict=True)}
         batches = ready.pop(node)
         self._ready.update(ready)
         return batches
 
-    def _following(self, node: str, info: P4Info, count: int) -> Iterator[tuple[str, Sequence[Entry]]]:
-        """Yield nodes after `node` with the same program, and their entries, up to the limit."""
+    def _following(self, node: str, info: P4Info, count: int) -> Iterator[tuple[str, tuple[Part, ...]]]:
+        """Yield nodes after `node` with the same program, and their blocks, up to the limit."""
         for other in islice(self._nodes, self._positions[node] + 1, None):
-            entries = self._entries[other]
-            count += len(entries)
+            written = self._written[other]
+            count += len(written)
             if count > _ENTRIES_AT_ONCE or self._infos[other] is not info:
                 return
-            if isinstance(entries, NodeEntries | Rows) and other not in self._ready:
-                yield other, entries
+            parts = parts_of(written)
+            if parts is not None and other not in self._ready:
+                yield other, parts
 
 
-def _batches(entries: Sequence[Entry], parts: Sequence[SerialisedUpdates]) -> Batches:
+def _encode_batch(info: P4Info, batch: Written) -> bytes:
+    updates = [item for item in batch if isinstance(item, Update)]
+    if updates:
+        return info.encode_updates(updates)
+    return info.encode_installing([item for item in batch if not isinstance(item, Update)])
+
+
+def _batches(written: Written, parts: Sequence[SerialisedUpdates]) -> Batches:
     """Return serialised updates in batches."""
     data = b"".join(part.data for part in parts)
-    batches = list(batches_of(entries))
+    batches = list(batches_of(written))
     if len(batches) < 2:
         return [(batch, data) for batch in batches]
     before = accumulate((len(part.data) for part in parts), initial=0)
