@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from controller.deadlock import dependency_graph as deadlock
+from controller.deadlock.node_turns import permits_no_cycle
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from controller.forwarding.next_hop import table_path
@@ -191,7 +192,7 @@ def _permits_no_cycle(fabric: Fabric, rules: RuleSet) -> bool:
     """Return whether permitted turns close no cycle, which follows from links and coordinates alone."""
     known = _known_verdicts(fabric)
     if rules.name not in known:
-        known[rules.name] = not deadlock.find_cycle(deadlock.permitted_graph(fabric, rules))
+        known[rules.name] = permits_no_cycle(fabric, rules)
     return known[rules.name]
 
 

@@ -145,27 +145,21 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         """
         if not rows:
             return cls(pairs, np.zeros(len(pairs) + 1, np.int64), np.zeros((0, 2), np.int32))
-        width = max(part.shape[1] for part in rows)
-        number = np.concatenate(numbers)
-        order = np.argsort(number, kind="stable")
-        nodes = np.full((len(number), width), -1, np.int32)
-        begin = 0
-        for part in rows:
-            nodes[begin : begin + len(part), : part.shape[1]] = part
-            begin += len(part)
-        first = np.searchsorted(number[order], np.arange(len(pairs) + 1))
-        return cls(pairs, first.astype(np.int64), nodes[order])
+        first, place = _places(numbers, len(pairs))
+        return cls(pairs, first, _placed(rows, place))
 
     @classmethod
     def of_hops(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
         """Return the same of paths as hop numbers, the first of parallel hops."""
         table = columns(pairs.fabric)
-        nodes = [
-            np.concatenate([table.tails[hops[:, :1]], table.heads[hops]], axis=1)
-            for hops in (part if part.shape[1] else np.zeros((0, 1), np.int32) for part in rows)
-        ]
-        paths = cls.collected(pairs, numbers, nodes)
-        paths.__dict__["hops"] = cls.collected(pairs, numbers, rows).nodes[:, : paths.nodes.shape[1] - 1]
+        if not any(map(len, rows)):
+            return cls.collected(pairs, (), ())
+        first, place = _places(numbers, len(pairs))
+        hops = _placed(rows, place)
+        # The first element of the heads, -1, stands for the hop -1.
+        heads = np.append(np.int32(-1), table.heads)[hops + 1]
+        paths = cls(pairs, first, np.concatenate([table.tails[hops[:, :1]], heads], axis=1))
+        paths.__dict__["hops"] = hops
         return paths
 
     @property
@@ -256,3 +250,23 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         """Return the same paths on a fabric with the same nodes and other links."""
         pairs = PairColumns(fabric, self.pairs.sources, self.pairs.destinations)
         return PathColumns(pairs, self.first, self.nodes)
+
+
+def _places(numbers: Sequence[Positions], pairs: int) -> tuple[NDArray[np.int64], Positions]:
+    """Return where the paths of each pair begin, and the place of each path, given their pairs in parts."""
+    number = np.concatenate(numbers)
+    first = np.append(0, np.cumsum(np.bincount(number, minlength=pairs), dtype=np.int64))
+    place = np.empty(len(number), np.intp)
+    place[np.argsort(number, kind="stable")] = np.arange(len(number))
+    return first, place
+
+
+def _placed(parts: Sequence[Numbers], place: Positions) -> Numbers:
+    """Return the rows of all parts at their places, with -1 behind shorter ones."""
+    parts = [part for part in parts if len(part)]  # an empty part may be wider than all others
+    rows = np.full((len(place), max((part.shape[1] for part in parts), default=2)), -1, np.int32)
+    begin = 0
+    for part in parts:
+        rows[place[begin : begin + len(part)], : part.shape[1]] = part
+        begin += len(part)
+    return rows

@@ -118,9 +118,9 @@ class _Search:
         sets: dict[tuple[int, ...], int] = {}
         number = np.full(len(table.names), -1, np.int64)
         ends = np.unique(np.concatenate([self._sources[chosen], self._destinations[chosen]]))
+        uplinks = _Uplinks(hops, switches)
         for end in ends.tolist():
-            heads = table.heads[hops.leaving[hops.first[end] : hops.first[end + 1]]]
-            number[end] = sets.setdefault(tuple(heads[switches[heads]].tolist()), len(sets))
+            number[end] = sets.setdefault(tuple(uplinks.switches_of(end)), len(sets))
         key, example, of_pair = np.unique(
             number[self._sources[chosen]] * len(sets) + number[self._destinations[chosen]],
             return_index=True,
@@ -144,7 +144,7 @@ class _Search:
                 rows, places = ragged(begin[resolved], begin[resolved + 1])
                 # The paths of a key for each of its pairs; a stable sort by pair keeps their order.
                 pairs = chosen[by_key[places]]
-                yield pairs, self._joined(cores, rows, pairs)
+                yield pairs, self._joined(cores, rows, pairs, uplinks, chosen[example[resolved]])
                 searched = np.setdiff1d(searched, resolved, assume_unique=False)
                 pending = np.setdiff1d(pending, resolved)
 
@@ -158,11 +158,23 @@ class _Search:
             axis=1,
         )
 
-    def _joined(self, cores: Numbers, rows: NDArray[np.intp], pairs: NDArray[np.intp]) -> Numbers:
-        """Return the hops of paths from the ends of pairs by cores, of which `rows` names one a pair."""
+    def _joined(
+        self,
+        cores: Numbers,
+        rows: NDArray[np.intp],
+        pairs: NDArray[np.intp],
+        uplinks: "_Uplinks",
+        examples: NDArray[np.intp],
+    ) -> Numbers:
+        """Return the hops of paths from the ends of pairs by cores, of which `rows` names one a pair.
+
+        `examples` are pairs, one for each core, whose ends have uplinks to the same switches.
+        """
         inner = [self._hops.hops(cores[:, step], cores[:, step + 1]) for step in range(cores.shape[1] - 1)]
-        first = self._hops.hops(self._sources[pairs], cores[rows, 0])
-        last = self._hops.hops(cores[rows, -1], self._destinations[pairs])
+        leaves = uplinks.places(self._sources[examples], cores[:, 0])
+        arrives = uplinks.places(self._destinations[examples], cores[:, -1])
+        first = uplinks.hops_at(self._sources[pairs], leaves[rows])
+        last = uplinks.hops_at(self._destinations[pairs], arrives[rows]) ^ 1
         return np.stack([first, *(hops[rows] for hops in inner), last], axis=1)
 
     def _networks(self) -> NodeSets:
@@ -211,3 +223,32 @@ class _Search:
         rows, switches = uplinks.of(peer)
         relayed = NodeSets(sources_of[rows], switches, count)
         return relayed.meet(sources, uplinks, destinations) & ~uplinks.meet(sources, uplinks, destinations)
+
+
+@final
+class _Uplinks:
+    """Working hops from nodes to switches, in port order: nodes with equal switches have them in one order.
+
+    The hop back over the same link has the number of the hop with its last bit inverted.
+    """
+
+    def __init__(self, hops: WorkingHops, switches: NDArray[np.bool_]) -> None:
+        table = hops.table
+        self._working = hops
+        self._hops = hops.leaving[switches[table.heads[hops.leaving]]]
+        self._heads = table.heads[self._hops]
+        self._first = np.searchsorted(table.tails[self._hops], np.arange(len(table.names) + 1))
+        self._place = np.zeros(len(table.tails), np.int64)
+        self._place[self._hops] = np.arange(len(self._hops)) - self._first[table.tails[self._hops]]
+
+    def switches_of(self, node: int) -> list[int]:
+        """Return the switches to which a node has working links."""
+        return self._heads[self._first[node] : self._first[node + 1]].tolist()
+
+    def places(self, nodes: Numbers, switches: Numbers) -> NDArray[np.int64]:
+        """Return at which place among a node's uplinks the one to a switch stands."""
+        return self._place[self._working.hops(nodes, switches)]
+
+    def hops_at(self, nodes: Numbers, places: NDArray[np.int64]) -> Numbers:
+        """Return the uplinks of nodes at these places."""
+        return self._hops[self._first[nodes] + places]

@@ -79,11 +79,18 @@ class SwitchCores:
         close = distance[end[keys], last] < count
         keys, paths = keys[close], last[close][:, None]
         for left in range(count - 1, 0, -1):
-            rows, hops = ragged(self._first[paths[:, -1]], self._first[paths[:, -1] + 1])
+            # Paths at one switch to one set go on by the same hops, which are chosen once.
+            at, step = np.unique(end[keys] * self._nodes + paths[:, -1], return_inverse=True)
+            ends, nodes = np.divmod(at, self._nodes)
+            rows, hops = ragged(self._first[nodes], self._first[nodes + 1])
             heads = self._heads[hops]
-            onward = distance[end[keys[rows]], heads] < left
-            onward &= (paths[rows] != heads[:, None]).all(axis=1)
-            rows, heads = rows[onward], heads[onward]
+            onward = distance[ends[rows], heads] < left
+            heads = heads[onward]
+            begin = np.append(0, np.cumsum(np.bincount(rows[onward], minlength=len(at))))
+            rows, places = ragged(begin[step], begin[step + 1])
+            heads = heads[places]
+            simple = (paths[rows] != heads[:, None]).all(axis=1)
+            rows, heads = rows[simple], heads[simple]
             keys, paths = keys[rows], np.concatenate([paths[rows], heads[:, None]], axis=1)
         return keys, paths
 

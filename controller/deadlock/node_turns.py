@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the turns that a rule set permits close a cycle, for a whole fabric at once.
+
+`permitted_graph` has every pair of hops at a node, which are many millions where switches have many ports.
+Here all hops of one way at a node are one vertex: which turns the rules permit follows from ways alone, so a
+cycle of either graph is a closed walk of the other.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.deadlock.channels import VLS, Hops
+from controller.deadlock.turn_rules import ENTRY_VLS, RuleSet
+from topologies import Fabric
+
+__all__ = ["permits_no_cycle"]
+
+Integers = NDArray[np.int64]
+
+
+def permits_no_cycle(fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS) -> bool:
+    """Return whether `permitted_graph` of the same arguments, U-turns included, has no cycle."""
+    # SciPy takes longer to import than a small run.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    hops = Hops(fabric, rules)
+    if not len(hops):
+        return True
+    ways = len(hops.directions)
+    arriving, arrival = np.unique(_keys(hops.heads, hops.ways, ways), return_inverse=True)
+    leaving, departure = np.unique(_keys(hops.tails, hops.ways, ways), return_inverse=True)
+    # Vertices: a way of arrival at a node on a VL, then a way of departure on a VL.
+    departures = len(arriving) * VLS
+    before, after, size = list[Integers](), list[Integers](), departures + len(leaving) * VLS
+    for vl in range(VLS):
+        before.append(departures + departure * VLS + vl)
+        after.append(arrival * VLS + vl)
+    turns = np.array(hops.turns, np.int64)
+    comes, goes = _joined(arriving // ways, leaving // ways)
+    for vl in range(VLS):
+        leaves = turns[arriving[comes] % ways, vl, leaving[goes] % ways]
+        allowed = leaves >= 0
+        before.append(comes[allowed] * VLS + vl)
+        after.append(departures + goes[allowed] * VLS + leaves[allowed])
+    tails, heads = np.concatenate(before), np.concatenate(after)
+    used = np.zeros(size, np.bool_)
+    for vl in entry_vls:
+        used[departures + vl :: VLS] = True
+    in_use = used[tails]
+    while not used[heads[in_use]].all():
+        used[heads[in_use]] = True
+        in_use = used[tails]
+    tails, heads = tails[in_use], heads[in_use]
+    matrix = coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(size, size))
+    return connected_components(matrix, directed=True, connection="strong")[0] == size
+
+
+def _keys(nodes: NDArray[np.int32], way: NDArray[np.int32], ways: int) -> Integers:
+    return nodes.astype(np.int64) * ways + way
+
+
+def _joined(nodes: Integers, others: Integers) -> tuple[Integers, Integers]:
+    """Return all pairs of positions at which two ascending arrays have the same number."""
+    low, high = np.searchsorted(others, nodes), np.searchsorted(others, nodes, side="right")
+    counts = high - low
+    rows = np.repeat(np.arange(len(nodes)), counts)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, low[rows] + within
