@@ -28,6 +28,30 @@ _Part = p4r.ActionProfileGroup.Member | p4r.ActionProfileAction
 _Weighted = tuple[int, int, int | None]
 
 
+# Action sets of a profile whose meaning is kept.
+_MOST_KNOWN = 1 << 10
+
+
+@final
+class _ActionSet:
+    """An action set that a profile takes: actions with their values, shares, and the message in short form.
+
+    Raises:
+        Refusal: An action, a weight, a port or the semantics are not those of the profile.
+    """
+
+    def __init__(self, layout: ProfileLayout, sent: p4r.ActionProfileActionSet) -> None:
+        _check_semantics(layout, sent)
+        parts, what = sent.action_profile_actions, f"{layout.what}, action set"
+        self.actions = [layout.action(part.action) for part in parts]
+        self.shares = [_share(layout, part, what) for part in parts]
+        self.message = p4r.ActionProfileActionSet()
+        self.message.CopyFrom(sent)
+        for part, (action, values) in zip(self.message.action_profile_actions, self.actions, strict=True):
+            part.action.CopyFrom(_encoded(action, values))
+        _shorten(self.message.action_profile_actions)
+
+
 @final
 class _Contents:
     """Members, groups and action sets of one profile, as the messages that a read returns."""
@@ -39,6 +63,10 @@ class _Contents:
         self.sets: dict[int, p4r.ActionProfileActionSet] = {}
         self.weighted: dict[int, list[_Weighted]] = {}
         self.fresh = count(-1, -1)
+        # Sizes of all groups together.
+        self._total = 0
+        # Entries of a switch have few different action sets: by their bytes what they mean.
+        self._known: dict[bytes, _ActionSet] = {}
 
     def check_mode(self, *, one_shot: bool) -> None:
         if one_shot and (self.members or self.groups):
@@ -50,8 +78,29 @@ class _Contents:
         """Return the size of a group by the profile's semantics: its members or their weights."""
         return sum(1 if self.layout.by_members else weight for _, weight, _ in weighted)
 
+    def put(self, group: int, weighted: list[_Weighted]) -> None:
+        """Note the members of a group in place of those it had."""
+        self._total += self.size(weighted) - self.size(self.weighted.get(group, ()))
+        self.weighted[group] = weighted
+
+    def drop(self, group: int) -> list[_Weighted]:
+        """Note that a group is gone, and return its members."""
+        weighted = self.weighted.pop(group)
+        self._total -= self.size(weighted)
+        return weighted
+
+    def meaning(self, sent: p4r.ActionProfileActionSet) -> "_ActionSet":
+        """Return the checked contents of an action set; Refusal if the profile takes none such."""
+        data = sent.SerializeToString()
+        known = self._known.get(data)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[data] = _ActionSet(self.layout, sent)
+        return known
+
     def check_total(self, weighted: Sequence[_Weighted], replaced: int | None) -> None:
-        others = sum(self.size(group) for id, group in self.weighted.items() if id != replaced)
+        others = self._total - self.size(self.weighted.get(replaced, ()) if replaced is not None else ())
         if 0 < self.layout.size < others + self.size(weighted):
             raise Refusal(
                 rpc_code.RESOURCE_EXHAUSTED,
@@ -134,7 +183,8 @@ class Profiles:
         if kind == _DELETE:
             if self._network.group_delete(self._switch, held.layout.handle, id):
                 raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is the action of a table entry")
-            del held.groups[id], held.weighted[id]
+            del held.groups[id]
+            held.drop(id)
             return
         weighted = self._members_of(held, group, what)
         before = held.groups.get(id)
@@ -203,26 +253,19 @@ class Profiles:
         if not layout.selector:
             raise Refusal(_INVALID, f"{layout.what} has no selector, so it takes no action sets")
         held.check_mode(one_shot=True)
-        _check_semantics(layout, sent)
-        actions = [layout.action(part.action) for part in sent.action_profile_actions]
-        shares = [_share(layout, part, what) for part in sent.action_profile_actions]
-        weighted: list[_Weighted] = [(next(held.fresh), *share) for share in shares]
+        meant = held.meaning(sent)
+        weighted: list[_Weighted] = [(next(held.fresh), *share) for share in meant.shares]
         if 0 < layout.max_group_size < held.size(weighted):
             raise Refusal(_INVALID, f"{what}: {held.size(weighted)} exceeds {layout.max_group_size}")
         held.check_total(weighted, replaced)
-        for (id, _, _), (action, values) in zip(weighted, actions, strict=True):
+        for (id, _, _), (action, values) in zip(weighted, meant.actions, strict=True):
             if status := self._network.member_insert(self._switch, layout.handle, id, action.handle, values):
                 for created, _, _ in weighted:
                     self._network.member_delete(self._switch, layout.handle, created)
                 raise engine_refusal(status, what)
         group = next(held.fresh)
         self._set(held, group, weighted)
-        kept = p4r.ActionProfileActionSet()
-        kept.CopyFrom(sent)
-        for part, (action, values) in zip(kept.action_profile_actions, actions, strict=True):
-            part.action.CopyFrom(_encoded(action, values))
-        _shorten(kept.action_profile_actions)
-        held.sets[group] = kept
+        held.sets[group] = meant.message
         return group
 
     def delete_set(self, profile_id: int, group: int) -> None:
@@ -230,7 +273,7 @@ class Profiles:
         held = self._profile(profile_id)
         if group in held.sets:
             self._network.group_delete(self._switch, held.layout.handle, group)
-            for member, _, _ in held.weighted.pop(group):
+            for member, _, _ in held.drop(group):
                 self._network.member_delete(self._switch, held.layout.handle, member)
             del held.sets[group]
 
@@ -255,7 +298,7 @@ class Profiles:
         live = [(id, weight) for id, weight, watched in weighted if watched not in self._down]
         if status := self._network.group_set(self._switch, held.layout.handle, group, live):
             raise engine_refusal(status, f"{held.layout.what}, group {group}")
-        held.weighted[group] = weighted
+        held.put(group, weighted)
 
 
 def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:

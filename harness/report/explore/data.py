@@ -75,17 +75,22 @@ def links_by_load(run: VariantRun) -> list[list[Any]]:
     A row has the link's name, busy share there and back in percent, bytes there and back, frames there and
     back, frames lost or refused, and the longest queue in bytes.
     """
-    shares = busy_share(run)
-    rows = []
-    for name, (there, back) in run.observation.link_usage.items():
-        lost = sum(way.lost_frames + way.refused_frames for way in (there, back))
+    usage = run.observation.link_usage
+    percent = {name: [round(100 * share, 2) for share in pair] for name, pair in busy_share(run).items()}
+    lost = {
+        name: there.lost_frames + there.refused_frames + back.lost_frames + back.refused_frames
+        for name, (there, back) in usage.items()
+    }
+    names = sorted(usage, key=lambda name: (-max(percent[name]), name))
+    rows: list[list[Any]] = []
+    for name in (name for number, name in enumerate(names) if number < MAX_LINKS or lost[name]):
+        there, back = usage[name]
         rows.append(
             [
                 name,
-                *(round(100 * share, 2) for share in shares[name]),
-                *(there.bytes, back.bytes, there.frames, back.frames, lost),
+                *percent[name],
+                *(there.bytes, back.bytes, there.frames, back.frames, lost[name]),
                 max(there.max_queued_bytes, back.max_queued_bytes),
             ]
         )
-    rows.sort(key=lambda row: (-max(row[1], row[2]), row[0]))
-    return [row for number, row in enumerate(rows) if number < MAX_LINKS or row[7]]
+    return rows

@@ -33,6 +33,9 @@ class VariantRun:
     traffic: TrafficMatrix | None = None
     work_until_ps: int = 0
     bounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    _busy: dict[str, tuple[float, float]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def doubtful(self) -> bool:
@@ -41,15 +44,16 @@ class VariantRun:
 
 
 def busy_share(run: VariantRun) -> dict[str, tuple[float, float]]:
-    """Return the share of the run during which each link was sending, from its first end and back."""
-    seconds = run.observation.completion_ps / 10**12
-    return {
-        link: (
-            8 * forward / (run.rates_bps[link] * seconds),
-            8 * back / (run.rates_bps[link] * seconds),
-        )
-        for link, (forward, back) in run.observation.link_bytes.items()
-    }
+    """Return the share of the run during which each link was sending, from its first end and back.
+
+    Computed once a run: a report shows it in several places.
+    """
+    if not run._busy:
+        seconds, rates = run.observation.completion_ps / 10**12, run.rates_bps
+        for link, (there, back) in run.observation.link_usage.items():
+            whole = rates[link] * seconds
+            run._busy[link] = 8 * there.bytes / whole, 8 * back.bytes / whole
+    return run._busy
 
 
 def us(ps: int) -> float:
