@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from emulation.traffic.frames.values import VL_RESPONSE
-from emulation.traffic.host.checks import check_agent
+from emulation.traffic.host.checks import check_addresses, check_agent
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.participant import Output
 from emulation.traffic.host.reduction import Reduction
@@ -52,7 +52,8 @@ class Agent(Slices):
         unit: ReductionUnit | None = None,
     ) -> None:
         parameters = parameters or TransportParameters()
-        check_agent(rank, sliced, data, addresses)
+        check_addresses(sliced, addresses)
+        check_agent(rank, sliced, data)
         self.failed: Failure | None = None
         self.on_done: Callable[[], None] | None = None
         self.on_silence: Callable[[int, frozenset[int]], None] | None = None

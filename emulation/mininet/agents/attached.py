@@ -12,7 +12,7 @@ import numpy as np
 from emulation.errors import TestbedError
 from emulation.mininet.agents.messages import Description, Place, Report, Reports
 from emulation.testbed import DoneHandler, IterationHandler, SilenceHandler
-from emulation.traffic.host.checks import check_agent
+from emulation.traffic.host.checks import check_addresses, check_agent
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Failure
@@ -110,7 +110,8 @@ class Agents:
         """Have a process run an agent as described; EmulationError if none can be made."""
         if isinstance(agent, AgentSpec):
             repeats = agent.profile is not None
-            check_agent(agent.rank, agent.sliced, agent.data, agent.addresses, repeats=repeats)
+            check_addresses(agent.sliced, agent.addresses)
+            check_agent(agent.rank, agent.sliced, agent.data, repeats=repeats)
         elif not isinstance(agent, MemoryAgent):
             raise TestbedError(
                 f"{node}: a process of a host runs no {type(agent).__name__}",

@@ -21,7 +21,7 @@ from emulation import _engine
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import ElementType, Opcode
 from emulation.traffic.frames.wire import header
-from emulation.traffic.host.checks import check_agent
+from emulation.traffic.host.checks import check_addresses, check_agent
 from emulation.traffic.host.connections import Ends, ends_of
 from emulation.traffic.host.iterations import IterationProfile, IterationReport
 from emulation.traffic.host.participant import Output
@@ -180,6 +180,7 @@ def make_agents(specs: Sequence[AgentSpec], threads: int = 1) -> list[Agent | Re
 def _alike(specs: Sequence[AgentSpec], threads: int) -> list[Agent | RepeatingAgent]:
     """Return the agents of descriptions that have all but rank, job, profile and reduction in common."""
     first, parts = specs[0], Parts(specs[0])
+    check_addresses(first.sliced, first.addresses)
     if first.profile is not None:
         return [_repeating(spec, parts) for spec in specs]
     arrays = agent_arrays(first.inputs, threads, [spec.rank for spec in specs])
@@ -187,13 +188,13 @@ def _alike(specs: Sequence[AgentSpec], threads: int) -> list[Agent | RepeatingAg
 
 
 def _once(spec: AgentSpec, parts: Parts, data: Array | _engine.AgentArray) -> Agent:
-    check_agent(spec.rank, spec.sliced, data, spec.addresses)
+    check_agent(spec.rank, spec.sliced, data)
     return Agent(spec, parts.of(spec.rank, _type_of(data)), data)
 
 
 def _repeating(spec: AgentSpec, parts: Parts) -> RepeatingAgent:
     data = spec.data
-    check_agent(spec.rank, spec.sliced, data, spec.addresses, repeats=True)
+    check_agent(spec.rank, spec.sliced, data, repeats=True)
     assert spec.profile is not None
     return RepeatingAgent(spec, parts.of(spec.rank, element_type(data)), data, spec.profile)
 

@@ -11,18 +11,24 @@ from emulation.traffic.host.iterations import MOST_FRAMES, too_many_frames
 from emulation.traffic.schedule.data import Array, element_type
 from emulation.traffic.schedule.schedule import SlicedTraffic
 
-__all__ = ["check_agent"]
+__all__ = ["check_addresses", "check_agent"]
 
 _ITEM_BYTES = 4
 _MAX_ARRAY_BYTES = 1 << 32
 _MAX_CELLS = 1 << 16
 
 
+def check_addresses(sliced: SlicedTraffic, addresses: Sequence[int]) -> None:
+    """Raise an EmulationError unless each rank of a traffic has an address of its own."""
+    schedule, distinct = sliced.schedule, len(set(addresses))
+    if len(addresses) != schedule.ranks or distinct != schedule.ranks:
+        raise EmulationError(f"{distinct} distinct addresses for {schedule.ranks} ranks")
+
+
 def check_agent(
     rank: int,
     sliced: SlicedTraffic,
     data: Array | AgentArray,
-    addresses: Sequence[int],
     *,
     repeats: bool = False,
 ) -> None:
@@ -35,17 +41,14 @@ def check_agent(
         raise EmulationError(
             f"rank {rank}: array of shape {data.shape}, schedule {schedule.name} takes {elements}"
         )
-    if len(addresses) != schedule.ranks or len(set(addresses)) != schedule.ranks:
-        raise EmulationError(f"{len(set(addresses))} distinct addresses for {schedule.ranks} ranks")
     if elements * _ITEM_BYTES > _MAX_ARRAY_BYTES or len(table.count) > _MAX_CELLS:
         raise EmulationError(
             f"schedule {schedule.name}: {elements} elements in {len(table.count)} cells",
             remedy=f"the collective header counts {_MAX_ARRAY_BYTES} bytes and {_MAX_CELLS} cells at most",
         )
-    largest = max(table.size, default=0)
-    if largest > MAX_PAYLOAD_BYTES:
+    if table.largest > MAX_PAYLOAD_BYTES:
         raise EmulationError(
-            f"slices of {largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
+            f"slices of {table.largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
             remedy=f"slice the schedule to {MAX_PAYLOAD_BYTES // _ITEM_BYTES} elements or fewer",
         )
     if not isinstance(data, AgentArray):

@@ -128,6 +128,11 @@ class SliceTable:
         self.order = array("q", sorted(range(len(places)), key=lambda index: (places[index], index)))
 
     @cached_property
+    def largest(self) -> int:
+        """Size of the largest slice in bytes, 0 without slices."""
+        return max(self.size, default=0)
+
+    @cached_property
     def at(self) -> Mapping[int, int]:
         """Slice by its offset, for agents in Python."""
         return {offset: index for index, offset in enumerate(self.offset)}
