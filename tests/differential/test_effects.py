@@ -34,7 +34,7 @@ def lengths(codes: tuple[int, int, int, int]) -> dict[int, list[int]]:
     result: dict[int, list[int]] = {}
     for port, data in engine_with(every_pair()).process(0, 0, frame_of(0, codes)):
         result.setdefault(port, []).append(len(data))
-    return {port: sorted(found) for port, found in result.items()}
+    return {port: sorted(sizes) for port, sizes in result.items()}
 
 
 def test_every_pair_of_effects_meets_in_either_order_in_its_control() -> None:
@@ -61,7 +61,7 @@ def test_truncation_in_ingress_holds_whatever_else_the_frame_does(other: int, fi
     assert left.pop(1) == [40 if first else 30]
     # A clone is the frame as it arrived; the session of the first effect has three copies.
     clones = 0 if other == DIGEST else 1 if first else 3
-    assert [length for found in left.values() for length in found] == [64] * clones
+    assert [length for sizes in left.values() for length in sizes] == [64] * clones
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,22 @@ def test_truncation_in_ingress_holds_whatever_else_the_frame_does(other: int, fi
 )
 def test_pairs_with_truncate_and_drop(codes: tuple[int, int, int, int], left: dict[int, list[int]]) -> None:
     assert lengths(codes) == left
+
+
+def ones_complement(data: bytes) -> int:
+    total = sum(int.from_bytes(data[at : at + 2].ljust(2, b"\0")) for at in range(0, len(data), 2))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+@pytest.mark.parametrize(("effect", "covered"), [(0, 46), (TRUNCATE, 40)], ids=["whole", "truncated"])
+def test_a_checksum_with_payload_covers_as_much_payload_as_truncate_names(effect: int, covered: int) -> None:
+    """BMv2 applies the length of the frame to the payload alone; the record holds it to that."""
+    frame = frame_of(7, (effect, 0, 0, 0))
+    ((_, data),) = engine_with(every_pair()).process(0, 0, frame)
+    number, length = data[2:4], data[10:12]
+    assert int.from_bytes(data[12:14]) == ones_complement(number + length + frame[18 : 18 + covered])
 
 
 def test_random_programs_end() -> None:

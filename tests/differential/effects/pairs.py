@@ -34,7 +34,7 @@ def effect(name: str) -> str:
 
 @final
 class EffectPairs:
-    """How often two effects met in one pass of a control, by control, first and second effect."""
+    """Counts of two effects that met in one pass of a control, by control, first and second effect."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, str]] = Counter()

@@ -36,8 +36,9 @@ __all__ = ["every_frame", "every_pair", "frame_of", "random_frames", "random_pro
 
 _CODES = range(8)
 # Effects by their code in the header; 0 and what is not listed have no effect.
-_INGRESS_CODES = dict(enumerate(("truncate", "clone", "keeping clone", *EFFECTS["ingress"][2:]), start=1))
-_EGRESS_CODES = dict(enumerate(("truncate", "clone", "keeping clone", *EFFECTS["egress"][2:]), start=1))
+_FIRST_CODES: dict[int, str] = {1: "truncate", 2: "clone", 3: "keeping clone"}
+_INGRESS_CODES = _FIRST_CODES | dict(enumerate(EFFECTS["ingress"][2:], start=4))
+_EGRESS_CODES = _FIRST_CODES | dict(enumerate(EFFECTS["egress"][2:], start=4))
 _PAYLOAD_BYTES = 46
 _NORMAL, _REPLICATED, _RESUBMITTED = 0, 5, 6  # values of instance_type
 
@@ -78,7 +79,7 @@ def _effect(name: str, control: str, length: int, session: int) -> list[Statemen
             return [log("effect truncate"), apply("truncate", constant(length))]
         case "clone" | "keeping clone":
             fields = constant(2 if name == "keeping clone" else 3)
-            clone = [log("effect clone"), apply(primitive, constant(session), fields)]
+            clone: list[Statement] = [log("effect clone"), apply(primitive, constant(session), fields)]
             return clone if control == "ingress" else [If(cloned, clone)]
         case "resubmit":
             first = operation("!=", standard("instance_type"), constant(_RESUBMITTED))

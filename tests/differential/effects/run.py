@@ -17,7 +17,7 @@ from tests.differential.fuzz.both import Both
 __all__ = ["RECORD", "Meeting", "engine_with", "record"]
 
 RECORD = Path(__file__).parents[1] / "golden" / "effects.txt"
-"""What `record` returns, written when BMv2 agreed with every frame."""
+"""Result of `record`, written when BMv2 agreed with every frame."""
 
 _PORTS = range(8)
 # Seconds of silence after which a frame of BMv2 is lost, and in which nothing more may come; then again.
