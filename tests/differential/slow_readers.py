@@ -68,7 +68,7 @@ class Figures:
 
     @property
     def faults(self) -> list[str]:
-        """What fails the run, in words."""
+        """Reasons for which the run fails, in words."""
         growth = self.settled[-1] - self.settled[0]
         result = [f"{self.wrong} packet-ins out of order or changed"] if self.wrong else []
         result += [] if self.numbered else ["no packet-in came back"]

@@ -101,22 +101,22 @@ def on_held_loop(body: Callable[[], None]) -> None:
 
 
 def test_a_loop_that_is_busy_is_handed_a_bounded_number_of_calls() -> None:
-    made: list[int] = []
+    calls: list[int] = []
     emptied = threading.Event()
     handover = Handover(background_loop(), emptied.set, most=100)
     answers: list[bool] = []
-    on_held_loop(lambda: answers.extend(handover.hand(1, made.append, number) for number in range(150)))
+    on_held_loop(lambda: answers.extend(handover.hand(1, calls.append, number) for number in range(150)))
     emptied.wait()
     assert answers == [True] * 100 + [False] * 50
-    assert made == list(range(100))
+    assert calls == list(range(100))
     emptied.clear()
-    assert handover.hand(1, made.append, 200)
+    assert handover.hand(1, calls.append, 200)
     emptied.wait()
-    assert made[-1] == 200
+    assert calls[-1] == 200
 
 
 def test_a_call_that_fails_does_not_stop_the_next_ones() -> None:
-    made: list[int] = []
+    calls: list[int] = []
     failures: list[object] = []
     emptied = threading.Event()
     loop = background_loop()
@@ -128,12 +128,12 @@ def test_a_call_that_fails_does_not_stop_the_next_ones() -> None:
     loop.set_exception_handler(lambda _, context: failures.append(context["exception"]))
     try:
         handover.hand(1, fail)
-        handover.hand(1, made.append, 1)
+        handover.hand(1, calls.append, 1)
         emptied.wait()
         run(asyncio.sleep(0))
     finally:
         loop.set_exception_handler(None)
-    assert made == [1]
+    assert calls == [1]
     assert [str(failure) for failure in failures] == ["on purpose"]
 
 
