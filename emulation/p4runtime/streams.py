@@ -6,6 +6,7 @@ of a client in the same process (`DirectPackets`), which its own thread passes o
 """
 
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
@@ -51,12 +52,14 @@ class Timer(Protocol):
 class Stream:
     """One StreamChannel: its queue of outgoing messages and the (device, role) that it entered for.
 
-    `packets` is the direct way to a client in the same process; `losses` counts what a full queue refuses.
+    `packets` is the direct way to a client in the same process, whose queue has no limit; `losses` counts
+    what the full queue of another client refuses.
     """
 
     def __init__(self, packets: DirectPackets | None = None, losses: Losses | None = None) -> None:
         self.packets = packets
-        self.outgoing = Outgoing()
+        # A client of this process is read by the event loop of this process; it loses nothing.
+        self.outgoing = Outgoing() if packets is None else Outgoing(sys.maxsize, sys.maxsize)
         self.device: Device | None = None
         self.role = Role("")
         self._losses = Losses() if losses is None else losses
@@ -298,6 +301,9 @@ class Streams:
         self._hand_over(device, kind, message.ByteSize(), self._publish, device, id, message)
 
     def _hand_over(self, device: Device, kind: str, size: int, call: Callable[..., Any], *args: Any) -> None:
+        if self._passes_at_once(device):
+            background_loop().call_soon_threadsafe(call, *args)
+            return
         handover = self._handovers.get(device.id)
         if handover is None:
             new = Handover(background_loop(), partial(self.losses.say, _HANDOVER, device.id))

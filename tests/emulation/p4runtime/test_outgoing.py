@@ -10,7 +10,9 @@ import pytest
 from finsy.proto import p4r, rpc_code, rpc_status
 
 from controller.p4runtime.event_loop import background_loop, run
+from controller.p4runtime.local import DirectPackets
 from emulation.p4runtime.outgoing import Handover, Losses, Outgoing
+from emulation.p4runtime.streams import Stream
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
 from tests.emulation.p4runtime.messages import CONFIG
@@ -182,6 +184,17 @@ def test_a_primary_that_does_not_read_loses_packet_ins_and_another_one_none(
     assert len(received) * size < 56 << 20
     assert any("is full; messages are lost until it is read" in record.message for record in caplog.records)
     assert ready.enter().status.code == rpc_code.OK
+
+
+def test_a_client_of_the_same_process_loses_nothing() -> None:
+    count = 10_000
+    losses = Losses()
+    local, remote = Stream(DirectPackets(), losses), Stream(losses=losses)
+    for number in range(count):
+        local.send(packet(number))
+        remote.send(packet(number))
+    assert len(local.outgoing) == count
+    assert len(remote.outgoing) + losses.of(0)["packet-ins"] == count
 
 
 def test_the_errors_of_a_controller_that_does_not_read_are_bounded(client: Controller, bench: Bench) -> None:
