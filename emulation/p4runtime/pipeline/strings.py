@@ -7,6 +7,7 @@ largest number that no string stands for, and keeps it as long as the pipeline i
 controller has named is reported in decimal.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
@@ -17,6 +18,10 @@ from emulation.p4runtime.pipeline.values import canonical
 from emulation.p4runtime.status import Refusal
 
 __all__ = ["StringCell", "Strings"]
+
+# A string keeps its number, so a controller could use more and more of them.
+_LONGEST, _MOST = 1_024, 1 << 18
+_DECIMAL = re.compile(rb"0|[1-9][0-9]*")
 
 
 @final
@@ -32,8 +37,8 @@ class Strings:
     def number(self, text: bytes, what: str) -> bytes:
         """Return the number of a string, in canonical form.
 
-        A Refusal, naming `what`: INVALID_ARGUMENT for bytes that are not UTF-8, RESOURCE_EXHAUSTED if no
-        number is left, or if a decimal number already stands for another string.
+        A Refusal, naming `what`: INVALID_ARGUMENT for bytes that are not UTF-8 or more than 1,024,
+        RESOURCE_EXHAUSTED if no number is left, or if a decimal number already stands for another string.
         """
         number = self._numbers.get(text)
         if number is None:
@@ -51,22 +56,25 @@ class Strings:
         return b"%d" % number if text is None else text
 
     def _new(self, text: bytes, what: str) -> int:
+        if len(text) > _LONGEST:
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT, f"{what}: a string of {len(text)} bytes, over {_LONGEST}"
+            )
         try:
             decoded = text.decode()
         except UnicodeDecodeError:
             raise Refusal(rpc_code.INVALID_ARGUMENT, f"{what}: 0x{text.hex()} is not a string") from None
-        if decoded.isascii() and decoded.isdigit() and str(int(decoded)) == decoded:
-            number = int(decoded)
-            if number >> self._bits == 0:
-                if number in self._texts:
-                    other = self._texts[number].decode()
-                    raise Refusal(
-                        rpc_code.RESOURCE_EXHAUSTED, f"{what}: number {number} stands for {other!r} already"
-                    )
-                return number
+        if _DECIMAL.fullmatch(text) and int(text) >> self._bits == 0:
+            number = int(text)
+            if number in self._texts:
+                other = self._texts[number].decode()
+                raise Refusal(
+                    rpc_code.RESOURCE_EXHAUSTED, f"{what}: number {number} stands for {other!r} already"
+                )
+            return number
         while self._next in self._texts:
             self._next -= 1
-        if self._next < 0:
+        if self._next < 0 or len(self._texts) >= _MOST:
             raise Refusal(
                 rpc_code.RESOURCE_EXHAUSTED, f"{what}: no number of {self._bits} bits is left for {decoded!r}"
             )

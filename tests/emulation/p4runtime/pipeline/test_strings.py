@@ -75,9 +75,14 @@ def test_a_translation_has_as_many_strings_as_numbers() -> None:
     assert strings.number(b"a", "key") == b"\3"
 
 
-def test_bytes_that_are_no_string_are_refused() -> None:
-    with pytest.raises(Refusal, match="key: 0xff is not a string") as refusal:
-        Strings(9).number(b"\xff", "key")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [(b"\xff", "key: 0xff is not a string"), (b"1" * 1_025, "key: a string of 1025 bytes, over 1024")],
+    ids=["not UTF-8", "too long"],
+)
+def test_bytes_that_are_no_string_are_refused(text: bytes, why: str) -> None:
+    with pytest.raises(Refusal, match=why) as refusal:
+        Strings(9).number(text, "key")
     assert refusal.value.code == rpc_code.INVALID_ARGUMENT
 
 
