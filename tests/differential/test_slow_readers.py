@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short run of controllers of which one never reads and one reads slowly: the third gets all its packets."""
+"""A short run of controllers of which one never reads and one reads slowly: the third gets every packet."""
 
 from pathlib import Path
 
