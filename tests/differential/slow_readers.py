@@ -34,6 +34,7 @@ _FLOOD, _NUMBERED = 0, 1  # second byte of a frame
 _WINDOW = 32
 _SLOW_SECONDS = 0.1
 _SAMPLE_SECONDS = 1.0
+_SPARE_SECONDS = 900.0
 _WARM_UP = 0.1
 _MOST_GROWTH_MIB = 8.0
 
@@ -101,10 +102,11 @@ def run(seconds: float, rate: float, log: Path) -> Figures:
 def _converse(address: str, pid: int, figures: Figures, seconds: float, rate: float) -> None:
     info = text_format.Parse(_WIRE.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
     ended = threading.Event()
+    lifetime = 2 * seconds + _SPARE_SECONDS
     with (
-        Controller(address) as third,
-        Controller(address, role="slow") as slow,
-        Controller(address, role="stalled") as stalled,
+        Controller(address, stream_seconds=lifetime) as third,
+        Controller(address, role="slow", stream_seconds=lifetime) as slow,
+        Controller(address, role="stalled", stream_seconds=lifetime) as stalled,
     ):
         third.enter()
         slow.enter()
