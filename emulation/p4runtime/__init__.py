@@ -2,6 +2,7 @@
 """A P4Runtime server in front of the engine: every switch of a network is one device of one gRPC server.
 
 service        gRPC methods and the thread that runs them
+outgoing       bounded queues of messages to controllers, and counts of what they lose
 streams        StreamChannel: arbitration, packet-outs and acknowledgements in; packet-ins, notifications out
 device         one switch: its committed and saved configurations, its roles, batches of writes
 roles          permissions of a role

@@ -13,7 +13,7 @@ import grpc
 from finsy.proto import p4r, rpc_code
 from google.protobuf.message_factory import GetMessageClass
 
-from controller.p4runtime.event_loop import background_loop, run
+from controller.p4runtime.event_loop import run
 from controller.p4runtime.local import offer, withdraw
 from emulation import _engine
 from emulation.errors import MachineError
@@ -135,6 +135,14 @@ class P4RuntimeServer:
         """Return what controllers have asked of a device so far."""
         return Requests(self._service.updates[device_id], self._service.pipelines[device_id])
 
+    def lost(self, device_id: int) -> Mapping[str, int]:
+        """Return how many messages controllers of a device have lost because they do not read, by kind.
+
+        Kinds are "packet-ins", "digest lists", "idle timeout notifications" and "stream errors"; only those
+        with losses are listed.
+        """
+        return self._service.streams.losses.of(device_id)
+
     def stop(self) -> None:
         """Close every stream and the port. Calling it again does nothing."""
         if self._local is not None:
@@ -253,11 +261,7 @@ class _Service:
                 device.port_changed(value, up)
 
     def packet_in(self, device_id: int, frame: bytes) -> None:
-        device = self._devices[device_id]
-        if self.streams.passes_at_once(device):
-            self.streams.packet_in(device, frame)
-        else:
-            background_loop().call_soon_threadsafe(self.streams.packet_in, device, frame)
+        self.streams.packet_in(self._devices[device_id], frame)
 
     async def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, context: Any

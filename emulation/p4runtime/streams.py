@@ -6,6 +6,7 @@ of a client in the same process (`DirectPackets`), which its own thread passes o
 """
 
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
@@ -17,6 +18,7 @@ from controller.p4runtime.event_loop import background_loop
 from controller.p4runtime.local import DirectPackets
 from emulation import _engine
 from emulation.p4runtime.device import Device
+from emulation.p4runtime.outgoing import Handover, Losses, Outgoing
 from emulation.p4runtime.roles import Role
 from emulation.p4runtime.status import Refusal
 
@@ -24,6 +26,8 @@ __all__ = ["Stream", "Streams"]
 
 _LONGEST_FRAME = 65_535
 """Bytes: the largest MTU of an Ethernet interface."""
+
+_HANDOVER = "the queue in front of its controllers"
 
 _STATUS_MESSAGE: dict[int, str] = {
     rpc_code.OK: "",
@@ -48,22 +52,49 @@ class Timer(Protocol):
 class Stream:
     """One StreamChannel: its queue of outgoing messages and the (device, role) that it entered for.
 
-    `packets` is the direct way to a client in the same process.
+    `packets` is the direct way to a client in the same process, whose queue has no limit; `losses` counts
+    what the full queue of another client refuses.
     """
 
-    def __init__(self, packets: DirectPackets | None = None) -> None:
+    def __init__(self, packets: DirectPackets | None = None, losses: Losses | None = None) -> None:
         self.packets = packets
-        self.outgoing: asyncio.Queue[p4r.StreamMessageResponse | None] = asyncio.Queue()
+        # A client of this process is read by the event loop of this process; it loses nothing.
+        self.outgoing = Outgoing() if packets is None else Outgoing(sys.maxsize, sys.maxsize)
         self.device: Device | None = None
         self.role = Role("")
+        self._losses = Losses() if losses is None else losses
 
-    def send(self, **update: Any) -> None:
-        """Queue a message, or pass it to a client in the same process."""
-        message = p4r.StreamMessageResponse(**update)
+    def send(self, message: p4r.StreamMessageResponse) -> None:
+        """Queue a message, which is lost if the queue is full."""
+        if not self.outgoing.put(message):
+            self._losses.count(self._device_id, self._name, str(message.WhichOneof("update")))
+
+    def send_directly(self, message: p4r.StreamMessageResponse) -> None:
+        """Pass a message to a client in the same process, or queue it."""
         if self.packets is not None and self.packets.to_client is not None:
             self.packets.to_client(message)
         else:
-            self.outgoing.put_nowait(message)
+            self.send(message)
+
+    async def next(self) -> p4r.StreamMessageResponse | None:
+        """Take the next message for the client; None at the end. The log learns of what was lost before."""
+        if not self.outgoing:
+            self.say_lost()
+        return await self.outgoing.get()
+
+    def say_lost(self) -> None:
+        """Log what the queue has lost."""
+        self._losses.say(self._name, self._device_id)
+
+    @property
+    def _device_id(self) -> int:
+        return 0 if self.device is None else self.device.id
+
+    @property
+    def _name(self) -> str:
+        """Name of the queue in the log."""
+        role = f" of role {self.role.name!r}" if self.role.name else ""
+        return f"the queue to a controller{role}"
 
 
 @final
@@ -83,6 +114,8 @@ class Streams:
         self._lock = lock
         self._on_packet_out = on_packet_out
         self._timer: Timer = background_loop() if timer is None else timer
+        self.losses = Losses()
+        self._handovers: dict[int, Handover] = {}  # by device id, so that no device takes another one's room
         self._open: set[Stream] = set()
         self._closed = False
 
@@ -90,19 +123,20 @@ class Streams:
         self, messages: AsyncIterator[p4r.StreamMessageRequest], packets: DirectPackets | None = None
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
         """Serve one StreamChannel until it ends; a Refusal of its arbitration ends it."""
-        stream = Stream(packets)
+        stream = Stream(packets, self.losses)
         if packets is not None:
             packets.to_service = partial(self._on_message, stream)
         listener = asyncio.create_task(self._listen(stream, messages))
         self._open.add(stream)
         try:
-            while (message := await stream.outgoing.get()) is not None:
+            while (message := await stream.next()) is not None:
                 yield message
             if not self._closed:  # a client ended the stream, or sent what is refused
                 await listener
         finally:
             listener.cancel()
             self._open.discard(stream)
+            stream.say_lost()
             if packets is not None:
                 packets.to_service = None  # a reference to the stream
             if stream.device is not None:
@@ -115,13 +149,13 @@ class Streams:
             async for message in messages:
                 self._on_message(stream, message)
         finally:
-            stream.outgoing.put_nowait(None)
+            stream.outgoing.end()
 
     def close(self) -> None:
         """End every stream, so that the server does not wait for its clients."""
         self._closed = True
         for stream in self._open:
-            stream.outgoing.put_nowait(None)
+            stream.outgoing.end()
 
     def _on_message(self, stream: Stream, message: p4r.StreamMessageRequest) -> None:
         which = message.WhichOneof("update")
@@ -144,7 +178,7 @@ class Streams:
             if which == "arbitration":
                 raise
             error.canonical_code, error.message = refusal.code, refusal.message
-            stream.send(error=error)
+            stream.send_directly(p4r.StreamMessageResponse(error=error))
 
     # -- arbitration
 
@@ -192,7 +226,7 @@ class Streams:
             if code not in messages:
                 update.status.CopyFrom(rpc_status.Status(code=code, message=_STATUS_MESSAGE[code]))
                 messages[code] = p4r.StreamMessageResponse(arbitration=update)
-            stream.outgoing.put_nowait(messages[code])
+            stream.outgoing.put_state(messages[code])
 
     # -- from controllers
 
@@ -236,13 +270,22 @@ class Streams:
 
     # -- to controllers
 
-    def passes_at_once(self, device: Device) -> bool:
+    def _passes_at_once(self, device: Device) -> bool:
         """Return whether all primaries of a device take packet-ins in the thread that has them."""
         primaries = [role.arbitration.primary for role in device.roles]
         return all(isinstance(stream, Stream) and stream.packets is not None for stream in primaries)
 
     def packet_in(self, device: Device, frame: bytes) -> None:
-        """Queue a packet-in for the primary of every role; without a primary it is dropped."""
+        """Queue a packet-in for the primary of every role; without a primary it is dropped.
+
+        Where all primaries are clients of this process, the caller's thread passes it to them.
+        """
+        if self._passes_at_once(device):
+            self._packet_in(device, frame)
+        else:
+            self._hand_over(device, "packet", len(frame), self._packet_in, device, frame)
+
+    def _packet_in(self, device: Device, frame: bytes) -> None:
         if device.forwarding is None:
             return
         packet = device.forwarding.pipeline.packet_in.split(frame)
@@ -250,14 +293,26 @@ class Streams:
             return
         for role in device.roles:
             if isinstance(role.arbitration.primary, Stream) and role.takes(packet):
-                role.arbitration.primary.send(packet=packet)
+                role.arbitration.primary.send_directly(p4r.StreamMessageResponse(packet=packet))
 
     def publish(self, device: Device, id: int, message: p4r.StreamMessageResponse) -> None:
         """Queue a notification for the primaries of the roles that have the entity with this id."""
-        background_loop().call_soon_threadsafe(self._publish, device, id, message)
+        kind = str(message.WhichOneof("update"))
+        self._hand_over(device, kind, message.ByteSize(), self._publish, device, id, message)
+
+    def _hand_over(self, device: Device, kind: str, size: int, call: Callable[..., Any], *args: Any) -> None:
+        if self._passes_at_once(device):
+            background_loop().call_soon_threadsafe(call, *args)
+            return
+        handover = self._handovers.get(device.id)
+        if handover is None:
+            new = Handover(background_loop(), partial(self.losses.say, _HANDOVER, device.id))
+            handover = self._handovers.setdefault(device.id, new)  # two threads may make one at once
+        if not handover.hand(size, call, *args):
+            self.losses.count(device.id, _HANDOVER, kind)
 
     @staticmethod
     def _publish(device: Device, id: int, message: p4r.StreamMessageResponse) -> None:
         for role in device.roles:
             if isinstance(role.arbitration.primary, Stream) and role.has(id):
-                role.arbitration.primary.outgoing.put_nowait(message)
+                role.arbitration.primary.send(message)

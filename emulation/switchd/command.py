@@ -28,6 +28,7 @@ from topologies.errors import RailyardError
 __all__ = ["Switchd", "main"]
 
 _log = logging.getLogger("railyard-switchd")
+_LOGGERS = (_log, logging.getLogger("railyard.p4runtime"))
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -197,9 +198,10 @@ def _set_up_logging(options: Options) -> None:
     handler.setFormatter(
         logging.Formatter("[%(asctime)s.%(msecs)03d] [%(levelname)s] %(message)s", "%H:%M:%S")
     )
-    _log.handlers = [handler]
-    _log.setLevel(level)
-    _log.propagate = False
+    for logger in _LOGGERS:
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
 
 
 def _stop_signals() -> socket.socket:

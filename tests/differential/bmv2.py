@@ -32,7 +32,7 @@ _SOL_PACKET, _PACKET_AUXDATA = 263, 8
 # struct tpacket_auxdata (linux/if_packet.h): status, length, captured, two offsets, VLAN TCI and TPID.
 _AUXDATA = struct.Struct("IIIHHHH")
 _VLAN_VALID = 0x10
-_START_SECONDS = 20.0
+_START_SECONDS = 300.0  # a busy machine takes a minute for hundreds of ports
 _STOP_SECONDS = 10.0
 _SOCKET_BYTES = 8 << 20
 # What a network driver may gather into one long frame, and how to ask for it not to (linux/ethtool.h).

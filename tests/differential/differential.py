@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from operator import itemgetter
@@ -56,8 +56,12 @@ class Differential:
         ports: Sequence[int],
         directory: Path,
         many: bool = False,
+        on_log: Callable[[str], None] | None = None,
     ) -> None:
-        """`directory` takes BMv2's socket and log; `many` is for many frames, of at most 2,000 bytes."""
+        """`directory` takes BMv2's socket and log; `many` is for many frames, of at most 2,000 bytes.
+
+        `on_log` gets the log messages of the program as the engine executes them.
+        """
         self._files, self._entries = files, tuple(entries)
         self._info = P4Info.parse(files.p4info)
         # What leaves by a port that BMv2 has no interface for is nowhere to be seen.
@@ -66,6 +70,9 @@ class Differential:
         self._bmv2 = Bmv2(ports, directory, mtu=_SHORT_MTU) if many else Bmv2(ports, directory)
         self._network = Network()
         self._network.add_switch(NODE, CPU_PORT)
+        self._on_log = on_log
+        if on_log is not None:
+            self._network.set_logging(_ENGINE, True)
         self._server = P4RuntimeServer(self._network, {1: _ENGINE}, lock=threading.RLock())
         self.addresses = ("", self._bmv2.address)
         self._exit = ExitStack()
@@ -185,6 +192,9 @@ class Differential:
     def _outputs(self, port: int, frame: bytes) -> list[Frame]:
         """Return the visible outputs of a frame."""
         out = self._network.process(_ENGINE, port, frame)
+        while item := self._network.take_control():
+            if item[0] == "log" and self._on_log is not None:
+                self._on_log(item[5].decode())
         return [(to, data) for to, data in out if to in self._watched and self._passes(to, data, "packet_in")]
 
     def _send(self, port: int, frame: bytes) -> None:

@@ -34,13 +34,20 @@ def details_of(error: grpc.RpcError) -> list[p4r.Error]:
 class Controller:
     """One channel and one stream to one device."""
 
-    def __init__(self, address: str, device_id: int = 1, election_id: int | None = 1, role: str = "") -> None:
+    def __init__(
+        self,
+        address: str,
+        device_id: int = 1,
+        election_id: int | None = 1,
+        role: str = "",
+        stream_seconds: float = _STREAM_SECONDS,
+    ) -> None:
         options = [("grpc.max_metadata_size", 1 << 20), ("grpc.absolute_max_metadata_size", 1 << 20)]
         self.channel = grpc.insecure_channel(address, options=options)
         self.stub: Any = p4r_grpc.P4RuntimeStub(self.channel)
         self.device_id, self.election_id, self.role = device_id, election_id, role
         self._sent: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
-        self._stream = self.stub.StreamChannel(iter(self._sent.get, None), timeout=_STREAM_SECONDS)
+        self._stream = self.stub.StreamChannel(iter(self._sent.get, None), timeout=stream_seconds)
 
     def __enter__(self) -> Self:
         return self

@@ -73,6 +73,7 @@ void bind_switches(nb::module_& m) {
             if (queue.empty()) return nb::none();
             const ControlItem item = std::move(queue.front());
             queue.pop_front();
+            n.taken(item);
             static const char* const kNames[] = {"packet_in", "port", "alarm", "digest", "idle", "log"};
             return nb::make_tuple(kNames[static_cast<int>(item.kind)], item.time, item.switch_index,
                                   item.value, item.up, to_bytes(item.frame));

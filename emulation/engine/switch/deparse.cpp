@@ -148,7 +148,11 @@ std::uint64_t Traversal::calculate(const Calculation& c) {
     }
     if (c.payload) {
         frame_->join();
-        scratch_.insert(scratch_.end(), frame_->data() + parsed_, frame_->data() + frame_->length);
+        // As in BMv2, a frame that the program has truncated to n bytes counts the first n of its payload.
+        std::uint32_t bytes = frame_->length - parsed_;
+        if (truncate_ != 0) bytes = std::min(bytes, truncate_);
+        const std::uint8_t* const payload = frame_->data() + parsed_;
+        scratch_.insert(scratch_.end(), payload, payload + bytes);
     }
     return hash(c.algorithm, scratch_.data(), scratch_.size());
 }

@@ -62,6 +62,8 @@ class SwitchSet {
     virtual void watch_ageing(Index<Switch> switch_index) { (void)switch_index; }
 
     std::deque<ControlItem>& control() { return control_; }
+    // Called after the control plane has taken an event.
+    virtual void taken(const ControlItem& item) { (void)item; }
     // Held while frames run and while the control plane accesses a switch.
     SharedMutex& mutex() { return mutex_; }
 

@@ -208,6 +208,7 @@ void Traversal::clone_ingress(Frame& frame, const CloneSession& clone, Outputs& 
     set_aside_.assign(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_.cleared_slots));
     const auto parsed = parsed_;
     const auto length = length_;
+    const auto truncate = truncate_;
     const auto port = slots_[s.ingress_port];
     const Requests requests = requests_;  // parsing again may add requests
     preserve(requests.clone_fields);
@@ -225,7 +226,7 @@ void Traversal::clone_ingress(Frame& frame, const CloneSession& clone, Outputs& 
     requests_ = requests;
     parsed_ = parsed;
     length_ = length;
-    truncate_ = 0;
+    truncate_ = truncate;
 }
 
 // The clone has the headers after egress, and the metadata of the field list only.

@@ -24,7 +24,8 @@ constexpr std::size_t kBatch = 64;                // frames received in a row fr
 constexpr std::size_t kRingBytes = 2 << 20;       // receive ring of a port
 constexpr std::size_t kAllRingBytes = 256 << 20;  // limit of all rings, in unswappable kernel memory
 constexpr std::size_t kLeastRingBytes = 256 << 10;
-constexpr std::size_t kMostControl = 10'000;      // pending notifications; more are dropped
+constexpr std::size_t kMostControl = 10'000;  // events for the control plane that wait; more are lost
+constexpr std::size_t kMostControlBytes = 16 << 20;
 constexpr std::int64_t kMostPause = 2'000'000;    // nanoseconds
 constexpr std::int64_t kMostFrame = 500'000'000;  // nanoseconds of processor time for a frame
 constexpr unsigned kTimedCheckpoints = 16;        // the clock is read at each of so many checkpoints
@@ -51,6 +52,7 @@ Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
 
 Index<Switch> Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
     port_of_.emplace_back();
+    lost_.emplace_back();
     const Index<Switch> index = SwitchSet::add_switch(name, cpu_port);
     if (log_programs_)
         switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
@@ -72,6 +74,7 @@ void Wire::start() {
     links_.open();
     on_links();
     control_.clear();  // at the start, only ports that are down are reported
+    control_bytes_ = 0;
     for (const auto& port : ports_)
         if (!port->up)
             control_.push_back({ControlItem::Kind::Port, now_, port->switch_index, port->number, false, {}});
@@ -190,18 +193,44 @@ void Wire::checkpoint() {
 void Wire::collect(Index<Switch> switch_index) {
     std::vector<Digest>& digests = switches_[switch_index]->digests();
     for (Digest& digest : digests)
-        if (control_.size() < kMostControl)
-            control_.push_back({ControlItem::Kind::Digest, now_, switch_index,
-                                static_cast<std::int64_t>(digest.list.at()), false,
-                                std::move(digest.fields)});
+        report({ControlItem::Kind::Digest, now_, switch_index, static_cast<std::int64_t>(digest.list.at()),
+                false, std::move(digest.fields)});
     digests.clear();
+}
+
+// Queue an event for the control plane, which may take events more slowly than frames cause them.
+void Wire::report(ControlItem item) {
+    const std::size_t bytes = item.frame.size();
+    if (control_.size() < kMostControl && control_bytes_ + bytes <= kMostControlBytes) {
+        control_bytes_ += bytes;
+        control_.push_back(std::move(item));
+        return;
+    }
+    LostEvents& lost = lost_[item.switch_index];
+    if (lost.packet_ins + lost.digests == 0)
+        say("warning", switch_at(item.switch_index).name() +
+                           ": the queue of events is full; packet-ins and digests are lost");
+    any_lost_ = true;
+    ++(item.kind == ControlItem::Kind::Digest ? lost.digests : lost.packet_ins);
+}
+
+void Wire::taken(const ControlItem& item) {
+    if (item.kind == ControlItem::Kind::Digest || item.kind == ControlItem::Kind::PacketIn)
+        control_bytes_ -= item.frame.size();
+    if (!control_.empty() || !any_lost_) return;
+    any_lost_ = false;
+    for (const auto& sw : switches_) {
+        LostEvents& lost = lost_[static_cast<std::size_t>(&sw - switches_.data())];
+        if (lost.packet_ins + lost.digests > 0)
+            say("warning", sw->name() + ": the queue of events has lost " + std::to_string(lost.packet_ins) +
+                               " packet-ins and " + std::to_string(lost.digests) + " digests");
+        lost = {};
+    }
 }
 
 void Wire::forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t number) {
     if (number == switches_[switch_index]->cpu_port()) {
-        if (control_.size() < kMostControl)
-            control_.push_back(
-                {ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+        report({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
         return;
     }
     const Index<Port> index = find_port(switch_index, number);

@@ -50,6 +50,7 @@ class Wire : public SwitchSet {
     Time now() const override;
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void watch_ageing(Index<Switch> switch_index) override;
+    void taken(const ControlItem& item) override;
 
     // Before start(), and log_programs() before add_switch().
     // std::invalid_argument: no such interface, or the port or the interface is taken.
@@ -134,6 +135,7 @@ class Wire : public SwitchSet {
     void clear(Port& port);
     void too_long(Port& port, std::size_t bytes);
     void collect(Index<Switch> switch_index);
+    void report(ControlItem item);
     void end_burst();
     bool others_wait() const { return stopping_ || mutex_.contended(); }
     void let_others_in() const;
@@ -145,6 +147,11 @@ class Wire : public SwitchSet {
     std::string name_of(const Port& port) const;
     Index<Port> find_port(Index<Switch> switch_index, std::uint32_t number) const;  // none: no such port
     Port& port_at(Index<Switch> switch_index, std::uint32_t port);
+
+    // Events that found the queue to the control plane full, until the log has their number.
+    struct LostEvents {
+        std::uint64_t packet_ins = 0, digests = 0;
+    };
 
     std::int64_t zero_;
     Time now_ = 0;
@@ -159,6 +166,9 @@ class Wire : public SwitchSet {
     unsigned checkpoints_ = 0;      // of the frame at work
     std::int64_t frame_began_ = 0;  // nanoseconds of processor time at its first checkpoint
     Outputs out_, egress_out_;
+    List<Switch, LostEvents> lost_;
+    bool any_lost_ = false;
+    std::size_t control_bytes_ = 0;  // of packet-ins and digests that wait
     std::vector<std::pair<std::string, std::string>> messages_;
     Time next_failure_ = 0;  // earliest time of the next log line about a failed frame
     std::uint64_t untold_failures_ = 0;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digests of one switch: gathered into lists, sent, and not repeated until acknowledged or timed out."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import final
@@ -20,6 +21,8 @@ Publish = Callable[[int, p4r.StreamMessageResponse], None]
 _INVALID = rpc_code.INVALID_ARGUMENT
 _INSERT, _DELETE = p4r.Update.INSERT, p4r.Update.DELETE
 _LONGEST_LIST = 1000  # without a limit in the configuration
+_MOST_KNOWN = 1 << 17
+"""Messages of a digest that wait for an acknowledgement; of more, the oldest list counts as timed out."""
 
 
 @final
@@ -39,7 +42,8 @@ class _Learning:
     layout: DigestLayout
     entry: p4r.DigestEntry
     gathered: dict[bytes, None] = field(default_factory=dict)
-    unacknowledged: dict[int, _Sent] = field(default_factory=dict)
+    # By list id, the oldest first. A dict would pass all deleted lists on the way to its first one.
+    unacknowledged: OrderedDict[int, _Sent] = field(default_factory=OrderedDict)
     known: set[bytes] = field(default_factory=set)
 
     def forget(self, list_id: int) -> None:
@@ -51,10 +55,18 @@ class _Learning:
     def forget_before(self, now_ns: int) -> None:
         """Drop every list whose acknowledgement has timed out."""
         timeout_ns = self.entry.config.ack_timeout_ns
-        for list_id, sent in list(self.unacknowledged.items()):
-            if now_ns - sent.at_ns < timeout_ns:
+        while self.unacknowledged:
+            oldest = next(iter(self.unacknowledged))
+            if now_ns - self.unacknowledged[oldest].at_ns < timeout_ns:
                 break
-            self.forget(list_id)
+            self.forget(oldest)
+
+    def wait_for(self, list_id: int, sent: _Sent) -> None:
+        """Remember a list until it is acknowledged or timed out, or until too many messages wait."""
+        self.unacknowledged[list_id] = sent
+        self.known.update(sent.messages)
+        while len(self.known) > _MOST_KNOWN and len(self.unacknowledged) > 1:
+            self.forget(next(iter(self.unacknowledged)))
 
 
 @final
@@ -137,8 +149,7 @@ class Digests:
         id = learning.layout.id
         list_id, self._next_list[id] = self._next_list[id], self._next_list[id] + 1
         if learning.entry.config.ack_timeout_ns:
-            learning.unacknowledged[list_id] = _Sent(self._clock.now_ns(), messages)
-            learning.known.update(messages)
+            learning.wait_for(list_id, _Sent(self._clock.now_ns(), messages))
         sent = p4r.DigestList(
             digest_id=id,
             list_id=list_id,

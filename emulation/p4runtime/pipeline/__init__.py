@@ -7,5 +7,6 @@ objects         objects of a p4info and of a program beside each other, by name
 layout          one class per kind of P4 object: its P4Runtime id, its engine handle, its message codecs
 match           fields of a table's or value set's key: FieldMatch messages and the engine's keys
 packet_header   packet-in and packet-out metadata as a header in front of the frame
+strings         types that are translated to strings
 values          bytestrings, and P4Data of registers and digests
 """

@@ -19,7 +19,10 @@ def entry_layouts(program: _engine.Program, tables: Mapping[int, TableLayout]) -
 
 
 def _is_plain(table: TableLayout) -> bool:
-    return bool(table.keys) and not (table.const or table.profile or table.meter or table.ageing)
+    if not table.keys or table.const or table.profile or table.meter or table.ageing:
+        return False
+    parameters = (parameter for action in table.actions.values() for parameter in action.parameters)
+    return not any(field.strings for field in (*table.keys, *parameters))
 
 
 def _layout(table: TableLayout) -> "_engine.EntryLayout":

@@ -8,6 +8,7 @@ from typing import final
 from finsy.proto import p4i, p4r, rpc_code
 
 from emulation.p4runtime.pipeline.match import Key, KeyLayout
+from emulation.p4runtime.pipeline.strings import StringCell, Strings
 from emulation.p4runtime.pipeline.values import Number, ValueType, canonical, fitting, unsigned
 from emulation.p4runtime.status import Refusal
 
@@ -34,11 +35,12 @@ Rates = tuple[int, int, int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of an action."""
+    """A parameter of an action; with `strings`, controllers see strings in place of numbers."""
 
     id: int
     name: str
     bits: int
+    strings: Strings | None = None
 
 
 @final
@@ -62,7 +64,7 @@ class ActionLayout:
             for sent, parameter in zip(given, parameters, strict=True):
                 if sent.param_id != parameter.id:
                     break
-                value = fitting(sent.value, parameter.bits)
+                value = None if parameter.strings else fitting(sent.value, parameter.bits)
                 values.append(self._value(sent.value, parameter) if value is None else value)
             else:
                 return values
@@ -84,13 +86,18 @@ class ActionLayout:
         return values
 
     def _value(self, value: bytes, parameter: Parameter) -> bytes:
-        return unsigned(value, parameter.bits, f"action {self.name!r}, parameter {parameter.name!r}")
+        what = f"action {self.name!r}, parameter {parameter.name!r}"
+        if parameter.strings is not None:
+            return parameter.strings.number(value, what)
+        return unsigned(value, parameter.bits, what)
 
     def encode(self, action: p4r.Action, values: Sequence[bytes]) -> None:
         """Fill in a message, its values in canonical form."""
         action.action_id = self.id
         for parameter, value in zip(self.parameters, values, strict=True):
-            action.params.add(param_id=parameter.id, value=canonical(value))
+            strings = parameter.strings
+            sent = canonical(value) if strings is None else strings.text(value)
+            action.params.add(param_id=parameter.id, value=sent)
 
 
 @final
@@ -107,13 +114,13 @@ class ArrayLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class RegisterLayout:
-    """A register. `type` is None where the p4info gives its cells a type that is no plain number."""
+    """A register. `type` is None for cells that are neither numbers nor translated to strings."""
 
     id: int
     name: str
     handle: int
     size: int
-    type: Number | None
+    type: Number | StringCell | None
 
 
 @final
@@ -267,7 +274,8 @@ class TableLayout:
             if decoded[key.position] is not None:
                 raise Refusal(_INVALID, f"{key.what} is given twice")
             # Fast path of the common case; decode() reports anything that is wrong with the field.
-            value = fitting(sent.exact.value, key.bits) if key.match == "exact" else None
+            plain = key.match == "exact" and key.strings is None
+            value = fitting(sent.exact.value, key.bits) if plain else None
             decoded[key.position] = key.decode(sent) if value is None else (value, b"", 0)
         if None in decoded:
             decoded = [

@@ -12,6 +12,7 @@ from typing import final
 
 from finsy.proto import p4r, rpc_code
 
+from emulation.p4runtime.pipeline.strings import Strings
 from emulation.p4runtime.pipeline.values import canonical, fitting, unsigned
 from emulation.p4runtime.status import Refusal
 
@@ -28,7 +29,8 @@ _ZERO = b"\x00"
 class KeyLayout:
     """Field of the key of `of`, a table or a value set; `position` is its place in the program's key.
 
-    `masked`: the field is optional in the p4info and ternary in the program, as p4c compiles it.
+    `masked`: the field is optional in the p4info and ternary in the program, as p4c compiles it. `strings`:
+    controllers see strings in place of numbers.
     """
 
     id: int
@@ -38,6 +40,7 @@ class KeyLayout:
     position: int
     of: str
     masked: bool = False
+    strings: Strings | None = None
 
     @property
     def what(self) -> str:
@@ -72,7 +75,7 @@ class KeyLayout:
         value, extra, prefix = key
         match self.match:
             case "exact":
-                entry.match.add(field_id=self.id).exact.value = canonical(value)
+                entry.match.add(field_id=self.id).exact.value = self._sent(value)
             case "lpm" if prefix:
                 lpm = entry.match.add(field_id=self.id).lpm
                 lpm.value, lpm.prefix_len = canonical(value), prefix
@@ -83,14 +86,20 @@ class KeyLayout:
                 bounds = entry.match.add(field_id=self.id).range
                 bounds.low, bounds.high = canonical(value), canonical(extra)
             case "optional" if prefix or (self.masked and any(extra)):
-                entry.match.add(field_id=self.id).optional.value = canonical(value)
+                entry.match.add(field_id=self.id).optional.value = self._sent(value)
             case _:
                 pass
 
     def number(self, value: bytes, part: str = "value") -> bytes:
         """Return a bytestring without superfluous zero bytes; OUT_OF_RANGE if the field is narrower."""
+        if self.strings is not None:
+            return self.strings.number(value, f"{self.what}, {part}")
         fits = fitting(value, self.bits)
         return unsigned(value, self.bits, f"{self.what}, {part}") if fits is None else fits
+
+    def _sent(self, value: bytes) -> bytes:
+        """Return a value as controllers see it."""
+        return canonical(value) if self.strings is None else self.strings.text(value)
 
 
 def _exact(key: KeyLayout, sent: p4r.FieldMatch) -> Key:

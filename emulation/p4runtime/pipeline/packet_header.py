@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packet-in and packet-out metadata, which the program sees as a header in front of the frame."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import final
 
 from finsy.proto import p4i, p4r, rpc_code
 
+from emulation.p4runtime.pipeline.strings import Strings
 from emulation.p4runtime.pipeline.values import canonical, unsigned
 from emulation.p4runtime.status import Refusal
 
@@ -16,19 +17,23 @@ __all__ = ["PacketHeader"]
 @final
 @dataclass(frozen=True, slots=True)
 class PacketHeader:
-    """A controller header. `fields` are (id, name, bits), the first in the most significant bits."""
+    """A controller header. `fields` are (id, name, bits), the first in the most significant bits.
+
+    `strings` has the fields, by id, of which controllers see strings in place of numbers.
+    """
 
     name: str
     fields: tuple[tuple[int, str, int], ...]
     octets: int
+    strings: Mapping[int, Strings] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, info: p4i.ControllerPacketMetadata, widths: Iterable[int]) -> "PacketHeader":
+    def of(
+        cls, info: p4i.ControllerPacketMetadata, widths: Iterable[int], strings: Mapping[int, Strings]
+    ) -> "PacketHeader":
         """Return the header that a p4info describes, with the program's widths, whole bytes in all."""
-        fields = tuple(
-            (field.id, field.name, bits) for field, bits in zip(info.metadata, widths, strict=True)
-        )
-        return cls(info.preamble.name, fields, sum(bits for _, _, bits in fields) // 8)
+        fields = tuple((item.id, item.name, bits) for item, bits in zip(info.metadata, widths, strict=True))
+        return cls(info.preamble.name, fields, sum(bits for _, _, bits in fields) // 8, strings)
 
     @classmethod
     def none(cls, name: str) -> "PacketHeader":
@@ -48,7 +53,9 @@ class PacketHeader:
         for field_id, name, bits in self.fields:
             if field_id not in sent:
                 raise Refusal(rpc_code.INVALID_ARGUMENT, f"{self.name}: no metadata {name!r} (id {field_id})")
-            value = unsigned(sent.pop(field_id), bits, f"{self.name}, metadata {name!r}")
+            what, strings = f"{self.name}, metadata {name!r}", self.strings.get(field_id)
+            given = sent.pop(field_id)
+            value = unsigned(given, bits, what) if strings is None else strings.number(given, what)
             header = header << bits | int.from_bytes(value)
         if sent:
             raise Refusal(rpc_code.INVALID_ARGUMENT, f"{self.name}: no metadata with id {next(iter(sent))}")
@@ -65,4 +72,6 @@ class PacketHeader:
         for field_id, _, bits in self.fields:
             left -= bits
             value = number >> left & ((1 << bits) - 1)
-            yield p4r.PacketMetadata(metadata_id=field_id, value=canonical(value.to_bytes(self.octets)))
+            shown, strings = value.to_bytes(self.octets), self.strings.get(field_id)
+            sent = canonical(shown) if strings is None else strings.text(shown)
+            yield p4r.PacketMetadata(metadata_id=field_id, value=sent)

@@ -48,7 +48,10 @@ class _Compiled:
 @final
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Pipeline:
-    """A resolved pipeline. It is immutable, so switches share it; its mappings are by P4Runtime id."""
+    """A resolved pipeline; its mappings are by P4Runtime id.
+
+    It is immutable, so switches share it, unless controllers use strings in place of some numbers.
+    """
 
     compiled: _Compiled
     p4info: p4i.P4Info
@@ -62,6 +65,7 @@ class Pipeline:
     value_sets: Mapping[int, ValueSetLayout]
     packet_in: PacketHeader
     packet_out: PacketHeader
+    has_strings: bool
 
     @property
     def program(self) -> _engine.Program:
@@ -103,6 +107,8 @@ class Pipelines:
             compiled = self._programs.get(program_hash) or _compile(source, self._traced)
             self._programs[program_hash] = compiled
             pipeline = _resolve(compiled, config.p4info)
+            if pipeline.has_strings:  # each switch translates the strings of its own controllers
+                return pipeline
             self._pipelines[program_hash, info_hash] = pipeline
             self._latest.append(pipeline)
         return pipeline
@@ -131,19 +137,22 @@ def _resolve(compiled: _Compiled, given: p4i.P4Info) -> Pipeline:
     info.CopyFrom(given)
     resolver = Resolver(compiled.program, info)
     tables = resolver.tables()
+    packet_in, packet_out = (resolver.packet_header(name) for name in ("packet_in", "packet_out"))
+    profiles = resolver.profiles()
     return Pipeline(
         compiled=compiled,
         p4info=info,
         tables=tables,
         entry_layouts=entry_layouts(compiled.program, tables),
-        profiles=resolver.profiles(),
+        profiles=profiles,
         counters=resolver.counters(),
         meters=resolver.meters(),
         registers=resolver.registers(),
         digests=resolver.digests(),
         value_sets=resolver.value_sets(),
-        packet_in=resolver.packet_header("packet_in"),
-        packet_out=resolver.packet_header("packet_out"),
+        packet_in=packet_in,
+        packet_out=packet_out,
+        has_strings=bool(resolver.strings),
     )
 
 

@@ -38,7 +38,8 @@ from emulation.p4runtime.pipeline.objects import (
     present_objects,
 )
 from emulation.p4runtime.pipeline.packet_header import PacketHeader
-from emulation.p4runtime.pipeline.values import Number, value_type
+from emulation.p4runtime.pipeline.strings import StringCell, Strings
+from emulation.p4runtime.pipeline.values import Number, Text, value_type
 
 __all__ = ["Resolver"]
 
@@ -71,6 +72,8 @@ class Resolver:
         direct_meters = objects_by_id("direct meter", info.direct_meters)
         self._meter_of = {meter.direct_table_id: meter for meter in direct_meters.values()}
         self._profile_info = objects_by_id("action profile", info.action_profiles)
+        self.strings: dict[str, Strings] = {}
+        """Translations to strings so far, by the name of the type."""
 
     # -- tables and action profiles
 
@@ -137,7 +140,13 @@ class Resolver:
             check_same(of, "match type", "ternary" if masked else match, key["match"])
             if field.bitwidth or field.type_name.name:  # p4c gives a key of type error no width
                 self._same_width(of, field, key["bits"])
-            keys.append(KeyLayout(field.id, field.name, match, key["bits"], position, alias, masked))
+            strings = self._strings_of(field, key["bits"])
+            if strings is not None and match not in ("exact", "optional"):
+                raise ProgramError(
+                    f"p4info: {of}: strings match exactly or not at all, but the match type is {match}",
+                    remedy=f"translate type {field.type_name.name!r} to bit<W>, or make the field exact",
+                )
+            keys.append(KeyLayout(field.id, field.name, match, key["bits"], position, alias, masked, strings))
         _check_fields(what, keys)
         return tuple(keys)
 
@@ -157,7 +166,7 @@ class Resolver:
         for position, (given, (real_name, bits)) in enumerate(zip(info.params, real, strict=True)):
             check_same(f"{what}, parameter {position + 1}", "name", given.name, real_name)
             self._same_width(f"{what}, parameter {given.name!r}", given, bits)
-            parameters.append(Parameter(given.id, given.name, bits))
+            parameters.append(Parameter(given.id, given.name, bits, self._strings_of(given, bits)))
         return ActionLayout(
             id=info.preamble.id,
             name=alias_of(info),
@@ -236,20 +245,22 @@ class Resolver:
         layouts = {}
         for id, info in present_objects("register", self._info.registers, by_name).items():
             real = find_sized("register", info, by_name)
-            number = self._register_type(info.type_spec)
-            if number is not None and number.translated:
-                number = Number(real["bits"], False)
+            number = self._register_type(info.type_spec, real["bits"])
             if number is not None:
                 check_same(f"register {info.preamble.name!r}", "width in bits", number.bits, real["bits"])
             layouts[id] = RegisterLayout(id, alias_of(info), real["handle"], info.size, number)
         return layouts
 
-    def _register_type(self, spec: p4t.P4DataTypeSpec) -> Number | None:
+    def _register_type(self, spec: p4t.P4DataTypeSpec, bits: int) -> Number | StringCell | None:
         try:
             type = value_type(spec, self._info.type_info)
         except ProgramError:
             return None
-        return type if isinstance(type, Number) else None
+        if isinstance(type, Text):
+            return StringCell(bits, self.strings.setdefault(type.name, Strings(bits)))
+        if isinstance(type, Number):
+            return Number(bits, False) if type.translated else type
+        return None
 
     def digests(self) -> dict[int, DigestLayout]:
         """Return digests by id.
@@ -277,7 +288,7 @@ class Resolver:
         for id, info in digests.items():
             name = info.preamble.name
             real = by_name[name]
-            type = value_type(info.type_spec, self._info.type_info)
+            type = value_type(info.type_spec, self._info.type_info, self._text_of)
             widths, bits = type.widths, tuple(real["bits"])
             if len(widths) == len(bits):
                 widths = tuple(
@@ -337,31 +348,40 @@ class Resolver:
             raise ProgramError(
                 f"{what} is not a whole number of bytes", remedy="pad the header to a whole byte"
             )
-        return PacketHeader.of(info, [bits for _, bits in fields])
+        widths = [bits for _, bits in fields]
+        named = (
+            (field.id, self._strings_of(field, bits))
+            for field, bits in zip(info.metadata, widths, strict=True)
+        )
+        return PacketHeader.of(info, widths, {id: strings for id, strings in named if strings is not None})
 
     def _describes(self, info: p4i.ControllerPacketMetadata, fields: Sequence[tuple[str, int]]) -> bool:
         return len(info.metadata) == len(fields) and all(
-            is_field(given.name, name)
-            and (
-                given.bitwidth == bits or self._translated(f"controller header {info.preamble.name!r}", given)
-            )
+            is_field(given.name, name) and (given.bitwidth == bits or self._translated(given))
             for given, (name, bits) in zip(info.metadata, fields, strict=True)
         )
 
     def _same_width(self, what: str, given: _Typed, bits: int) -> None:
         """Check a width, except of a translated type, whose width in the p4info may differ."""
-        if not self._translated(what, given):
+        if not self._translated(given):
             check_same(what, "width in bits", given.bitwidth, bits)
 
-    def _translated(self, what: str, given: _Typed) -> bool:
+    def _translated(self, given: _Typed) -> bool:
         new = self._info.type_info.new_types
-        translated = given.type_name.name in new and new[given.type_name.name].HasField("translated_type")
-        if translated and not given.bitwidth:
-            raise ProgramError(
-                f"{what}: its type {given.type_name.name!r} is translated to strings",
-                remedy="translate it to bit<W>",
-            )
-        return translated
+        return given.type_name.name in new and new[given.type_name.name].HasField("translated_type")
+
+    def _strings_of(self, given: _Typed, bits: int) -> Strings | None:
+        """Return the translation of a type to strings; None if controllers see its numbers."""
+        name = given.type_name.name
+        if not self._translated(given):
+            return None
+        if not self._info.type_info.new_types[name].translated_type.HasField("sdn_string"):
+            return None
+        return self.strings.setdefault(name, Strings(bits))
+
+    def _text_of(self, name: str, number: int) -> bytes:
+        strings = self.strings.get(name)
+        return b"%d" % number if strings is None else strings.text_of(number)
 
 
 def _match_of(field: p4i.MatchField) -> str:

@@ -6,7 +6,7 @@ A bytestring is accepted at any length if its number fits, and returned in canon
 the program sends them; a register's is a single number.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, final
 
@@ -17,6 +17,8 @@ from emulation.p4runtime.status import Refusal
 
 __all__ = [
     "Number",
+    "Text",
+    "TextOf",
     "ValueType",
     "canonical",
     "fitting",
@@ -94,8 +96,17 @@ class ValueType(Protocol):
         ...
 
 
-def value_type(spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo) -> ValueType:
-    """Resolve the type of a p4info; ProgramError for one that v1model's registers and digests never have."""
+TextOf = Callable[[str, int], bytes]
+"""Returns the string of a number, by the name of its type."""
+
+
+def value_type(
+    spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo, text_of: TextOf = lambda _, number: b"%d" % number
+) -> ValueType:
+    """Resolve the type of a p4info; ProgramError for one that v1model's registers and digests never have.
+
+    Types that are translated to strings are read by `text_of`.
+    """
     match spec.WhichOneof("type_spec"):
         case "bitstring":
             return _number(spec.bitstring)
@@ -103,9 +114,13 @@ def value_type(spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo) -> ValueType:
             return _Bool()
         case "struct":
             members = _find(named.structs, spec.struct.name).members
-            return _Struct("struct", tuple(value_type(member.type_spec, named) for member in members))
+            return _Struct(
+                "struct", tuple(value_type(member.type_spec, named, text_of) for member in members)
+            )
         case "tuple":
-            return _Struct("tuple", tuple(value_type(member, named) for member in spec.tuple.members))
+            return _Struct(
+                "tuple", tuple(value_type(member, named, text_of) for member in spec.tuple.members)
+            )
         case "header":
             fields = _find(named.headers, spec.header.name).members
             return _Header(tuple(_number(field.type_spec) for field in fields))
@@ -119,9 +134,11 @@ def value_type(spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo) -> ValueType:
         case "new_type":
             new = _find(named.new_types, spec.new_type.name)
             if new.WhichOneof("representation") == "original_type":
-                return value_type(new.original_type, named)
+                return value_type(new.original_type, named, text_of)
             if new.translated_type.sdn_bitwidth:
                 return Number(new.translated_type.sdn_bitwidth, False, translated=True)
+            if new.translated_type.HasField("sdn_string"):
+                return Text(spec.new_type.name, text_of)
         case _:
             pass
     raise ProgramError(f"p4info: a value of type {str(spec).strip()!r} is not supported", remedy=_REMEDY)
@@ -205,6 +222,19 @@ class _Name:
         number = next(leaves)
         name = self.names[number] if number < len(self.names) else str(number)
         return p4d.P4Data(**{self.kind: name})  # pyright: ignore[reportArgumentType]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A number that controllers see as a string."""
+
+    name: str
+    text_of: TextOf
+    widths: tuple[int | None, ...] = (None,)
+
+    def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        return p4d.P4Data(bitstring=self.text_of(self.name, next(leaves)))
 
 
 @final

@@ -75,11 +75,15 @@ def fuzz(
     seed: int,
     directory: Path,
     progress: Callable[[int], None] = lambda done: None,
+    on_log: Callable[[str], None] | None = None,
 ) -> Summary:
-    """At least `frames` frames through the engine and BMv2, with other entries every 2,048."""
+    """At least `frames` frames through the engine and BMv2, with other entries every 2,048.
+
+    `on_log` gets the log messages of the program as the engine executes them.
+    """
     summary = Summary()
     with (
-        Differential(subject.files, (), ports=_PORTS, directory=directory, many=True) as pair,
+        Differential(subject.files, (), ports=_PORTS, directory=directory, many=True, on_log=on_log) as pair,
         Both(pair) as both,
     ):
         session = Session(subject, seed, pair, both, summary)

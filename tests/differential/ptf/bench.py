@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self, final
 
 from emulation.namespace import enter_new_namespace
-from tests.differential.ptf.suites import Suite, SuiteError
+from tests.differential.ptf.suites import ENDS_WITH_US, Suite, SuiteError
 
 __all__ = ["SWITCHES", "Bench", "BenchError"]
 
@@ -122,7 +122,15 @@ class Bench:
 
     def _call_ptf(self, suite: Suite, tests: Path, arguments: Sequence[str], seconds: float) -> str:
         path = [part for folder in suite.python_path for part in ("--pypath", str(folder))]
-        command = [str(self._python), str(self._ptf), *path, "--test-dir", str(tests), *arguments]
+        command = [
+            *ENDS_WITH_US,
+            str(self._python),
+            str(self._ptf),
+            *path,
+            "--test-dir",
+            str(tests),
+            *arguments,
+        ]
         try:
             done = subprocess.run(
                 command,
@@ -142,7 +150,7 @@ class Bench:
         with (self._directory / f"{switch}.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [
-                    *("setpriv", "--pdeathsig", "KILL", *SWITCHES[switch]),
+                    *(*ENDS_WITH_US, *SWITCHES[switch]),
                     *("--device-id", "0", *interfaces, "--no-p4", "--", *server),
                 ],
                 cwd=_ROOT,

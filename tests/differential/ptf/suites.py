@@ -11,7 +11,10 @@ from typing import final
 
 from tests.differential.stf.compiled import COMPILER
 
-__all__ = ["Generator", "Suite", "SuiteError", "generated", "hand_written"]
+__all__ = ["ENDS_WITH_US", "Generator", "Suite", "SuiteError", "generated", "hand_written"]
+
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+"""Words in front of a command whose process ends with the thread that starts it."""
 
 _V1MODEL = re.compile(r'#include\s*[<"]v1model\.p4[>"]')
 _SECONDS = 120.0
@@ -117,7 +120,9 @@ def hand_written(roots: Sequence[Path]) -> Iterator[Suite]:
 
 def _run(*command: str) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(
+            (*ENDS_WITH_US, *command), capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired as ex:
         raise SuiteError(f"{Path(command[0]).name} took more than {_SECONDS:.0f} s") from ex
     if done.returncode != 0:

@@ -67,6 +67,9 @@ def main() -> int:
         print(f"{count} refused by the compiler: {why}")
     for reason, count in total.explained.most_common():
         print(f"{count} explained: {reason}")
+    print("Passes in which two effects met, on the engine:")
+    for line in pair.effects.table():
+        print(line)
     print(f"{differ} programs with an unexplained difference" + (f", in {arguments.keep}" if differ else ""))
     return 1 if differ else 0
 

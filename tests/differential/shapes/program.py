@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import final
 
+from tests.differential.effects.pairs import EFFECTS, begin, effect
 from tests.differential.shapes.declarations import FIELD_LIST, Data, Header, random_data
 from tests.differential.shapes.expressions import WIDTHS, Expressions, Place, Scope
 from tests.differential.shapes.tables import Table, random_actions, random_tables
@@ -20,6 +21,7 @@ _PORT_BITS, _PORTS = 9, 8
 _CELLS = 16
 _HASHES = ("crc16", "crc32", "csum16", "xor16", "identity")
 _MOST_ROUNDS = 2
+_EFFECT_BLOCKS, _MOST_EFFECTS = 2, 3
 
 
 def random_program(seed: int) -> str:
@@ -106,6 +108,7 @@ class _Program:
             functions=self.functions,
         )
         locals_, scope = self._locals(scope)
+        control = "ingress" if prefix == "in" else "egress"
         with self.values.within(scope):
             actions = random_actions(self.rng, prefix, scope, self._simple)
             tables = random_tables(self.rng, prefix, scope, actions, self.values)
@@ -117,12 +120,14 @@ class _Program:
             waiting = list(tables)
             body = self._block(scope, waiting, special, 3, self.rng.randrange(3, 9), prefix)
             body += "".join(self._apply(table, prefix, scope) for table in waiting)
+            body += "".join(self._effects(control) for _ in range(_EFFECT_BLOCKS))
             last = special[0]()
         declared = "".join(action.declaration() for action in actions)
         declared += "".join(table.declaration for table in tables)
         return (
             f"control {name}(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{\n"
-            f"{arrays}{locals_}{declared}    apply {{\n        if (hdr.{self.data.first.name}.isValid()) {{\n"
+            f"{arrays}{locals_}{declared}    apply {{\n{begin(control)}"
+            f"        if (hdr.{self.data.first.name}.isValid()) {{\n"
             f"{body}{last}        }}\n    }}\n}}\n\n"
         )
 
@@ -293,58 +298,86 @@ class _Program:
         return f"hash({place.text}, {algorithm}, {limits});\n"
 
     def _truncate(self) -> str:
-        if self.rng.random() < 0.7:
-            return self._assign()
-        return f"truncate({self.rng.randrange(20, 200)});\n"
+        return self._assign() if self.rng.random() < 0.7 else self._effect_truncate()
 
     def _log(self) -> str:
         return f'log_msg("value {{}}", {{ {self.values.value(16)} }});\n'
 
     def _drop(self) -> str:
-        return self._rarely("mark_to_drop(std);\n")
+        return self._rarely(self._effect_drop())
 
     _drop_egress = _drop
 
     def _leave(self) -> str:
         return self._rarely(self.rng.choice(("exit;\n", "return;\n")))
 
-    def _rarely(self, statement: str) -> str:
-        bits = self.rng.choice(self.values.scope.readable)
-        return f"if ((bit<3>){bits.text} == {self.rng.randrange(8)}) {{\n{statement}}}\n"
+    def _rarely(self, statement: str, bits: int = 3) -> str:
+        place = self.rng.choice(self.values.scope.readable)
+        return f"if ((bit<{bits}>){place.text} == {self.rng.randrange(1 << bits)}) {{\n{statement}}}\n"
 
     def _multicast(self) -> str:
-        return self._rarely(f"std.mcast_grp = {self.rng.randrange(9)};\n")
-
-    def _session(self) -> int:
-        return self.rng.randrange(1, 9)
-
-    def _clone(self, kind: str) -> str:
-        if self.rng.random() < 0.5:
-            return f"clone(CloneType.{kind}, {self._session()});\n"
-        return f"clone_preserving_field_list(CloneType.{kind}, {self._session()}, {FIELD_LIST});\n"
+        return self._rarely(self._effect_multicast())
 
     def _clone_ingress(self) -> str:
-        """Clone a frame in its first pass: a clone without its field list has forgotten its rounds."""
-        return f"if (std.instance_type == 0) {{\n{self._rarely(self._clone('I2E'))}}}\n"
+        return self._rarely(self._effect_clone("I2E"))
 
     def _clone_egress(self) -> str:
-        """Clone a frame that is no clone itself."""
-        return f"if (std.instance_type == 0) {{\n{self._clone('E2E')}}}\n"
+        return self._effect_clone("E2E")
 
     def _digest(self) -> str:
-        return self._rarely(f"digest<bit<16>>(1, {self.values.value(16)});\n")
-
-    def _again(self, statement: str) -> str:
-        return self._rarely(
-            f"if (meta.rounds < {_MOST_ROUNDS}) {{\n"
-            f"meta.rounds = meta.rounds + 1;\n{statement}({FIELD_LIST});\n}}\n"
-        )
+        return self._rarely(self._effect_digest())
 
     def _resubmit(self) -> str:
-        return self._again("resubmit_preserving_field_list")
+        return self._rarely(self._effect_again("resubmit"))
 
     def _recirculate(self) -> str:
-        return self._again("recirculate_preserving_field_list")
+        return self._rarely(self._effect_again("recirculate"))
+
+    # -- effects on the whole frame
+
+    def _effects(self, control: str) -> str:
+        """Return effects on one frame, one after the other, where each may spoil another one."""
+        again = {"resubmit", "recirculate"}
+        names = [name for name in EFFECTS[control] if self.again or name not in again]
+        makers: dict[str, Callable[[], str]] = {
+            "truncate": self._effect_truncate,
+            "clone": lambda: self._effect_clone("I2E" if control == "ingress" else "E2E"),
+            "resubmit": lambda: self._effect_again("resubmit"),
+            "recirculate": lambda: self._effect_again("recirculate"),
+            "multicast": self._effect_multicast,
+            "digest": self._effect_digest,
+            "drop": self._effect_drop,
+        }
+        chosen = self.rng.choices(names, k=self.rng.randrange(2, _MOST_EFFECTS + 1))
+        return self._rarely("".join(makers[name]() for name in chosen), bits=2)
+
+    def _effect_truncate(self) -> str:
+        return f"{effect('truncate')}truncate({self.rng.randrange(20, 200)});\n"
+
+    def _effect_drop(self) -> str:
+        return f"{effect('drop')}mark_to_drop(std);\n"
+
+    def _effect_multicast(self) -> str:
+        return f"{effect('multicast')}std.mcast_grp = {self.rng.randrange(9)};\n"
+
+    def _effect_digest(self) -> str:
+        return f"{effect('digest')}digest<bit<16>>(1, {self.values.value(16)});\n"
+
+    def _effect_clone(self, kind: str) -> str:
+        """Clone a frame in its first pass; in egress, a frame that is no clone itself."""
+        session = self.rng.randrange(1, 9)
+        call = f"clone(CloneType.{kind}, {session});\n"
+        if self.rng.random() < 0.5:
+            call = f"clone_preserving_field_list(CloneType.{kind}, {session}, {FIELD_LIST});\n"
+        return f"if (std.instance_type == 0) {{\n{effect('clone')}{call}}}\n"
+
+    def _effect_again(self, name: str) -> str:
+        """Resubmit or recirculate a frame that is no clone: a recirculated clone would be cloned again."""
+        return (
+            f"if (meta.rounds < {_MOST_ROUNDS} && std.instance_type != 1 && std.instance_type != 2) {{\n"
+            "meta.rounds = meta.rounds + 1;\n"
+            f"{effect(name)}{name}_preserving_field_list({FIELD_LIST});\n}}\n"
+        )
 
     def _register_in(self) -> str:
         bits = self.rng.choice((8, 33, 96))

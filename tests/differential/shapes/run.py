@@ -15,6 +15,7 @@ from typing import Self, final
 from controller import InstallError
 from controller.p4runtime.client import ProgramFiles
 from tests.differential.differential import Differential
+from tests.differential.effects.pairs import EffectPairs
 from tests.differential.fuzz.both import Both
 from tests.differential.fuzz.session import Pace, Session, Summary
 from tests.differential.fuzz.subjects import Subject
@@ -137,6 +138,7 @@ class Pair:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self.effects = EffectPairs()
         self._stack = ExitStack()
         self._pair: Differential | None = None
 
@@ -165,7 +167,14 @@ class Pair:
         summary = Summary()
         try:
             if self._pair is None:
-                self._pair = Differential(built.files, (), ports=PORTS, directory=self._directory, many=True)
+                self._pair = Differential(
+                    built.files,
+                    (),
+                    ports=PORTS,
+                    directory=self._directory,
+                    many=True,
+                    on_log=self.effects.log,
+                )
                 self._stack.enter_context(self._pair)
             else:
                 self._pair.drain(pace.quiet_seconds)
@@ -186,6 +195,7 @@ class Pair:
                 why = f"only the engine refuses the program: {why}"
             summary.counts[why] += 1
             summary.examples[why] = [why]
+        self.effects.finish()
         return summary
 
     def _end(self) -> None:

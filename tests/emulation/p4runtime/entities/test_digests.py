@@ -2,6 +2,7 @@
 """Digests: when a list is sent, what is in it, and what is not sent again."""
 
 import threading
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from finsy.proto import p4d, p4r, p4t, rpc_code
 from emulation._engine import Network
 from emulation.errors import ProgramError
 from emulation.p4runtime import P4RuntimeServer
+from emulation.p4runtime.entities import digests as digests_module
 from emulation.p4runtime.entities.digests import Digests
 from emulation.p4runtime.pipeline.pipelines import Pipelines
 from emulation.p4runtime.pipeline.values import value_type
@@ -162,6 +164,36 @@ def test_a_new_primary_is_told_of_what_another_was_told(learner: Learner) -> Non
     learner.digests.primary_changed()
     learner.learn(1)
     assert learner.sent == [[1], [1]]
+
+
+def test_lists_that_wait_for_an_acknowledgement_do_not_cost_the_next_message(learner: Learner) -> None:
+    learner.insert(ack_ns=10**9)
+    learner.learn(*range(10_000))
+    learner.sent.clear()
+    tracemalloc.start()
+    try:
+        learner.learn(20_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert learner.sent == [[20_000]]
+    assert peak < 100_000  # bytes; a list of what waits would take six times that
+    learner.clock.pass_to(10**9)
+    learner.learn(5, 6)
+    assert learner.sent == [[5], [6]]
+
+
+def test_of_too_many_unacknowledged_messages_the_oldest_lists_are_forgotten(
+    learner: Learner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digests_module, "_MOST_KNOWN", 4)
+    learner.insert(timeout_ns=10**6, size=2, ack_ns=10**9)
+    learner.learn(1, 2, 3, 4)
+    learner.learn(1, 2, 3, 4)
+    assert learner.sent == [[1, 2], [3, 4]]
+    learner.learn(5, 6)
+    learner.learn(1, 3, 2, 4)
+    assert learner.sent == [[5, 6], [1, 2]]
 
 
 # -- through the server

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounded queues to controllers: from other threads to the event loop, and from there to each stream.
+
+A controller that does not read, or that reads more slowly than packet-ins come, must not fill the memory.
+A full queue refuses what the protocol allows to be lost (packet-ins, digests, notifications, stream errors);
+`Losses` counts it.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+from finsy.proto import p4r
+
+__all__ = ["Handover", "Losses", "Outgoing"]
+
+_log = logging.getLogger("railyard.p4runtime")
+
+_CALLS_AT_ONCE = 64
+_NAMES = {
+    "packet": "packet-ins",
+    "digest": "digest lists",
+    "idle_timeout_notification": "idle timeout notifications",
+    "error": "stream errors",
+}
+
+
+@final
+class Losses:
+    """Messages that controllers of a server have lost, by device id and kind. Any thread may count.
+
+    The log gets a warning when a queue of a device begins to lose messages, and the numbers once it is empty.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._total: Counter[tuple[int, str]] = Counter()
+        self._unsaid: dict[tuple[int, str], Counter[str]] = {}  # by device id and name of the queue
+
+    def count(self, device_id: int, queue: str, kind: str) -> None:
+        """Count a lost message; `queue` names in the log what was full."""
+        with self._lock:
+            self._total[device_id, kind] += 1
+            begins = (device_id, queue) not in self._unsaid
+            self._unsaid.setdefault((device_id, queue), Counter())[kind] += 1
+        if begins:
+            _log.warning("device %d: %s is full; messages are lost until it is read", device_id, queue)
+
+    def say(self, queue: str, device_id: int | None = None) -> None:
+        """Log what a queue, of one device or of all, has lost since it was last said."""
+        if not self._unsaid:
+            return
+        with self._lock:
+            keys = [key for key in self._unsaid if key[1] == queue and device_id in (None, key[0])]
+            lost = {key[0]: self._unsaid.pop(key) for key in keys}
+        for device, kinds in lost.items():
+            counts = ", ".join(f"{count} {_NAMES[kind]}" for kind, count in sorted(kinds.items()))
+            _log.warning("device %d: %s has lost %s", device, queue, counts)
+
+    def of(self, device_id: int) -> Mapping[str, int]:
+        """Return the number of lost messages of a device by kind, such as "packet-ins"."""
+        with self._lock:
+            return {_NAMES[kind]: count for (id, kind), count in self._total.items() if id == device_id}
+
+
+@final
+class Outgoing:
+    """Messages to one controller, in their order, at most `most` of them and `most_bytes` in all.
+
+    Everything runs in one thread, that of the event loop.
+    """
+
+    def __init__(self, most: int = 8_192, most_bytes: int = 16 << 20) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._waiting: deque[list[p4r.StreamMessageResponse]] = deque()  # one message in each list
+        self._bytes = 0
+        self._state: list[p4r.StreamMessageResponse] | None = None  # the last message of put_state that waits
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, message: p4r.StreamMessageResponse) -> bool:
+        """Add a message, or return False if the queue is full. An empty queue takes any message."""
+        size = message.ByteSize()
+        if self._waiting and self._is_full(size):
+            return False
+        self._add([message], size)
+        return True
+
+    def put_state(self, message: p4r.StreamMessageResponse) -> None:
+        """Add a message that is never lost and that makes earlier ones of its kind obsolete.
+
+        In a full queue it takes the position of the last such message that still waits.
+        """
+        size = message.ByteSize()
+        if self._state is not None and self._is_full(size):
+            self._bytes += size - self._state[0].ByteSize()
+            self._state[0] = message
+            return
+        self._state = [message]
+        self._add(self._state, size)
+
+    def _is_full(self, size: int) -> bool:
+        """Return whether the queue has no room for a message of so many bytes."""
+        return len(self._waiting) >= self._most or self._bytes + size > self._most_bytes
+
+    def _add(self, cell: list[p4r.StreamMessageResponse], size: int) -> None:
+        self._waiting.append(cell)
+        self._bytes += size
+        self._changed.set()
+
+    def end(self) -> None:
+        """Let `get` return None once the queue is empty."""
+        self._ended = True
+        self._changed.set()
+
+    async def get(self) -> p4r.StreamMessageResponse | None:
+        """Take the next message, waiting for it; None at the end."""
+        while not self._waiting:
+            if self._ended:
+                return None
+            self._changed.clear()
+            await self._changed.wait()
+        cell = self._waiting.popleft()
+        if cell is self._state:
+            self._state = None
+        self._bytes -= cell[0].ByteSize()
+        return cell[0]
+
+
+@final
+class Handover:
+    """Calls that any thread hands over to an event loop, in their order; a bounded number of them waits.
+
+    `on_empty` is called in the loop when no call waits any more.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_empty: Callable[[], None],
+        most: int = 8_192,
+        most_bytes: int = 16 << 20,
+    ) -> None:
+        self._loop = loop
+        self._on_empty = on_empty
+        self._most, self._most_bytes = most, most_bytes
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[Callable[..., Any], tuple[Any, ...], int]] = deque()
+        self._bytes = 0
+        self._running = False  # `_run` is under way or scheduled
+
+    def hand(self, size: int, call: Callable[..., Any], *args: Any) -> bool:
+        """Let the loop make a call that holds `size` bytes; False, and it is never made, if too many wait."""
+        with self._lock:
+            if self._waiting and (len(self._waiting) >= self._most or self._bytes + size > self._most_bytes):
+                return False
+            self._waiting.append((call, args, size))
+            self._bytes += size
+            begins, self._running = not self._running, True
+        if begins:
+            self._loop.call_soon_threadsafe(self._run)
+        return True
+
+    def _run(self) -> None:
+        """Make some of the calls that wait, then let other tasks of the loop have their turn."""
+        for _ in range(_CALLS_AT_ONCE):
+            with self._lock:
+                if self._waiting:
+                    call, args, size = self._waiting.popleft()
+                    self._bytes -= size
+                else:
+                    self._running = False
+                    break
+            try:
+                call(*args)
+            except BaseException:
+                self._loop.call_soon(self._run)  # the loop reports the error, and the other calls follow
+                raise
+        else:
+            self._loop.call_soon(self._run)
+            return
+        self._on_empty()
