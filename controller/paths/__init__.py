@@ -6,6 +6,7 @@ choice         the part of a forwarding scheme that rooms of this floor below it
 switch_paths   paths by switches alone
 relays         paths that begin with a neighbour in the source's domain (PXN)
 single_paths   pairs to which the turn rules leave one path
+permitted      paths from a node to all others, for messages of the control plane
 source_route   the 8-byte source-route header
 graph/         paths of any graph: those that rules admit, sets of paths, next hops, lanes in use
 bulk/          candidate paths of all pairs of a plan, searched at once in arrays

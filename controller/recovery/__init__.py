@@ -3,6 +3,7 @@
 
     node_controller    reaction of one node to a failed or returned link
     messages           notices and subscriptions between node controllers, and their order
+    announcements      notices of one node where every node is told of each failure
     delivery           repeats messages until they are acknowledged; imported by its name
     shared_schemes     forwarding schemes over the links that work, shared by the controllers of a plan
     hello              detects a link that fails with its carrier up; imported by its name

@@ -13,7 +13,7 @@ from typing import final
 
 from controller.paths.source_route import MAX_INSTRUCTIONS
 from controller.plan.entry import hops_of
-from controller.recovery.messages import Acknowledgement, Notice, Outgoing, Subscription
+from controller.recovery.messages import Acknowledgement, Notice, Outgoing, Subscription, link_of
 from controller.recovery.shared_schemes import SharedSchemes
 
 __all__ = ["MAX_REPETITIONS", "Delivery"]
@@ -90,8 +90,12 @@ class Delivery:
         neighbour = self._fabric.peer(self.node, ingress_port)
         if not before and neighbour is not None and neighbour.node == sender.name:
             return Outgoing(answer, sender_cna, (ingress_port,))
+        if isinstance(message, Notice) and not message.up and (link := link_of(self._fabric, message)):
+            failed |= {link.name}  # this node has not rewritten its tables yet
         if not before and not sender.is_switch and not self._fabric.node(self.node).is_switch:
-            return Outgoing(answer, sender_cna)
+            planned = self._schemes.planned_path(self.node, sender.name)
+            if not failed or self._schemes.without(failed).finder.is_alive(planned):
+                return Outgoing(answer, sender_cna)
         return self._by_path(answer, sender_cna, before, failed)
 
     def give_up(self) -> None:
@@ -113,7 +117,8 @@ class Delivery:
             pending.due_ps = now + (self._repeat_ps << pending.repetitions)
             first = pending.outgoing
             other = self._by_path(first.message, first.destination_cna, pending.repetitions, failed)
-            again.append(other or first)
+            if other is not None:
+                again.append(other)
         self.repeated += len(again)
         return tuple(again)
 
@@ -129,11 +134,9 @@ class Delivery:
         if receiver is None:
             return None
         scheme = self._schemes.without(failed)
-        if receiver.is_switch or self._fabric.node(self.node).is_switch:
-            path = self._schemes.path_to(self.node, receiver.name, failed)
-            paths = [] if path is None else [path]
-        else:
-            paths = list(scheme.shortest_paths(self.node, receiver.name))
+        paths = list(scheme.repeated_message_paths(self.node, receiver.name))
+        if not paths and (path := self._schemes.path_to(self.node, receiver.name, failed)):
+            paths = [path]
         paths = [path for path in paths if len(path) - 1 <= MAX_INSTRUCTIONS]
         if not paths:
             return None

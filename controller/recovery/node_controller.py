@@ -7,6 +7,9 @@ updates that it returns and then sends its messages. There are two modes (UB-Mes
     direct    each end of the link notifies the sources whose candidate paths use the link
     flooding  each end notifies its neighbours, and each node that learns something new notifies its own
 
+Where the tables of every node depend on every link, direct mode notifies all nodes, each once
+(controller.recovery.announcements), and floods if source routes are too short for that.
+
 In direct mode a source is notified of the links of its candidate paths (`Plan.subscribers`). A node that
 failures have moved to a link beyond these subscribes at both ends of that link, and is answered at once if
 the link is down already. This is derived here: the paper does not describe a second failure.
@@ -26,6 +29,7 @@ from controller.paths.source_route import MAX_INSTRUCTIONS
 from controller.plan.diff import diff
 from controller.plan.entry import BUCKETS, Entry, Path, hops_of
 from controller.plan.plan import Plan
+from controller.recovery.announcements import Announcements
 from controller.recovery.messages import (
     SEQUENCES,
     Mode,
@@ -77,6 +81,7 @@ class NodeController:
         # By destination, paths that the agent has reported as silent.
         self._silent: dict[str, set[Path]] = {}
         self._table_entries: tuple[Entry, ...] | None = None  # None: the planned entries
+        self._announcements = Announcements(self._schemes, node, self._sequence)
         # Links of whose failures this node is notified, by the plan or because it has asked.
         self._subscribed: set[str] = set()
         # By link of this node: the nodes that subscribed beside the planned subscribers.
@@ -125,6 +130,8 @@ class NodeController:
         notice = self._notice(link)
         if self._floods(link):
             return replace(changed, notices=self._to_neighbours(notice, but=port))
+        if self._scheme.tells_everybody:
+            return replace(changed, notices=self._to_everybody())
         return replace(changed, notices=self._to_subscribers(notice, link))
 
     def on_notice(self, notice: Notice, ingress_port: int) -> Reaction:
@@ -139,7 +146,7 @@ class NodeController:
         )
         if self._floods(link):
             return replace(changed, notices=self._to_neighbours(notice, but=ingress_port))
-        return changed
+        return replace(changed, notices=self._to_everybody()) if self._scheme.tells_everybody else changed
 
     def on_subscription(self, watch: Subscription) -> Reaction:
         """Handle a subscription to a link of this node; answer at once if the link is down."""
@@ -181,9 +188,11 @@ class NodeController:
     def _floods(self, link: Link) -> bool:
         """Return whether news of a link goes from neighbour to neighbour.
 
-        In direct mode it does so where every node has to know of the link's failure (`Scheme.floods`).
+        In direct mode it does so where every node has to know, and source routes do not reach every node.
         """
-        return self.mode == "flooding" or self._schemes.without(self._down | {link.name}).floods(link)
+        if self.mode == "flooding":
+            return True
+        return self._scheme.tells_everybody and not self._schemes.within_reach(link.name)
 
     def _apply_change(self, link: Link, up: bool) -> Reaction:
         """Record a link's new state, and return the updates for every destination that it affects."""
@@ -251,7 +260,7 @@ class NodeController:
 
     def _subscribe(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:
         """Subscribe at the ends of links on which this node now depends and of which no plan notifies it."""
-        if self.mode == "flooding":
+        if self.mode == "flooding" or self._scheme.tells_everybody:
             return ()
         paths = dict.fromkeys(path for routes in moved for path in routes if path)
         for path in dict.fromkeys(self._table_detours()):
@@ -266,8 +275,9 @@ class NodeController:
                     if self.node in self._plan.subscribers[link.name]:
                         continue
                     watch = Subscription(*ends_of(self._plan.fabric, link), self._address)
-                    messages += [self._send_along(watch, path[: end + 1]) for end in (last, last + 1)]
-        return tuple(message for message in messages if len(message.ports) <= MAX_INSTRUCTIONS)
+                    ends = [path[: end + 1] for end in (last, last + 1) if end <= MAX_INSTRUCTIONS]
+                    messages += [self._send_along(watch, way) for way in ends]
+        return tuple(messages)
 
     def _table_detours(self) -> Iterator[Path]:
         """Yield the detours of the tables around failed links of this node's lines."""
@@ -288,8 +298,9 @@ class NodeController:
                         yield (self.node, middle, neighbour)
 
     def _send_along(self, message: Notice | Subscription, path: Path) -> Outgoing:
+        """Return a message that takes a path; the tables lead the hops after the sixth."""
         finder = self._scheme.finder
-        ports = tuple(finder.port_to(*hop) for hop in hops_of(path))
+        ports = tuple(finder.port_to(*hop) for hop in hops_of(path[: MAX_INSTRUCTIONS + 1]))
         return Outgoing(message, self._cna(path[-1]), ports)
 
     def _notice(self, link: Link) -> Notice:
@@ -303,8 +314,12 @@ class NodeController:
     def _to_subscribers(self, notice: Notice, link: Link) -> tuple[Outgoing, ...]:
         scheme, subscribers = self._scheme, self._plan.subscribers[link.name]
         asking = dict.fromkeys([*self._subscribers.get(link.name, ()), *scheme.dependents(self.node, link)])
-        paths = scheme.notice_paths(self.node, subscribers, list(asking), self._planned)
-        return self._sent(notice, paths)
+        return self._sent(notice, scheme.notice_paths(self.node, subscribers, list(asking)))
+
+    def _to_everybody(self) -> tuple[Outgoing, ...]:
+        """Return the notices that are due where every node is told of each failure."""
+        due = self._announcements.due(self._sequence, self._down)
+        return tuple(self._send_along(self._notice(link), path) for link, path in due)
 
     def _sent(self, notice: Notice, paths: Iterable[tuple[str, Path | None]]) -> tuple[Outgoing, ...]:
         """Return a notice to several nodes, each by its path; None: by the tables of this node."""

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forwarding schemes over the links that work, shared by the controllers of a plan."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
+from math import inf
 from typing import final
 
+from controller.forwarding.next_hop import table_path
 from controller.paths.finder import PathFinder
 from controller.paths.shares.overflow import PlannedLoad
 from controller.paths.source_route import MAX_INSTRUCTIONS
@@ -28,6 +31,8 @@ class SharedSchemes:
         self.plan = plan
         self._last: dict[frozenset[str], Scheme] = {}
         self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
+        self._nearer: dict[str, Mapping[str, str]] = {}
+        self._within_reach: dict[str, bool] = {}
 
     def without(self, failed: Set[str]) -> Scheme:
         """Return the scheme over the links that have not failed."""
@@ -61,17 +66,50 @@ class SharedSchemes:
             self._by_link[source] = {name: tuple(fars) for name, fars in by_link.items()}
         return self._by_link[source].get(link, ())
 
-    def path_to(self, node: str, target: str, failed: Set[str]) -> Path | None:
-        """Return a path of fewest hops from a node to another, switches too; None if none is permitted.
+    def nearer_ends(self, link: str) -> Mapping[str, str]:
+        """Return, by node, the end of a link that is nearer to it without the link; both ends are left out.
 
-        All nodes follow a tree that is searched once for each target. A path of the plan's tree whose links
+        Only the plan decides, so that all nodes agree. Of two ends at the same distance it is the first.
+        """
+        if link not in self._nearer:
+            ends = self.plan.fabric.link(link)
+            finder = PathFinder(self.plan.fabric, {*self.plan.failed, link})
+            first, second = (_hops_from(finder, end.node) for end in (ends.a, ends.b))
+            self._nearer[link] = {
+                node: ends.a.node if node in first and first[node] <= second.get(node, inf) else ends.b.node
+                for node in {**first, **second}
+                if node not in (ends.a.node, ends.b.node)
+            }
+        return self._nearer[link]
+
+    def within_reach(self, link: str) -> bool:
+        """Return whether source routes lead from the ends of a failed link to all nodes nearer to each."""
+        if link not in self._within_reach:
+            scheme = self.without(self.plan.failed | {link})
+            self._within_reach[link] = all(
+                scheme.message_path(end, node) for node, end in self.nearer_ends(link).items()
+            )
+        return self._within_reach[link]
+
+    def planned_path(self, node: str, target: str) -> Path:
+        """Return the path by which a node's own switch sends a message to an endpoint, as the plan has it."""
+        routes = self.plan.routes_from(node)
+        return routes[target][0] if target in routes else table_path(self._planned, node, target)
+
+    def path_to(self, node: str, target: str, failed: Set[str]) -> Path | None:
+        """Return a permitted path from a node to another, switches too; None if no source route steers one.
+
+        All nodes follow a tree that is searched once for each target; a longer path takes the place of a path
+        of this tree that is not permitted. A path of the plan's tree whose links
         work is also the path of the tree without the failed links: of the shortest paths from the target, the
         first in the order of ports.
         """
         path = self._tree_path(self._planned, node, target) if self.plan.failed <= failed else None
         if path is None or not self.without(failed).finder.is_alive(path):
             path = self._tree_path(self.without(failed), node, target)
-        return path if path and self._planned.rules.vls_of(self.plan.fabric, path) is not None else None
+        if path and self._planned.rules.vls_of(self.plan.fabric, path) is not None:
+            return path
+        return self.without(failed).message_path(node, target)
 
     def _tree_path(self, scheme: Scheme, node: str, target: str) -> Path | None:
         finder, path = scheme.finder, [node]
@@ -83,6 +121,18 @@ class SharedSchemes:
                 return None
             path.append(tree[path[-1]])
         return tuple(path)
+
+
+def _hops_from(finder: PathFinder, node: str) -> dict[str, int]:
+    """Return the hops from a node to each node that working links join to it."""
+    hops, edge = {node: 0}, deque([node])
+    while edge:
+        at = edge.popleft()
+        for neighbour in finder.neighbours(at):
+            if neighbour not in hops:
+                hops[neighbour] = hops[at] + 1
+                edge.append(neighbour)
+    return hops
 
 
 @computed_once

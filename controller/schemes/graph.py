@@ -5,8 +5,8 @@ The strategy names a set of paths of each pair. A source route steers the first 
 tables lead the rest.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Self
 
@@ -15,7 +15,7 @@ from controller.deadlock.turn_rules import RuleSet
 from controller.paths.finder import PathFinder
 from controller.paths.graph.admitted import AdmittedPaths
 from controller.paths.graph.next_hops import next_hops, path_by_tables
-from controller.paths.graph.path_sets import PathSet, equal_cost, find
+from controller.paths.graph.path_sets import PathSet, equal_cost, find, k_shortest
 from controller.paths.source_route import MAX_HOPS, MAX_INSTRUCTIONS
 from controller.plan.entry import Entry, Path, hops_of
 from controller.schemes.scheme import Scheme
@@ -38,6 +38,7 @@ class Graph(Scheme):
     """Forwarding in any graph over the links that have not failed."""
 
     follows_dimensions = False
+    tells_everybody = True
 
     def __init__(
         self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Self | None = None
@@ -117,33 +118,19 @@ class Graph(Scheme):
         """Return True: every link may be part of the way to a destination."""
         return True
 
-    def floods(self, link: Link) -> bool:
-        """Return whether a failure makes paths longer than a source route.
+    def may_relay(self, node: str) -> bool:
+        """Return whether a node may pass on frames of others."""
+        return self.admitted.may_relay(node)
 
-        The tables lead the rest of such a path, so all nodes have to know of the failure.
-        """
-        return self.exceeds_source_routes
-
-    @cached_property
-    def exceeds_source_routes(self) -> bool:
-        """True if some pair has no path that instructions steer on every hop."""
-        ends = (node.name for node in self.fabric.endpoints)
-        return any(self.admitted.most_hops_to(name) > MAX_INSTRUCTIONS for name in ends)
-
-    def notice_paths(
-        self, node: str, subscribers: Sequence[str], asking: Sequence[str], routed: Container[str]
-    ) -> Iterator[tuple[str, Path | None]]:
-        """Yield the nodes to which a node sends a notice, each with the path; None: by its own source route.
-
-        A node without a source route to another takes a path that needs no tables of others.
-        """
-        for name in dict.fromkeys([*subscribers, *asking]):
-            if name == node:
-                continue
-            if name in routed:
-                yield name, None
-            elif (paths := self.shortest_paths(node, name)) and len(paths[0]) - 1 <= MAX_INSTRUCTIONS:
-                yield name, paths[0]
+    def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
+        """Return the shortest paths between two nodes, those first that share few hops with earlier ones."""
+        left, chosen, uses = list(k_shortest(self.admitted, node, target)), list[Path](), Counter[object]()
+        while left:
+            path = min(left, key=lambda path: sum(uses[hop] for hop in hops_of(path)))
+            left.remove(path)
+            chosen.append(path)
+            uses.update(hops_of(path))
+        return chosen
 
 
 @computed_once

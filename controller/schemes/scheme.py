@@ -8,7 +8,7 @@ A scheme of a user's own derives from this class or from one of those beside it
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,8 +19,10 @@ from controller.errors import PlanError
 from controller.forwarding.ecmp import EcmpTable
 from controller.forwarding.next_hop import next_hop
 from controller.paths.finder import PathFinder, neighbour_set
+from controller.paths.permitted import permitted_tree
 from controller.paths.shares.buckets import row_rates
 from controller.paths.shares.overflow import PlannedLoad, overflow_paths
+from controller.paths.source_route import MAX_INSTRUCTIONS
 from controller.plan.entry import Entry, Path
 from controller.plan.path_columns import PairColumns, PathColumns
 from controller.plan.plan import Plan
@@ -31,6 +33,8 @@ from controller.schemes.strategy import STRATEGIES, Strategy
 from controller.tables.segments.segment import Segment
 from controller.tables.turns import turn_entries
 from topologies import Fabric, Link
+from topologies.model.computed_once import computed_once
+from topologies.transform.spares import cut_from
 
 __all__ = ["Scheme"]
 
@@ -47,6 +51,9 @@ class Scheme(ABC):
 
     moving_circuits: ClassVar[bool] = False
     """True if circuits of a core decide the shares of paths, whatever the demand and the hash."""
+
+    tells_everybody: ClassVar[bool] = False
+    """True if the tables of every node depend on every link, so that each node is told of a failure."""
 
     def __init__(
         self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Self | None = None
@@ -234,20 +241,35 @@ class Scheme(ABC):
         """Return nodes whose tables depend on a link of `node`, beside the subscribers of the plan."""
         return ()
 
-    def floods(self, link: Link) -> bool:
-        """Return whether every node has to know that a link has failed."""
-        return False
+    def may_relay(self, node: str) -> bool:
+        """Return whether a node may pass on frames of others, if the turn rules permit it."""
+        return True
+
+    def message_path(self, node: str, target: str) -> Path | None:
+        """Return the path of a message between two nodes, switches too; None if no source route steers one.
+
+        It has the fewest hops of the paths that the turn rules permit.
+        """
+        return _message_paths(self, node).get(target)
+
+    def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
+        """Return the paths that a message takes in turn which nobody acknowledges; empty: `message_path`."""
+        if self.fabric.node(node).is_switch or self.fabric.node(target).is_switch:
+            return ()
+        return self.shortest_paths(node, target)
 
     def notice_paths(
-        self, node: str, subscribers: Sequence[str], asking: Sequence[str], routed: Container[str]
+        self, node: str, subscribers: Sequence[str], asking: Sequence[str]
     ) -> Iterator[tuple[str, Path | None]]:
         """Yield the nodes to which a node sends a notice, each with the path; None: by its own tables.
 
-        `subscribers` are those of the plan, `asking` nodes that depend on the link beside them; the node has
-        source routes to the nodes in `routed`. A neighbour that asks gets the notice by the link to it, since
-        tables hold no entry for a switch.
+        `subscribers` are those of the plan, `asking` nodes that depend on the link beside them. A neighbour
+        that asks gets the notice by the link to it, since tables hold no entry for a switch. A node that has
+        lost a side of its network tells those only to which a path is left.
         """
         planned = [name for name in subscribers if self._reaches(node, name)]
+        if not self.fabric.node(node).is_switch and cut_from(self.fabric, node, self.finder.failed):
+            planned = [name for name in planned if self.shortest_paths(node, name)]
         for name in planned:
             yield name, None
         yield from self.plain_paths(node, [name for name in asking if name not in planned])
@@ -266,3 +288,8 @@ class Scheme(ABC):
         if target == node:
             return False
         return not self.fabric.node(node).is_switch or next_hop(self, node, target) is not None
+
+
+@computed_once
+def _message_paths(scheme: Scheme, node: str) -> Mapping[str, Path]:
+    return permitted_tree(scheme.finder, scheme.rules, node, MAX_INSTRUCTIONS, scheme.may_relay)

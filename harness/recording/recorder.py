@@ -11,6 +11,7 @@ from emulation.testbed import LinkSample
 from harness.recording.picture import fabric_picture
 from harness.recording.records import FORMAT, VERSION, Kind, Record, Sink, Tick, event, json_record
 from harness.run.jobs.running import Job
+from harness.run.observation.incidents import incidents_of
 from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from harness.run.watch import WatchedRun
@@ -53,6 +54,7 @@ class Recorder:
         self._ended: set[str] = set()
         self._takeovers = self._rewirings = 0
         self._before: LinkSample | None = None
+        self._logs: Callable[[str, str, int], None] | None = None
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
         """Put the records that precede all variants, and call `opened`."""
@@ -119,6 +121,7 @@ class Recorder:
         )
         run.testbed.watch = self
         run.faults.on_apply = self._on_fault
+        self._logs = run.control.on_activity
         run.control.on_activity = self._on_activity
         self._look(run)
         self.pause(run)
@@ -138,7 +141,7 @@ class Recorder:
     def end(self, run: WatchedRun, seen: Observation) -> None:
         """End a variant; see Watcher."""
         run.testbed.watch = None
-        run.faults.on_apply = run.control.on_activity = None
+        run.faults.on_apply, run.control.on_activity = None, self._logs
         self._look(run)
         now = run.testbed.now_ps
         if seen.deadlock is not None:
@@ -146,6 +149,8 @@ class Recorder:
             self.put(event(seen.deadlock.at_ps, "deadlock", str(seen.deadlock), links=links))
         if seen.cut_off:
             self.put(event(now, "cut-off", seen.cut_off))
+        for incident in incidents_of(seen):
+            self.put(event(now, "incident", incident.sentence, links=incident.links[:64]))
         self.put(
             json_record(
                 Kind.END,
@@ -229,6 +234,8 @@ class Recorder:
         )
 
     def _on_activity(self, activity: str, node: str, count: int) -> None:
+        if self._logs is not None:
+            self._logs(activity, node, count)
         run = self._run
         assert run is not None
         words = {

@@ -5,6 +5,7 @@ Its modules:
 
     metrics   observation -> metrics that scenario.metrics declares
     job_metrics  metrics of jobs
+    incidents what each fault led to: metrics, JSON, a section of the report
     results   metrics and assertions -> result
     document  result -> result.json, whose schema is result.schema.json
     junit     results -> JUnit XML

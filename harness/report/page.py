@@ -27,6 +27,7 @@ from harness.report.figures.heat_map import heat_map_svg
 from harness.report.figures.job_phases import MAX_ITERATIONS, PHASES_STYLE, phases_svg
 from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERATIONS_STYLE, operations_svg
 from harness.report.figures.plot import colour
+from harness.report.incidents import incidents_html
 from harness.report.markup import shown, table
 from harness.report.picture import link_use
 from harness.report.results import Result
@@ -85,6 +86,10 @@ _WHY_LINKS = (
 _WHY_TABLE = (
     "The counters of every link at the end of the run. A click on a heading sorts, a second one turns the "
     "order around; the filter takes a part of a link's name."
+)
+_WHY_INCIDENTS = (
+    "What each fault led to: the nodes that noticed it, the nodes that were told, the time until all tables "
+    "were right, and the ranks that received nothing for a while. Open one for its nodes and ranks."
 )
 _WHY_ASSERTIONS = "What the scenario says must hold, and the value that was measured."
 _WHY_METRICS = "Everything that was counted or computed; point at a value for its meaning and its unit."
@@ -148,6 +153,7 @@ def report_html(
         *_circuits(scenario, runs),
         *_traffic(scenario, runs),
         *_deadlocks(scenario, result, fabric),
+        *_incidents(scenario, runs),
         *_takeovers(scenario, result),
         *_captures(captures),
         *filter(None, [fidelity_html(scenario, result)]),
@@ -186,6 +192,12 @@ def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
         PHASES_STYLE: any(job.iterations for run in runs.values() for job in run.observation.jobs),
     }
     return "".join(style for style, wanted in needed.items() if wanted)
+
+
+def _incidents(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return what each fault led to; nothing without faults."""
+    parts = [*incidents_html(scenario, runs)]
+    return [heading("Incidents", _WHY_INCIDENTS), *parts] if parts else []
 
 
 def _captures(captures: Mapping[str, Capture]) -> list[str]:

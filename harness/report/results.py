@@ -10,6 +10,7 @@ from typing import Any, Literal, final
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
+from harness.report.incidents import fault_metrics
 from harness.report.metrics import measure
 from harness.run.observation.values import Deadlock, OperationReport
 from harness.run.observation.variant_run import VariantRun
@@ -44,7 +45,8 @@ class Bound:
 class Outcome:
     """One assertion: `value` of `metric`, compared with `limit` by `op`.
 
-    `metric` is VARIANT.METRIC, or VARIANT.faults[N].at_us for the fault at place N of `Result.faults`.
+    `metric` is VARIANT.METRIC, or VARIANT.faults[N].METRIC for the fault at index N of `Result.faults`; the
+    METRIC is then `at_us` or one of FAULT_METRICS.
     An assertion about times that are not trustworthy is not `judged`: its `passed` decides nothing.
     """
 
@@ -130,7 +132,13 @@ def conclude(
     outcomes = [
         outcome for variant, run in runs.items() for outcome in _always(scenario.variant(variant), run)
     ]
-    outcomes += [_outcome(assertion, metrics, runs) for assertion in scenario.assertions]
+    if any(".faults[" in metric for item in scenario.assertions for metric in item.metrics):
+        figures = metrics | {
+            f"{name}.{key}": value for name, run in runs.items() for key, value in fault_metrics(run).items()
+        }
+    else:
+        figures = metrics
+    outcomes += [_outcome(assertion, figures, runs) for assertion in scenario.assertions]
     return Result(
         scenario=scenario.name,
         seed=seed,
@@ -206,10 +214,8 @@ def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
 
 
 def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], runs: Mapping[str, VariantRun]) -> Outcome:
-    compared = [assertion.metric]
-    if isinstance(assertion.limit, Relative):
-        compared.append(assertion.limit.metric)
-    return compare_metrics(assertion, metrics, judged=not any(_doubtful(metric, runs) for metric in compared))
+    doubtful = any(_doubtful(metric, runs) for metric in assertion.metrics)
+    return compare_metrics(assertion, metrics, judged=not doubtful)
 
 
 def compare_metrics(assertion: Assertion, metrics: Mapping[str, Figure], *, judged: bool = True) -> Outcome:

@@ -27,6 +27,7 @@ from harness.run.jobs.scheduling import Scheduling
 from harness.run.kept import KeptVariants
 from harness.run.memory_pool.running import PoolRun
 from harness.run.observation.collect import collect, dropped, link_of
+from harness.run.observation.fault_log import FaultLog
 from harness.run.observation.traffic_matrix import traffic_matrix
 from harness.run.observation.values import Deadlock, Observation
 from harness.run.observation.variant_run import VariantRun
@@ -199,6 +200,7 @@ def _observe(
         if look is not None:
             look(testbed)
         control.start(lambda: jobs.busy)
+        log = FaultLog(ready, jobs, control, virtual=testbed.virtual)
         deadlock, stopped_by = None, ""
         moves = has_spares(ready.fabric) or variant.control.circuits != "static"
         standstill = Standstill(ready, control, jobs, moves=moves)
@@ -210,6 +212,8 @@ def _observe(
             for delivered in _slices(ready, testbed, bin_ps):
                 share = min(1.0, delivered / max(1, expected))  # a graph of computations delivers nothing
                 progress(variant.name, "running", share, _pace(testbed))
+                if ready.faults or watched is not None:
+                    log.look(testbed.now_ps)
                 if testbed.virtual and (stopped_by := standstill.look(testbed.now_ps, delivered)):
                     testbed.give_up()
                     break
@@ -224,7 +228,7 @@ def _observe(
         progress(variant.name, "checking the data", 1.0)
         # Before `collect`: judging counts the frames that went to links that were down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
-        seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by)
+        seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by, log)
         if watcher is not None and watched is not None:
             watcher.end(watched, seen)
         watch.lap("check")

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from harness.errors import ScenarioError
 from harness.scenario.document import Document, Location
 from harness.scenario.explain import explain, in_file
-from harness.scenario.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
+from harness.scenario.metrics import ALL_METRICS, FAULT_METRICS, ITERATION_METRICS, JOB_METRICS
 from harness.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
 from harness.scenario.traffic import GRAPH_KEYS
 from harness.scenario.workload import jobs_of
@@ -189,6 +189,12 @@ def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
         for variant in scenario.variants
         for job in variant.jobs or ()
         for metric in (*JOB_METRICS, *(ITERATION_METRICS if job.rhythm else ()))
+    ]
+    known += [
+        f"{variant.name}.faults[{number}].{metric}"
+        for variant in scenario.variants
+        for number in range(len(variant.faults))
+        for metric in FAULT_METRICS
     ]
     faults = []
     for index, assertion in enumerate(scenario.assertions):

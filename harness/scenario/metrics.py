@@ -12,6 +12,7 @@ __all__ = [
     "CIRCUIT_METRICS",
     "COMPUTE_METRICS",
     "ECN_METRICS",
+    "FAULT_METRICS",
     "HOST_METRICS",
     "ITERATION_METRICS",
     "JOB_METRICS",
@@ -70,6 +71,18 @@ METRICS: Mapping[str, Metric] = {
     "entries_rewritten": Metric("", "table entries written after a fault"),
 }
 """Metrics of every run."""
+
+FAULT_METRICS: Mapping[str, Metric] = {
+    "detected_us": Metric("us", "time from the fault until a node noticed it by itself", timed=True),
+    "recovered_us": Metric("us", "time from the fault to the last table write that it caused", timed=True),
+    "notices": Metric("frames", "messages sent because of the fault"),
+    "nodes_told": Metric("", "nodes that acted on a notice of the fault"),
+    "nodes_rewritten": Metric("", "nodes that rewrote table entries because of the fault"),
+    "entries_rewritten": Metric("", "table entries rewritten because of the fault"),
+    "stalled_ranks": Metric("", "ranks that received nothing for a while after the fault", timed=True),
+    "stall_us": Metric("us", "longest time in which a rank received nothing after the fault", timed=True),
+}
+"""Metrics of a fault, for assertions: VARIANT.faults[N].METRIC; of a flap the largest of its phases."""
 
 SPARE_METRICS: Mapping[str, Metric] = {
     "takeovers": Metric("", "nodes replaced by a spare"),

@@ -340,6 +340,12 @@ class Assertion(Model):
         assert limit is not None
         return limit
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Metrics that the assertion compares: its own, and that of its limit if it has one."""
+        limit = self.limit
+        return (self.metric, limit.metric) if isinstance(limit, Relative) else (self.metric,)
+
 
 @final
 class Scenario(Model):

@@ -13,7 +13,7 @@ from harness.program import program_digest
 from harness.scenario.digest import canonical, digest, sha256
 from harness.scenario.document import Document
 from harness.scenario.loader import read
-from harness.scenario.schema import Assertion, Relative, Scenario, Variant
+from harness.scenario.schema import Assertion, Scenario, Variant
 from harness.scenario.study import Study
 from harness.sweeps.axes import check_own, points_of, with_values
 from harness.sweeps.cases import Case, cases_of
@@ -200,10 +200,7 @@ def _alone(scenario: Scenario, name: str) -> Scenario:
 
 def variants_of(assertion: Assertion) -> set[str]:
     """Return the names of the variants whose metrics an assertion compares."""
-    metrics = [assertion.metric]
-    if isinstance(assertion.limit, Relative):
-        metrics.append(assertion.limit.metric)
-    return {metric.partition(".")[0] for metric in metrics}
+    return {metric.partition(".")[0] for metric in assertion.metrics}
 
 
 def _cases(

@@ -16,6 +16,7 @@ from harness.report import results
 from harness.report.captures import read_capture
 from harness.report.charts import Charts
 from harness.report.document import to_json
+from harness.report.incidents import incidents_json
 from harness.report.page import report_html
 from harness.report.picture import picture_svg
 from harness.run.observation.collect import link_of
@@ -23,7 +24,7 @@ from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records
-from railyard.api.series import events_of, incidents_of, links_of, nodes_of
+from railyard.api.series import blasts_of, events_of, incidents_of, links_of, nodes_of, ranks_of
 from topologies import Fabric
 
 __all__ = ["Result"]
@@ -173,16 +174,44 @@ class Result:
         return [row for row in events_of(self._recorded(variant)) if row["variant"] in self._of(variant)]
 
     def incidents(self, variant: str | None = None) -> list[Record]:
-        """Return how each node came to know of each fault and acted on it; the run needs `record=`.
+        """Return how each node came to know of each fault and acted on it.
 
         Returns:
             Records of variant, fault, fault_us, node, learns (`by itself`: at an end of a failed link; `by a
-            notice`), reacts_us (its first action), delay_us (from the fault to that), repaired_us (its last
-            table entry; None if it rewrote none), entries_rewritten, notices_sent. A reaction counts for the
-            last fault before it.
+            notice`; `by silence`), learned_us, reacts_us (its first action), delay_us (from the fault to
+            that), repaired_us (its last table entry; None if it rewrote none), entries_rewritten,
+            notices_sent. Each down and each up of a flap is a fault. A reaction of a node that was told
+            counts for the last fault of which it can know.
         """
-        rows = incidents_of(self._recorded(variant), self.fabric)
-        return [row for row in rows if row["variant"] in self._of(variant)]
+        return [*incidents_of(self._chosen(variant))]
+
+    def incident_ranks(self, variant: str | None = None) -> list[Record]:
+        """Return how long each rank received nothing after each fault, until the next.
+
+        Returns:
+            Records of variant, fault, fault_us, job, rank, node, stall_us, finished_us (None if it never
+            ended). A rank that waits for others receives nothing either. Times of silence are exact to a
+            slice of the run, 1/48 of the bound of the collective or 5 % of the time.
+        """
+        return [*ranks_of(self._chosen(variant))]
+
+    def blast_radius(self, variant: str | None = None) -> list[Record]:
+        """Return what each fault reached, a record each.
+
+        Returns:
+            Records of variant, fault, fault_us, detected_by, detected_us and recovered_us (from the fault;
+            None if no node noticed it or rewrote entries), links, nodes_told, nodes_rewritten,
+            entries_rewritten, notices, jobs and ranks (that received nothing for a while), stall_us (the
+            longest such time).
+        """
+        return [*blasts_of(self._chosen(variant))]
+
+    def incidents_json(self) -> str:
+        """Return all incidents by variant, with nodes and ranks, as `railyard run --incidents` does."""
+        return incidents_json(self.scenario.name, self.runs)
+
+    def _chosen(self, variant: str | None) -> Mapping[str, VariantRun]:
+        return self.runs if variant is None else {variant: self._run(variant)}
 
     def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
         if variant is not None:

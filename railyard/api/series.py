@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables over time, from the records of a watched run."""
+"""Tables over time, from the records of a watched run; tables of incidents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from harness.recording.records import Kind, Record, Tick
+from harness.report.incidents import incident_record
 from harness.run.observation.collect import link_of
+from harness.run.observation.incidents import Incident
+from harness.run.observation.incidents import incidents_of as incidents_by_time
+from harness.run.observation.variant_run import VariantRun, us
 from railyard.api.records import Record as Row
 from topologies import Fabric, Link
 
-__all__ = ["events_of", "incidents_of", "links_of", "nodes_of"]
+__all__ = ["blasts_of", "events_of", "incidents_of", "links_of", "nodes_of", "ranks_of"]
 
 _FULL = 255
 _UP = 1
@@ -77,40 +81,59 @@ def events_of(records: Iterable[Record]) -> Iterator[Row]:
             }
 
 
-def incidents_of(records: Iterable[Record], fabric: Fabric) -> Iterator[Row]:
-    """Yield a row for each fault and node that reacts, see `Result.incidents`.
+def incidents_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
+    """Yield a row for each fault and node that reacts, see `Result.incidents`."""
+    for variant, incident in _incidents(runs):
+        for node in incident.nodes:
+            yield {
+                **_told(variant, incident),
+                "node": node.node,
+                "learns": node.learns,
+                "learned_us": us(node.learned_ps),
+                "reacts_us": us(node.acted_ps),
+                "delay_us": us(node.acted_ps - incident.at_ps),
+                "repaired_us": None if node.recovered_ps is None else us(node.recovered_ps),
+                "entries_rewritten": node.entries,
+                "notices_sent": node.notices,
+            }
 
-    A reaction counts for the last fault before it.
-    """
-    fault: Row | None = None
-    reactions: dict[str, Row] = {}
-    for row in events_of(records):
-        if row["kind"] == "fault" or (fault is not None and row["variant"] != fault["variant"]):
-            yield from reactions.values()
-            fault, reactions = (row if row["kind"] == "fault" else None), {}
-        elif fault is not None and row["kind"] in ("rewrite", "notice"):
-            node = row["node"]
-            if node not in reactions:
-                links = [link_of(fabric, name) for name in fault["links"]]
-                at_end = node in {end.node for link in links for end in (link.a, link.b)}
-                reactions[node] = {
-                    "variant": row["variant"],
-                    "fault": fault["text"],
-                    "fault_us": fault["time_us"],
-                    "node": node,
-                    "learns": "by itself" if at_end else "by a notice",
-                    "reacts_us": row["time_us"],
-                    "delay_us": round(row["time_us"] - fault["time_us"], 6),
-                    "repaired_us": None,
-                    "entries_rewritten": 0,
-                    "notices_sent": 0,
-                }
-            if row["kind"] == "rewrite":
-                reactions[node]["entries_rewritten"] += row["count"]
-                reactions[node]["repaired_us"] = row["time_us"]
-            else:
-                reactions[node]["notices_sent"] += row["count"]
-    yield from reactions.values()
+
+def ranks_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
+    """Yield a row for each fault and rank, see `Result.incident_ranks`."""
+    for variant, incident in _incidents(runs):
+        for rank in incident.ranks:
+            yield {
+                **_told(variant, incident),
+                "job": rank.job,
+                "rank": rank.rank,
+                "node": rank.node,
+                "stall_us": us(rank.stall_ps),
+                "finished_us": None if rank.finished_ps is None else us(rank.finished_ps),
+            }
+
+
+def blasts_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
+    """Yield a row for each fault, see `Result.blast_radius`."""
+    for variant, incident in _incidents(runs):
+        record = incident_record(incident)
+        yield {
+            **_told(variant, incident),
+            "detected_by": tuple(record["detected_by"]),
+            "detected_us": record["detected_us"],
+            "recovered_us": record["recovered_us"],
+            **record["blast_radius"],
+            "stall_us": us(incident.stall_ps),
+        }
+
+
+def _incidents(runs: Mapping[str, VariantRun]) -> Iterator[tuple[str, Incident]]:
+    for variant, run in runs.items():
+        for incident in incidents_by_time(run.observation):
+            yield variant, incident
+
+
+def _told(variant: str, incident: Incident) -> Row:
+    return {"variant": variant, "fault": incident.text, "fault_us": us(incident.at_ps)}
 
 
 def _samples(records: Iterable[Record], fabric: Fabric) -> Iterator[tuple[str, Tick, list[Link]]]:

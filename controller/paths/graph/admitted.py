@@ -2,7 +2,6 @@
 """Paths of a graph that turn rules admit, shortest first."""
 
 from collections.abc import Iterator, Sequence
-from math import inf
 from typing import final
 
 from controller.deadlock.ranks import ranks, relays, steps_to
@@ -43,12 +42,6 @@ class AdmittedPaths:
     def fewest_hops(self, source: str, destination: str) -> int | None:
         """Return the hops of the shortest admitted path, or None without such a path."""
         return None if source == destination else self._hops(self._number[source], self._number[destination])
-
-    def most_hops_to(self, destination: str) -> float:
-        """Return the hops from the farthest node, by a shortest path; infinite if a node has no path."""
-        end = self._number[destination]
-        hops = [self._hops(at, end) for at in range(len(self._names))]
-        return inf if None in hops else max(count or 0 for count in hops)
 
     def _hops(self, source: int, end: int) -> int | None:
         """Return the fewest hops between two nodes, by their numbers; None without a path."""

@@ -227,6 +227,11 @@ class Job:
             return []
         return [_progress(self._outcome(name)) for name in sorted(self._were)]
 
+    @property
+    def received(self) -> list[int]:
+        """Data frames that the agent of each rank has received."""
+        return [] if self.begun_ps is None else [_progress(self._outcome(name))[2] for name in self.holders]
+
     def _specs(self) -> Mapping[str, AgentSpec]:
         """Return the description of each member's agent, by its node."""
         transport = replace(

@@ -3,6 +3,8 @@
 
 values          observation: traffic, faults, recovery, jobs, operations
 collect         observation of a run that has ended
+fault_log       what controllers did around faults, and when ranks received nothing
+incidents       each fault told: detected, told, rewritten, recovered, and ranks that stalled
 crossings       frames that changed rail or plane, from counters
 graph_ends      end of each job of a traffic graph, and its data checked
 traffic_matrix  bytes that each rank has to send to each other rank

@@ -24,6 +24,7 @@ from harness.run.jobs.running import Job, Jobs
 from harness.run.memory_pool.plan import PoolReport
 from harness.run.memory_pool.running import PoolRun
 from harness.run.observation.crossings import cross_plane_frames, cross_rail_frames
+from harness.run.observation.fault_log import FaultLog
 from harness.run.observation.graph_ends import ends_of_jobs
 from harness.run.observation.values import (
     Deadlock,
@@ -56,8 +57,9 @@ def collect(
     bin_ps: int,
     deadlock: Deadlock | None,
     stopped_by: str,
+    log: FaultLog | None = None,
 ) -> Observation:
-    """Return the observation of a run; `stopped_by` says what ended it early, in words."""
+    """Return the observation of a run; `stopped_by` says what ended it early, `log` what faults caused."""
     testbed = up.testbed
     stats = jobs.stats
     data = _of_pool(jobs, testbed.now_ps) if isinstance(jobs, PoolRun) else _of_jobs(jobs, testbed.now_ps)
@@ -66,6 +68,7 @@ def collect(
     if data.pool is not None:
         missing, given_up = missing or given_up, ""
     reaction = control.report
+    faults = tuple(map(FaultReport.of, ready.faults))
     reports_of_reduction = [agent.reduction for agent in stats if agent.reduction is not None]
     # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
     standing = {link.name for link in ready.fabric.links}
@@ -84,7 +87,7 @@ def collect(
         traffic=_traffic(ready, up, stats, usage),
         timeline=_timeline(bin_ps, testbed.delivered_bins()),
         link_usage=usage,
-        faults=tuple(map(FaultReport.of, ready.faults)),
+        faults=faults,
         recovery=Recovery(
             reaction.converged_ps,
             reaction.notices_sent,
@@ -108,6 +111,9 @@ def collect(
         reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
         operations=data.operations,
         pool=data.pool,
+        trace=None
+        if log is None or not faults
+        else log.trace(ready.fabric, {link for fault in faults for link in fault.about}),
     )
 
 

@@ -14,6 +14,7 @@ from emulation.faults import Fault
 from emulation.testbed import LinkUsage
 from emulation.traffic.host.reduction import ReductionStats
 from harness.run.memory_pool.plan import PoolReport
+from harness.run.observation.fault_log import FaultTrace
 
 __all__ = [
     "Deadlock",
@@ -26,6 +27,10 @@ __all__ = [
     "Timeline",
     "Traffic",
 ]
+
+
+# Turns of a flap that are told one by one.
+_TURNS = 32
 
 
 @final
@@ -58,20 +63,34 @@ class Timeline:
 @final
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """A fault: time, target and event; `links` are the links that it took down, `words` describes it."""
+    """A fault: time, target and event; `links` are the links that it took down, `words` describes it.
+
+    `about` are all links of the target. `phases` are the times at which it goes down (False) and up (True),
+    in a flap of its first 32 turns; a fault that impairs links has a single phase.
+    """
 
     at_ps: int
     target: str
     event: str
     links: tuple[str, ...] = ()
     words: str = ""
+    about: tuple[str, ...] = ()
+    phases: tuple[tuple[int, bool], ...] = ()
 
     @classmethod
     def of(cls, fault: Fault) -> FaultReport:
         """Return the report of a fault."""
         target = fault.target
         links = target.links if fault.event == "down" else ()
-        return cls(fault.at_ps, target.name, fault.event, links, fault.text)
+        about = dict.fromkeys([*target.links, *(link for link, _ in target.one_way)])
+        phases = [(fault.at_ps, fault.event in ("up", "clear"))]
+        if fault.event == "flap":
+            turns = range(min(fault.count, _TURNS))
+            begins = [fault.at_ps + turn * fault.period_ps for turn in turns]
+            phases = [
+                phase for at_ps in begins for phase in ((at_ps, False), (at_ps + fault.period_ps // 2, True))
+            ]
+        return cls(fault.at_ps, target.name, fault.event, links, fault.text, tuple(about), tuple(phases))
 
     @property
     def text(self) -> str:
@@ -180,6 +199,7 @@ class Observation:
     or a plane; None without rails or planes. `jobs` is filled for several jobs; `rewired` holds the changes
     of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
     `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
+    `trace` is what happened around the faults; None without a fault.
     """
 
     completion_ps: int
@@ -205,6 +225,7 @@ class Observation:
     reduction: ReductionStats | None = None
     operations: tuple[OperationReport, ...] = ()
     pool: PoolReport | None = None
+    trace: FaultTrace | None = None
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:

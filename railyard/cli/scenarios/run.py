@@ -36,6 +36,7 @@ railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out 
 railyard run experiments/01_first_train/scenario.yaml --variant healthy --variant cut
 railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
+railyard run experiments/02_real_time/scenario.yaml --incidents - | jq '.variants.cut[0].blast_radius'
 railyard run first-train.railyard
 railyard run allreduce-allpairs-8n-ll.xml
 railyard run experiments/10_pod/scenario.yaml --threads 2
@@ -103,6 +104,13 @@ def run(
     json_to: Annotated[
         str, typer.Option("--json", metavar="FILE", help="also write result.json to this file; - prints it")
     ] = "",
+    incidents: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="write what each fault led to, by node and rank, as JSON to this file; - prints it",
+        ),
+    ] = "",
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="write the assertions of all files as JUnit XML")
     ] = None,
@@ -155,7 +163,7 @@ def run(
     bench = _Bench(
         _choice(testbed, switch, dilation, machines, threads),
         pcap or (),
-        quiet or json_to == "-",
+        quiet or "-" in (json_to, incidents),
         not no_report,
         resume,
         record,
@@ -194,7 +202,7 @@ def run(
             if len(files) == 1 and junit is None:
                 raise
             bench.fail(scenario.name, ex)
-    bench.write(json_to, junit)
+    bench.write(json_to, incidents, junit)
     raise typer.Exit(bench.code)
 
 
@@ -286,13 +294,18 @@ class _Bench:
         self.verdicts.append(Failed(name, str(error)))
         self.code = max(self.code, exit_code(error))
 
-    def write(self, json_to: str, junit: Path | None) -> None:
-        """Write the results of all scenarios that ran, one JSON document after the other, and JUnit XML."""
-        text = "".join(result.to_json() for result in self.done)
-        if json_to == "-":
-            typer.echo(text, nl=False)
-        elif json_to:
-            _write(Path(json_to), text)
+    def write(self, json_to: str, incidents: str, junit: Path | None) -> None:
+        """Write results and incidents of all scenarios that ran, and JUnit XML.
+
+        JSON documents of several scenarios stand one after the other.
+        """
+        results = "".join(result.to_json() for result in self.done)
+        told = "".join(result.incidents_json() for result in self.done)
+        for target, text in ((json_to, results), (incidents, told)):
+            if target == "-":
+                typer.echo(text, nl=False)
+            elif target:
+                _write(Path(target), text)
         if junit is not None:
             from harness.report.junit import to_junit
 

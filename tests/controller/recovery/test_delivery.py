@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repetition of notices: when, how often, by which paths, and what an acknowledgement ends."""
 
+from dataclasses import replace
+
+import networkx as nx
+
 from controller import Notice, Outgoing, Subscription, make_plan
 from controller.recovery.delivery import MAX_REPETITIONS, Delivery
 from controller.recovery.messages import Acknowledgement
 from controller.recovery.shared_schemes import SharedSchemes
-from topologies import full_mesh, ub_pod
+from topologies import from_graph, full_mesh, ub_pod
 
 US = 10**6
 NONE: frozenset[str] = frozenset()
@@ -74,10 +78,36 @@ def test_an_acknowledgement_ends_the_repetition_of_its_sequence_number_only() ->
 
 def test_a_repetition_is_confirmed_by_another_path_than_the_first_notice() -> None:
     receiver = Delivery(ROUTERS, "npu5", 20 * US)
-    first, *later = [receiver.acknowledge(notice(), address("npu0"), 1, NONE) for _ in range(3)]
-    assert first == Outgoing(answer(notice(), "npu5"), address("npu0"))  # by the tables
+    link = FABRIC.link("npu5-npu7")
+    other = Notice(address("npu5"), link.a.port, address("npu7"), link.b.port, False, 1, address("npu0"))
+    first, *later = [receiver.acknowledge(other, address("npu0"), 1, NONE) for _ in range(3)]
+    assert first == Outgoing(answer(other, "npu5"), address("npu0"))  # by the tables
     ways = {tuple(walk("npu5", again.ports)) for again in later if again is not None}
     assert ways == {("npu5", "npu1", "npu0"), ("npu5", "npu4", "npu0")}
+
+
+def test_an_acknowledgement_avoids_the_link_that_the_notice_announces() -> None:
+    """The receiver's own route to the sender leads over the link until its tables are rewritten."""
+    receiver = Delivery(ROUTERS, "npu5", 20 * US)
+    assert ROUTERS.planned_path("npu5", "npu0") == ("npu5", "npu1", "npu0")
+    first = receiver.acknowledge(notice(), address("npu0"), 1, NONE)
+    assert first is not None
+    assert walk("npu5", first.ports) == ["npu5", "npu4", "npu0"]
+    assert receiver.acknowledge(replace(notice(), up=True), address("npu0"), 1, NONE) is not None
+
+
+def test_nothing_is_repeated_into_a_link_that_is_known_to_be_down() -> None:
+    ring = from_graph(nx.cycle_graph(4), "ring")
+    end = Delivery(SharedSchemes(make_plan(ring, peers=[])), "0", 20 * US)
+    a, b = ring.link("0-1").a, ring.link("0-1").b
+    cut = Notice(ring.node("0").address, a.port, ring.node("1").address, b.port, False, 1, 0)
+    end.sent(Outgoing(cut, ring.node("2").address, (1, 2)), 0)
+    (again,) = end.on_timer(20 * US, frozenset({"0-1"}))
+    assert again.ports == (ring.port_to("0", "3"), ring.port_to("3", "2"))
+    assert end.on_timer(60 * US, frozenset({"0-1", "2-3"})) == ()
+    while (now := end.deadline_ps) is not None:
+        end.on_timer(now, frozenset({"0-1", "2-3"}))
+    assert (end.repeated, len(end.unconfirmed)) == (1, 1)
 
 
 def test_an_npu_confirms_to_a_switch_that_is_no_neighbour() -> None:

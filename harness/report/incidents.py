@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Incidents of a run as metrics, as JSON and as a section of the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from harness.report.markup import shown, table
+from harness.run.observation.incidents import Incident, RankStall, incidents_of
+from harness.run.observation.variant_run import Figure, VariantRun, us
+from harness.scenario.schema import Scenario
+
+__all__ = ["fault_metrics", "incident_record", "incidents_html", "incidents_json"]
+
+# Rows of a table of the report.
+_ROWS = 40
+
+_FIGURES: Mapping[str, Callable[[Incident], Figure]] = {
+    "detected_us": lambda incident: _after(incident, incident.detected_ps) or 0.0,
+    "recovered_us": lambda incident: _after(incident, incident.recovered_ps) or 0.0,
+    "notices": lambda incident: incident.notices,
+    "nodes_told": lambda incident: incident.nodes_told,
+    "nodes_rewritten": lambda incident: incident.nodes_rewritten,
+    "entries_rewritten": lambda incident: incident.entries,
+    "stalled_ranks": lambda incident: len(incident.stalled),
+    "stall_us": lambda incident: us(incident.stall_ps),
+}
+
+
+def fault_metrics(run: VariantRun) -> dict[str, Figure]:
+    """Return the metrics of each fault as faults[N].METRIC; of a flap the largest of its phases."""
+    figures: dict[str, Figure] = {}
+    for incident in incidents_of(run.observation):
+        for name, figure in _FIGURES.items():
+            key = f"faults[{incident.fault}].{name}"
+            figures[key] = max(figures.get(key, 0), figure(incident))
+    return figures
+
+
+def incident_record(incident: Incident) -> dict[str, Any]:
+    """Return an incident as plain values; times are us, None where nothing happened."""
+    return {
+        "fault": incident.fault,
+        "phase": incident.phase,
+        "text": incident.text,
+        "at_us": us(incident.at_ps),
+        "links": list(incident.links),
+        "detected_by": list(incident.detected_by),
+        "detected_us": _after(incident, incident.detected_ps),
+        "recovered_us": _after(incident, incident.recovered_ps),
+        "blast_radius": {
+            "links": len(incident.links),
+            **{
+                name: _FIGURES[name](incident)
+                for name in ("nodes_told", "nodes_rewritten", "entries_rewritten", "notices")
+            },
+            "jobs": len({rank.job for rank in incident.stalled}),
+            "ranks": len(incident.stalled),
+        },
+        "nodes": [
+            {
+                "node": node.node,
+                "learns": node.learns,
+                "learned_us": us(node.learned_ps),
+                "acted_us": us(node.acted_ps),
+                "recovered_us": None if node.recovered_ps is None else us(node.recovered_ps),
+                "entries_rewritten": node.entries,
+                "notices": node.notices,
+            }
+            for node in incident.nodes
+        ],
+        "jobs": [
+            {
+                "job": job,
+                "stalled_ranks": sum(rank.stall_ps > 0 for rank in ranks),
+                "stall_us": us(max(rank.stall_ps for rank in ranks)),
+                "finished_us": _last_us(ranks),
+                "ranks": [
+                    {
+                        "rank": rank.rank,
+                        "node": rank.node,
+                        "stall_us": us(rank.stall_ps),
+                        "finished_us": None if rank.finished_ps is None else us(rank.finished_ps),
+                    }
+                    for rank in ranks
+                ],
+            }
+            for job, ranks in _by_job(incident).items()
+        ],
+    }
+
+
+def incidents_json(scenario: str, runs: Mapping[str, VariantRun]) -> str:
+    """Return the incidents of all variants that have faults as a JSON document."""
+    variants = {
+        name: [incident_record(incident) for incident in incidents]
+        for name, run in runs.items()
+        if (incidents := incidents_of(run.observation))
+    }
+    document = {"format": "railyard-incidents", "schema": 1, "scenario": scenario, "variants": variants}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def incidents_html(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterator[str]:
+    """Yield the incidents of all variants: a sentence each, then a table by node and one by rank."""
+    for variant in scenario.variants:
+        for incident in incidents_of(runs[variant.name].observation):
+            yield f"<details><summary>{escape(variant.label)}, {us(incident.at_ps):g} µs: "
+            yield f"{escape(incident.sentence.replace(' us', ' µs'))}</summary>"
+            if incident.nodes:
+                yield _node_table(incident)
+            if incident.stalled:
+                yield _rank_table(incident)
+            yield "</details>"
+
+
+def _node_table(incident: Incident) -> str:
+    heads = ["node", "knows of it", "at, µs", "tables right, µs", "entries", "messages sent"]
+    rows = [
+        [
+            escape(node.node),
+            node.learns,
+            shown(us(node.learned_ps)),
+            "" if node.recovered_ps is None else shown(us(node.recovered_ps)),
+            shown(node.entries),
+            shown(node.notices),
+        ]
+        for node in incident.nodes[:_ROWS]
+    ]
+    return table(heads, rows, 4) + _rest(len(incident.nodes), "nodes")
+
+
+def _rank_table(incident: Incident) -> str:
+    heads = ["job", "rank", "node", "without data, µs", "ends, µs"]
+    longest = sorted(incident.stalled, key=lambda rank: -rank.stall_ps)
+    rows = [
+        [
+            escape(rank.job),
+            str(rank.rank),
+            escape(rank.node),
+            shown(us(rank.stall_ps)),
+            "never" if rank.finished_ps is None else shown(us(rank.finished_ps)),
+        ]
+        for rank in longest[:_ROWS]
+    ]
+    return table(heads, rows, 2) + _rest(len(longest), "ranks")
+
+
+def _rest(count: int, what: str) -> str:
+    return f'<p class="soft">and {count - _ROWS} more {what}</p>' if count > _ROWS else ""
+
+
+def _after(incident: Incident, time_ps: int | None) -> float | None:
+    return None if time_ps is None else us(time_ps - incident.at_ps)
+
+
+def _by_job(incident: Incident) -> dict[str, list[RankStall]]:
+    jobs: dict[str, list[RankStall]] = {}
+    for rank in incident.ranks:
+        jobs.setdefault(rank.job, []).append(rank)
+    return jobs
+
+
+def _last_us(ranks: Sequence[RankStall]) -> float | None:
+    ends = [rank.finished_ps for rank in ranks]
+    return None if None in ends else us(max(end for end in ends if end is not None))

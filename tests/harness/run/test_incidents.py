@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Incidents of runs: detected, told, rewritten, recovered, and ranks that stalled."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import railyard
+from harness.run.observation.incidents import Incident, incidents_of
+from railyard import Result
+
+BASE: Mapping[str, Any] = {
+    "name": "told",
+    "topology": {"name": "full-mesh", "dims": [4, 4]},
+    "collective": {"elements": 262144},
+    "link": {"detect_us": 1},
+    "control": {"processing_us": 0.5},
+    "transport": {"initial_rto_us": 20, "min_rto_us": 10},
+}
+
+
+def ran(*faults: Mapping[str, Any], **keys: Any) -> Result:
+    variant = {"name": "run", "faults": list(faults)}
+    return railyard.run({**BASE, **keys, "variants": [{"name": "healthy"}, variant]})
+
+
+def told(result: Result) -> tuple[Incident, ...]:
+    return incidents_of(result.runs["run"].observation)
+
+
+@pytest.fixture(scope="module")
+def flap() -> Result:
+    return ran(
+        {"at_us": 2, "link": "npu0-npu1"},
+        {"at_us": 5, "port": "npu5:2", "event": "flap", "period_us": 4, "count": 2},
+        {"at_us": 6, "link": "npu8-npu9", "event": "loss", "percent": 100},
+        {"at_us": 14, "link": "npu0-npu1", "event": "up"},
+        assertions=[
+            {"metric": "run.faults[0].recovered_us", "max": 2.1},
+            {"metric": "run.faults[1].nodes_told", "equals": 8},
+            {"metric": "run.faults[2].recovered_us", "equals": 0},
+            {"metric": "run.faults[3].recovered_us", "max": {"metric": "run.faults[0].recovered_us"}},
+        ],
+    )
+
+
+def test_each_down_and_up_of_a_flap_is_told_by_itself(flap: Result) -> None:
+    by_time = told(flap)
+    assert [incident.at_ps / 10**6 for incident in by_time] == [2, 5, 6, 7, 9, 11, 14]
+    assert [(incident.fault, incident.phase) for incident in by_time if incident.fault == 1] == [
+        (1, 0),
+        (1, 1),
+        (1, 2),
+        (1, 3),
+    ]
+    for incident in by_time:
+        if incident.fault == 2:
+            continue
+        ends = {"npu0", "npu1"} if incident.fault in (0, 3) else {"npu5", "npu6"}
+        assert set(incident.detected_by) == ends
+        assert incident.detected_ps == incident.at_ps + 10**6
+        assert incident.nodes_told == 8
+        for node in incident.nodes:
+            # An end knows after the detection, another node after the processing at an end and a path.
+            assert node.learned_ps >= incident.at_ps + 10**6 + (0 if node.node in ends else 500_000)
+            assert node.acted_ps == node.learned_ps + 500_000
+
+
+def test_a_silent_link_has_no_reaction(flap: Result) -> None:
+    (silent,) = [incident for incident in told(flap) if incident.fault == 2]
+    assert silent.nodes == ()
+    assert (silent.detected_ps, silent.recovered_ps) == (None, None)
+    assert "no node noticed it by itself" in silent.sentence
+
+
+def test_reactions_add_up_to_the_metrics(flap: Result) -> None:
+    radius = flap.blast_radius("run")
+    assert sum(row["notices"] for row in radius) == flap.metric("run", "notices")
+    assert sum(row["entries_rewritten"] for row in radius) == flap.metric("run", "entries_rewritten")
+    last = max(row["fault_us"] + row["recovered_us"] for row in radius if row["recovered_us"] is not None)
+    assert last == pytest.approx(2 + flap.metric("run", "convergence_us"))
+
+
+def test_assertions_are_about_each_fault(flap: Result) -> None:
+    own = [item for item in flap.assertions() if "faults" in item["assertion"]]
+    assert [item["verdict"] for item in own] == ["holds"] * 4
+    assert not any("recovered_us" in key for key in flap.verdict.metrics)
+
+
+def test_an_assertion_about_a_fault_that_is_not_there_is_refused() -> None:
+    with pytest.raises(railyard.RailyardError, match=r"no metric 'run.faults\[1\].recovered_us'"):
+        ran(
+            {"at_us": 2, "link": "npu0-npu1"}, assertions=[{"metric": "run.faults[1].recovered_us", "max": 1}]
+        )
+
+
+def test_ranks_stall_until_a_lost_node_returns() -> None:
+    result = ran(
+        {"at_us": 1, "npu": "npu3"},
+        {"at_us": 61, "npu": "npu3", "event": "up"},
+    )
+    down, _ = told(result)
+    stalls = {rank.node: rank for rank in down.ranks}
+    assert len(stalls) == 16
+    # Nothing reaches the lost NPU from soon after the failure on.
+    assert 55e6 < stalls["npu3"].stall_ps <= 60e6
+    ends = {row["node"]: row["finished_us"] for row in result.incident_ranks("run")}
+    assert max(ends.values()) == result.metric("run", "completion_us")
+    assert max(ends.values()) > 61
+    assert result.incident_ranks("healthy") == []
+
+
+def test_ends_that_miss_hellos_notice_a_silent_link() -> None:
+    fault = {"at_us": 1, "link": "npu0-npu1", "event": "loss", "percent": 100}
+    result = ran(fault, control={"hello_us": 1, "processing_us": 0.5})
+    (incident,) = told(result)
+    assert set(incident.detected_by) == {"npu0", "npu1"}
+    assert incident.detected_ps is not None
+    assert incident.detected_ps > 3 * 10**6  # hellos must be missing first
+    assert incident.nodes_told > 0
+
+
+def test_incidents_are_told_as_json(flap: Result) -> None:
+    document = json.loads(flap.incidents_json())
+    assert list(document["variants"]) == ["run"]
+    first = document["variants"]["run"][0]
+    assert first["text"] == "npu0-npu1 goes down"
+    assert first["blast_radius"]["nodes_told"] == 8
+    assert [node["node"] for node in first["nodes"][:2]] == ["npu0", "npu1"]
+    assert first["jobs"][0]["finished_us"] == flap.metric("run", "completion_us")
+    assert len(first["jobs"][0]["ranks"]) == 16
+
+
+def test_the_report_has_incidents_of_variants_with_faults_only(flap: Result) -> None:
+    page = flap.report()
+    assert "<h2" in page
+    assert "npu5:2 goes down (2 of a flap)" in page
+    healthy = railyard.run({**BASE, "variants": [{"name": "healthy"}]})
+    assert "Incidents" not in healthy.report()
+    assert healthy.runs["healthy"].observation.trace is None
