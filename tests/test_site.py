@@ -45,8 +45,8 @@ def test_a_word_is_found_without_a_server(site: Path, browser: "Browser"):
     page.goto((site / "index.html").as_uri())  # leads to the guides
     page.locator(".sidebar-search").fill("valiant")
     page.keyboard.press("Enter")
-    found = page.locator("#search-results a", has_text="A forwarding scheme of your own")
-    expect(found).to_be_visible()
-    found.click()
+    result = page.locator("#search-results a", has_text="A forwarding scheme of your own")
+    expect(result).to_be_visible()
+    result.click()
     expect(page.locator("h1")).to_contain_text("A forwarding scheme of your own")
     page.close()
