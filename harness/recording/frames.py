@@ -8,7 +8,6 @@ from typing import final
 
 from emulation._engine import from_cna24
 from emulation.testbed import RECENT_FRAMES, RecentFrame
-from emulation.traffic.frames.layers import NTH, TPH, Ether
 from emulation.traffic.frames.values import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTYPE, Opcode
 from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES
 from harness.errors import ScenarioError
@@ -133,6 +132,9 @@ def frame_words(fabric: Fabric, frame: bytes) -> str:
     if (read := _headers(frame)) is not None:
         scna, dcna, operation, psn = read
         return f"{_name(fabric, scna)} to {_name(fabric, dcna)}: {operation}, PSN {psn}"
+    # A run that records nothing does not load Scapy.
+    from emulation.traffic.frames.layers import NTH, TPH, Ether
+
     packet = Ether(from_cna24(frame))
     network, transport = packet.getlayer(NTH), packet.getlayer(TPH)
     if network is None:
