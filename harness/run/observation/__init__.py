@@ -5,6 +5,7 @@ values          observation: traffic, faults, recovery, jobs, operations
 collect         observation of a run that has ended
 crossings       frames that changed rail or plane, from counters
 graph_ends      end of each job of a traffic graph, and its data checked
+program_cells   counters and registers of P4 programs of the user's own
 traffic_matrix  bytes that each rank has to send to each other rank
 variant_run     observation of a variant with bounds and rates of links, from which metrics are computed
 """

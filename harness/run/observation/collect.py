@@ -25,6 +25,7 @@ from harness.run.memory_pool.plan import PoolReport
 from harness.run.memory_pool.running import PoolRun
 from harness.run.observation.crossings import cross_plane_frames, cross_rail_frames
 from harness.run.observation.graph_ends import ends_of_jobs
+from harness.run.observation.program_cells import counters_of, registers_of
 from harness.run.observation.values import (
     Deadlock,
     FaultReport,
@@ -108,6 +109,8 @@ def collect(
         reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
         operations=data.operations,
         pool=data.pool,
+        counters=tuple(counters_of(ready, up.client)),
+        registers=tuple(registers_of(ready, up.client)),
     )
 
 

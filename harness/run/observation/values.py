@@ -16,6 +16,7 @@ from emulation.traffic.host.reduction import ReductionStats
 from harness.run.memory_pool.plan import PoolReport
 
 __all__ = [
+    "CounterCell",
     "Deadlock",
     "FaultReport",
     "JobIteration",
@@ -23,6 +24,7 @@ __all__ = [
     "Observation",
     "OperationReport",
     "Recovery",
+    "RegisterCell",
     "Timeline",
     "Traffic",
 ]
@@ -44,6 +46,29 @@ class Traffic:
     lost_with_link: int
     dropped_by_switch: int
     marked: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CounterCell:
+    """A cell of an indexed counter of a P4 program of the user's own."""
+
+    node: str
+    counter: str
+    index: int
+    packets: int
+    bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegisterCell:
+    """A cell of a register of a P4 program of the user's own; `value` without a sign."""
+
+    node: str
+    register: str
+    index: int
+    value: int
 
 
 @final
@@ -180,6 +205,8 @@ class Observation:
     or a plane; None without rails or planes. `jobs` is filled for several jobs; `rewired` holds the changes
     of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
     `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
+    `counters` and `registers` are the cells, other than 0, that programs of the user's own have and built-in
+    programs lack.
     """
 
     completion_ps: int
@@ -205,6 +232,8 @@ class Observation:
     reduction: ReductionStats | None = None
     operations: tuple[OperationReport, ...] = ()
     pool: PoolReport | None = None
+    counters: tuple[CounterCell, ...] = ()
+    registers: tuple[RegisterCell, ...] = ()
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:
