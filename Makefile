@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Without --norc a shell of an ssh session reads /etc/bash.bashrc, which -u does not bear.
 .SHELLFLAGS := --norc -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs wheels clean
+.PHONY: help setup lab-setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs site wheels clean
 
 # Tests start hundreds of commands: without compiled modules each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,6 +18,7 @@ LINT := 'ruff>=0.17,<0.18' 'codespell>=2.4,<3'
 TYPES := 'pyright[nodejs]>=1.1.410,<1.2'
 FORMAT_CPP := 'clang-format==23.1.5'
 TIDY_CPP := 'clang-tidy==23.1.4'
+SITE := 'sphinx>=9,<10' 'myst-parser>=5.2,<6' 'furo>=2025.12'
 CPP := find emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
 
 help: ## list the targets
@@ -55,7 +56,7 @@ lint: base ## rules and format of the Python, spelling, plain English, and wheth
 	@$(BIN)/python scripts/prose.py
 	@$(BIN)/python scripts/p4_manifest.py check
 
-check: setup lint ## the same, types of Python and of the page, and the engine's format and clang-tidy, some five processor minutes
+check: setup lint site ## the same, the documentation site, types of Python and of the page, and the engine's format and clang-tidy, some five processor minutes
 	@$(BIN)/python -m pip install --quiet $(TYPES) $(FORMAT_CPP) $(TIDY_CPP)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@cd railyard/web/page && ../../../$(BIN)/npm ci --silent && ./node_modules/.bin/tsc -p .
@@ -97,6 +98,10 @@ docs: setup ## run the guides as tests and draw their picture anew
 	@$(BIN)/railyard run $(FIRST) --out results/first-train
 	@cp results/first-train/picture.svg docs/images/first-train.svg
 	@$(BIN)/python -m pytest tests/test_docs.py --long
+
+site: base ## build the guides as a site with a search, build/site/index.html; a broken link is an error
+	@$(BIN)/python -m pip install --quiet $(SITE)
+	@$(BIN)/sphinx-build -q -n -W --keep-going -c docs/site -d build/site-cache . build/site
 
 wheels: ## wheels for Python 3.11 to 3.13, where installed, audited and tried in bare environments; for dist/
 	@scripts/wheels.sh

@@ -178,6 +178,16 @@ class P4RuntimeClient:
         cells = decoder.cells()
         return {node: cells[node] for node in devices}
 
+    def read_registers(self, nodes: Iterable[str], register_id: int) -> dict[str, dict[int, int]]:
+        """Return the cells of a register by node and index; none where a server reads no registers."""
+        values: dict[str, dict[int, int]] = {node: {} for node in nodes}
+
+        async def read(node: str) -> None:
+            values[node] = await self._device(node).read_register(register_id)
+
+        run(_all(map(read, values)))
+        return values
+
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
         """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
         self.packet_outs(node, [(payload, metadata)])

@@ -306,6 +306,21 @@ class Device:
         except grpc.RpcError as error:
             raise self._failure(f"read of counter {counter}", error) from error
 
+    async def read_register(self, register_id: int) -> dict[int, int]:
+        """Return the value of every cell of a register by its index; {} where the server reads none."""
+        request = p4r.ReadRequest(device_id=self._id)
+        request.entities.add().register_entry.register_id = register_id
+        try:
+            return {
+                entity.register_entry.index.index: int.from_bytes(entity.register_entry.data.bitstring, "big")
+                async for response in self._stub.Read(request, timeout=self._timeout)
+                for entity in response.entities
+            }
+        except grpc.RpcError as error:
+            if _refuses_all(error):
+                return {}
+            raise self._failure(f"read of register {register_id}", error) from error
+
     # -- errors
 
     def _refusal(self, count: int, update: Callable[[int], Update], error: grpc.RpcError) -> InstallError:
@@ -352,6 +367,11 @@ def _details(error: Any) -> list[p4r.Error]:
                 packed.Unpack(errors[-1])
             return errors
     return []
+
+
+def _refuses_all(error: Any) -> bool:
+    """Return whether a server has no support for what was asked."""
+    return error.code().value[0] == rpc_code.UNIMPLEMENTED
 
 
 def _code_name(code: int) -> str:

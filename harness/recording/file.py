@@ -26,6 +26,8 @@ RECORDING = f"run{SUFFIX}"
 """Name of the recording in a folder of results."""
 
 _LINE = f"{FORMAT} {VERSION}\n".encode()
+# Version 1 has no frames, and is else the same.
+_READABLE = (_LINE, f"{FORMAT} 1\n".encode())
 _HEAD = struct.Struct("<BI")
 # Longest record of a good file: the fabric of a SuperPod has 20 MB.
 _LONGEST = 1 << 28
@@ -108,13 +110,14 @@ def read_recording(path: Path) -> Recording:
 
 
 def _check_line(path: Path, line: bytes) -> None:
-    if line == _LINE:
+    if line in _READABLE:
         return
     name, _, version = line.strip().partition(b" ")
     if name != FORMAT.encode():
         raise RecordingError(f"{path}: not a recording", remedy="give a file that --record wrote")
     raise RecordingError(
-        f"{path}: a recording of version {version.decode(errors='replace')}, this Railyard reads {VERSION}",
+        f"{path}: a recording of version {version.decode(errors='replace')}, "
+        f"this Railyard reads 1 and {VERSION}",
         remedy="record the run again, or open it with the Railyard that wrote it",
     )
 

@@ -8,6 +8,7 @@ from typing import final
 
 from emulation.faults import Fault
 from emulation.testbed import LinkSample
+from harness.recording.frames import FrameKeeper, check_links
 from harness.recording.picture import fabric_picture
 from harness.recording.records import FORMAT, VERSION, Kind, Record, Sink, Tick, event, json_record
 from harness.run.jobs.running import Job
@@ -39,10 +40,15 @@ _TICKS_OF_WIDTH = 2400
 
 @final
 class Recorder:
-    """Puts records of a run into sinks; `pause` may hold the run, after each tick and as a variant begins."""
+    """Puts records of a run into sinks; `pause` may hold the run, after each tick and as a variant begins.
 
-    def __init__(self, sinks: Sequence[Sink]) -> None:
+    `frames` are the links whose frames it puts, see `FrameKeeper`; none unless given.
+    """
+
+    def __init__(self, sinks: Sequence[Sink], frames: Sequence[str] | None = ()) -> None:
         self.sinks = [*sinks]
+        self._links_of_frames = frames
+        self._keeper: FrameKeeper | None = None
         self.pause: Callable[[WatchedRun], None] = lambda run: None
         self.opened: Callable[[Scenario, int, Sequence[Prepared]], None] = lambda *_: None
         self._run: WatchedRun | None = None
@@ -57,7 +63,12 @@ class Recorder:
         self._logs: Callable[[str, str, int], None] | None = None
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
-        """Put the records that precede all variants, and call `opened`."""
+        """Put the records that precede all variants, and call `opened`.
+
+        Raises:
+            ScenarioError: A link of `frames` does not exist.
+        """
+        check_links(prepared[0], self._links_of_frames or ())
         self.opened(scenario, seed, prepared)
         variants = [{"name": variant.name, "label": variant.label} for variant in scenario.variants]
         self.put(
@@ -119,6 +130,8 @@ class Recorder:
                 },
             )
         )
+        if self._links_of_frames is None or self._links_of_frames:
+            self._keeper = FrameKeeper(run, self._links_of_frames)
         run.testbed.watch = self
         run.faults.on_apply = self._on_fault
         self._logs = run.control.on_activity
@@ -164,7 +177,7 @@ class Recorder:
                 },
             )
         )
-        self._run = None
+        self._run = self._keeper = None
 
     def _look(self, run: WatchedRun) -> None:
         names = run.testbed.link_names
@@ -181,8 +194,10 @@ class Recorder:
         for rewiring in run.control.rewirings[self._rewirings :]:
             self.put(event(run.testbed.now_ps, "rewiring", str(rewiring)))
         self._rewirings = len(run.control.rewirings)
-        links = run.testbed.sample()
         # A run whose jobs are done waits for timers: nothing changes, and nothing is put.
+        for record in self._keeper.look() if self._keeper and run.busy else ():
+            self.put(record)
+        links = run.testbed.sample()
         if any(links.load) or links != self._before or run.busy:
             self.put(Tick(run.testbed.now_ps, self._totals(run), links).record())
         self._before = links

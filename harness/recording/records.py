@@ -27,7 +27,7 @@ from harness.errors import RecordingError
 __all__ = ["FORMAT", "VERSION", "Kind", "Record", "Sink", "Tick", "event", "json_record"]
 
 FORMAT = "railyard-recording"
-VERSION = 1
+VERSION = 2
 
 _HEAD = struct.Struct("<QII")
 
@@ -51,6 +51,8 @@ class Kind(IntEnum):
     """The variant has ended: its completion time, and whether its data is right."""
     CLOSE = 8
     """The run has ended. A recording without this record was cut short."""
+    FRAMES = 9
+    """Frames that crossed a link since the last record of it, or some of them; since version 2."""
 
 
 @final

@@ -72,6 +72,11 @@ def to_document(result: Result) -> dict[str, Any]:
         document["operations"] = {
             name: [_operation(report) for report in reports] for name, reports in result.operations.items()
         }
+    for key, cells in (("counters", result.counters), ("registers", result.registers)):
+        if cells:
+            document[key] = {
+                name: [asdict(cell) for cell in of_variant] for name, of_variant in cells.items()
+            }
     if result.fidelity:
         document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
     else:

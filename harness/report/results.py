@@ -12,7 +12,7 @@ from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
 from harness.report.incidents import fault_metrics
 from harness.report.metrics import measure
-from harness.run.observation.values import Deadlock, OperationReport
+from harness.run.observation.values import CounterCell, Deadlock, OperationReport, RegisterCell
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.digest import digest
 from harness.scenario.metrics import ALL_METRICS
@@ -87,6 +87,8 @@ class Result:
         faults: Faults by variant, ordered by time, with the keys that they have in a scenario file.
         bounds: Lower bounds of the collective of each job by variant, the largest first.
         operations: Operations of traffic graphs by variant, of the variants with any.
+        counters: Cells of counters of the user's own P4 programs, by variant, of the variants with any.
+        registers: Cells of their registers, likewise.
         input: Hash of all that the scenario consists of (harness.scenario.digest).
     """
 
@@ -106,6 +108,8 @@ class Result:
     bounds: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)
     input: str = ""
     operations: Mapping[str, tuple[OperationReport, ...]] = field(default_factory=dict)
+    counters: Mapping[str, tuple[CounterCell, ...]] = field(default_factory=dict)
+    registers: Mapping[str, tuple[RegisterCell, ...]] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
         """Return a metric of a variant."""
@@ -158,6 +162,10 @@ def conclude(
         bounds={name: _bounds(run) for name, run in runs.items()},
         operations={
             name: run.observation.operations for name, run in runs.items() if run.observation.operations
+        },
+        counters={name: run.observation.counters for name, run in runs.items() if run.observation.counters},
+        registers={
+            name: run.observation.registers for name, run in runs.items() if run.observation.registers
         },
         input=digest(scenario, seed),
     )

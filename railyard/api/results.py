@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import final
 
@@ -248,6 +248,37 @@ class Result:
             }
             for name, run in chosen.items()
             for report in run.observation.operations
+        ]
+
+    def counters(self, variant: str | None = None) -> list[Record]:
+        """Return the counters of P4 programs of your own (`program:` of a scenario) at the end of the run.
+
+        Args:
+            variant: name of a variant; without it all variants.
+
+        Returns:
+            Records of variant, node, counter, index, packets, bytes: every cell other than 0 of each indexed
+            counter that the built-in program lacks.
+        """
+        chosen = self.runs if variant is None else {variant: self._run(variant)}
+        return [
+            {"variant": name, **asdict(cell)}
+            for name, run in chosen.items()
+            for cell in run.observation.counters
+        ]
+
+    def registers(self, variant: str | None = None) -> list[Record]:
+        """Return the registers of P4 programs of your own at the end of the run; see `counters`.
+
+        Returns:
+            Records of variant, node, register, index, value (without a sign). BMv2 lets nobody read
+            registers over P4Runtime: a run on it has none.
+        """
+        chosen = self.runs if variant is None else {variant: self._run(variant)}
+        return [
+            {"variant": name, **asdict(cell)}
+            for name, run in chosen.items()
+            for cell in run.observation.registers
         ]
 
     def assertions(self) -> list[Record]:

@@ -13,6 +13,7 @@ Its modules:
     context      the values that answers use
     link_frames  the last frames of links, kept for pages
     standing     a fabric kept running, on the page
+    static_page  a replay as one file, which opens without a server
     server       the application on an address, in a thread of its own
     page/        the front end: plain modules with checked types; packages come from npm at set-up
       drawing/   the fabric on a canvas: positions, colours, pixels

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import ScenarioError
+from harness.recording.frames import receiving_end
 from railyard.web.context import Context
-from railyard.web.link_frames import receiving_end
 
 __all__ = ["frames_of_link"]
 

@@ -10,9 +10,9 @@ from harness.errors import ScenarioError
 from harness.frames.craft import Order, craft
 from harness.frames.describe import describe
 from harness.frames.walk import walk
+from harness.recording.frames import receiving_end
 from harness.run.watch import WatchedRun
 from railyard.web.context import Context
-from railyard.web.link_frames import receiving_end
 from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["follow_frame"]

@@ -7,14 +7,11 @@ import time
 from collections.abc import Iterable
 from typing import final
 
-from emulation._engine import from_cna24
 from emulation.testbed import RecentFrame, WatchableTestbed
-from emulation.traffic.frames.layers import NTH, TPH, Ether
 from harness.errors import ScenarioError
-from topologies import End, Fabric
-from topologies.model.circuits import circuit_link, circuit_of
+from harness.recording.frames import frame_words
 
-__all__ = ["LinkFrames", "receiving_end"]
+__all__ = ["LinkFrames"]
 
 # Links whose frames are kept at a time; frames that can still be followed; seconds after the last question.
 _MOST_LINKS = 8
@@ -41,7 +38,7 @@ class LinkFrames:
         for frame in testbed.recent(link):
             before = self._shown.pop((link, frame.number), None)
             # To read the headers of a frame takes long, and a page asks for the same frames again.
-            words = before[1] if before and before[0] == frame else _words(testbed.fabric, frame.frame)
+            words = before[1] if before and before[0] == frame else frame_words(testbed.fabric, frame.frame)
             self._shown[link, frame.number] = frame, words
             yield frame, words
         while len(self._shown) > _MOST_FRAMES:
@@ -60,23 +57,3 @@ class LinkFrames:
         for link in [link for link, asked in self._asked.items() if asked < limit]:
             del self._asked[link]
             testbed.forget(link)
-
-
-def receiving_end(fabric: Fabric, name: str, direction: int) -> End:
-    """Return the end of a link or circuit to which a direction leads."""
-    circuit = circuit_of(fabric, name)
-    link = fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
-    return link.a if direction else link.b
-
-
-def _words(fabric: Fabric, frame: bytes) -> str:
-    """Return source, destination, operation and PSN of a frame, as far as it has them."""
-    packet = Ether(from_cna24(frame))
-    network, transport = packet.getlayer(NTH), packet.getlayer(TPH)
-    if network is None:
-        return packet.summary()
-    names = [getattr(fabric.node_of(cna), "name", f"{cna:#06x}") for cna in (network.scna, network.dcna)]
-    if transport is None:
-        return f"{names[0]} to {names[1]}: notice"
-    operation = transport.get_field("opcode").i2repr(transport, transport.opcode)
-    return f"{names[0]} to {names[1]}: {operation}, PSN {transport.psn}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -126,6 +127,11 @@ class Session:
             "real": self.real,
             "by_hand": faults,
         }
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """All records that the history has."""
+        return self.history.after(-1, most=sys.maxsize)[0]
 
     def put(self, command: Command) -> None:
         """Take a command of a page; the reply comes from the thread of the run."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""p4runtime-shell drives a running fabric: the session of docs/testbeds/p4runtime-shell.md."""
+"""p4runtime-shell drives a running fabric: the session of docs/testbeds/p4runtime.md."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ from harness.run.boot import booted
 from topologies import HOST_PORT, ub_rack
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = ROOT / "docs" / "testbeds" / "p4runtime-shell.md"
+GUIDE = ROOT / "docs" / "testbeds" / "p4runtime.md"
 PROMPT = "P4Runtime sh >>> "
 
 

@@ -7,6 +7,7 @@ fault_log       what controllers did around faults, and when ranks received noth
 incidents       each fault told: detected, told, rewritten, recovered, and ranks that stalled
 crossings       frames that changed rail or plane, from counters
 graph_ends      end of each job of a traffic graph, and its data checked
+program_cells   counters and registers of P4 programs of the user's own
 traffic_matrix  bytes that each rank has to send to each other rank
 variant_run     observation of a variant with bounds and rates of links, from which metrics are computed
 """

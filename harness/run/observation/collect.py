@@ -26,6 +26,7 @@ from harness.run.memory_pool.running import PoolRun
 from harness.run.observation.crossings import cross_plane_frames, cross_rail_frames
 from harness.run.observation.fault_log import FaultLog
 from harness.run.observation.graph_ends import ends_of_jobs
+from harness.run.observation.program_cells import counters_of, registers_of
 from harness.run.observation.values import (
     Deadlock,
     FaultReport,
@@ -114,6 +115,8 @@ def collect(
         trace=None
         if log is None or not faults
         else log.trace(ready.fabric, {link for fault in faults for link in fault.about}),
+        counters=tuple(counters_of(ready, up.client)),
+        registers=tuple(registers_of(ready, up.client)),
     )
 
 

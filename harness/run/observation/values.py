@@ -17,6 +17,7 @@ from harness.run.memory_pool.plan import PoolReport
 from harness.run.observation.fault_log import FaultTrace
 
 __all__ = [
+    "CounterCell",
     "Deadlock",
     "FaultReport",
     "JobIteration",
@@ -24,6 +25,7 @@ __all__ = [
     "Observation",
     "OperationReport",
     "Recovery",
+    "RegisterCell",
     "Timeline",
     "Traffic",
 ]
@@ -49,6 +51,29 @@ class Traffic:
     lost_with_link: int
     dropped_by_switch: int
     marked: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CounterCell:
+    """A cell of an indexed counter of a P4 program of the user's own."""
+
+    node: str
+    counter: str
+    index: int
+    packets: int
+    bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegisterCell:
+    """A cell of a register of a P4 program of the user's own; `value` without a sign."""
+
+    node: str
+    register: str
+    index: int
+    value: int
 
 
 @final
@@ -200,6 +225,8 @@ class Observation:
     of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
     `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
     `trace` is what happened around the faults; None without a fault.
+    `counters` and `registers` are the cells, other than 0, that programs of the user's own have and built-in
+    programs lack.
     """
 
     completion_ps: int
@@ -226,6 +253,8 @@ class Observation:
     operations: tuple[OperationReport, ...] = ()
     pool: PoolReport | None = None
     trace: FaultTrace | None = None
+    counters: tuple[CounterCell, ...] = ()
+    registers: tuple[RegisterCell, ...] = ()
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:

@@ -41,6 +41,7 @@ railyard run first-train.railyard
 railyard run allreduce-allpairs-8n-ll.xml
 railyard run experiments/10_pod/scenario.yaml --threads 2
 railyard run experiments/01_first_train/scenario.yaml --record
+railyard run experiments/01_first_train/scenario.yaml --record --frames npu0-npu1
 railyard run experiments/01_first_train/scenario.yaml --trace train.json
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet --live
@@ -129,6 +130,14 @@ def run(
     record: Annotated[
         bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
     ] = False,
+    frames: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK",
+            help="with --record: keep frames of this link, or of all; may be repeated; unless given, of the "
+            "links of a small fabric, or of those that faults strike",
+        ),
+    ] = None,
     live: Annotated[
         bool,
         typer.Option("--live", help="show the run in a browser, which begins it; see `serve`"),
@@ -166,8 +175,9 @@ def run(
         quiet or "-" in (json_to, incidents),
         not no_report,
         resume,
-        record,
+        record or bool(frames),
         trace,
+        frames,
     )
     if live and len(files) > 1:
         raise typer.BadParameter("shows one scenario at a time", param_hint="--live")
@@ -218,6 +228,7 @@ class _Bench:
     resume: bool
     record: bool = False
     trace: Path | None = None
+    frames: Sequence[str] | None = None
     session: Session | None = None
     code: int = 0
     done: list[Result] = field(default_factory=list)
@@ -281,7 +292,8 @@ class _Bench:
         from harness.recording.recorder import Recorder
 
         with RecordingWriter(folder / RECORDING) if self.record else nullcontext() as writer:
-            recorder = Recorder([sink for sink in (writer, history) if sink is not None])
+            sinks = [sink for sink in (writer, history) if sink is not None]
+            recorder = Recorder(sinks, self.frames if self.record else ())
             if self.session is not None:
                 self.session.watch(recorder)
             yield recorder

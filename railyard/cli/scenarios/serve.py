@@ -25,6 +25,7 @@ railyard serve experiments/01_first_train/scenario.yaml
 railyard serve experiments/01_first_train/scenario.yaml --variant cut --read-only
 railyard serve results/first-train
 railyard serve first-train.railyard --port 0
+railyard serve results/first-train --html first-train.html
 """
 
 
@@ -53,6 +54,12 @@ def serve(
             help="pages of the address for a class look only; a second address is the presenter's",
         ),
     ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="write the replay as one file that opens without a server, and end"
+        ),
+    ] = None,
 ) -> None:
     """Show a fabric at work in a browser.
 
@@ -60,6 +67,9 @@ def serve(
     written. A folder of results with a recording (`railyard run --record`), a recording, or a bundle with
     one is replayed. Open the address that is printed; Ctrl-C ends it.
     """
+    if page is not None:
+        _write_page(file, page)
+        return
     with suppress(KeyboardInterrupt):
         _serve(file, variant or [], seed, host, port, read_only=read_only)
 
@@ -83,6 +93,27 @@ def _serve(
                     _run(live)
                 while not session.wait(3600):
                     pass
+
+
+def _write_page(file: Path, target: Path) -> None:
+    """Write the replay of a recording, of results or of a bundle as one HTML file."""
+    page_server()  # says what to install if the page's packages are missing
+    from harness.errors import RecordingError
+    from harness.output import output_folder
+    from harness.scenario.library import file_of
+    from railyard.web.live import Live, opened
+    from railyard.web.static_page import static_page
+
+    with opened(file_of(file)) as source:
+        if isinstance(source, Live):
+            raise RecordingError(
+                f"{file}: no recording",
+                remedy="run the scenario with --record, and give the folder of its results",
+            )
+        text = static_page(source.records, source.state["words"])
+    with output_folder(target.parent, lock="none") as folder:
+        folder.write(target.name, text)
+    out().print(str(target), markup=False, soft_wrap=True)
 
 
 def _run(live: Live) -> None:

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The websocket to the command: records in, commands out, answers by number.
+ * The websocket to the command: records in, commands out, answers by number. A page that has its recording inside,
+ * as `railyard serve --html` writes it, replays that and connects to nothing.
  *
  * @import { Store } from "./store.js"
  */
 
 const CLOSED = "The command has ended. What the page has received stays here.";
+
+const ALONE = "this page is a file without a command behind it: serve the recording or the scenario";
 
 export class Connection {
   /** @type {WebSocket | null} */ #socket = null;
@@ -18,6 +21,8 @@ export class Connection {
   }
 
   connect() {
+    const inside = document.getElementById("recording");
+    if (inside) return this.#replay(inside);
     const token = new URLSearchParams(location.search).get("token") ?? "";
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/live?token=${encodeURIComponent(token)}`);
@@ -43,7 +48,7 @@ export class Connection {
   call(values) {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
-      if (this.#socket?.readyState !== WebSocket.OPEN) return reject(new Error("the command has ended"));
+      if (this.#socket?.readyState !== WebSocket.OPEN) return reject(new Error(this.#socket ? "the command has ended" : ALONE));
       this.#open.set(id, { resolve, reject });
       this.#socket.send(JSON.stringify({ ...values, id }));
     });
@@ -53,6 +58,23 @@ export class Connection {
    * @returns {Promise<any>} */
   async ask(what, values) {
     return (await this.call({ do: "ask", what, ...values })).values;
+  }
+
+  /** Replay the records inside the page: lengths and records one after the other, compressed, as base64.
+   * @param {HTMLElement} inside */
+  async #replay(inside) {
+    const packed = Uint8Array.from(atob(inside.textContent?.trim() ?? ""), (digit) => digit.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const data = await new Response(stream).arrayBuffer();
+    const view = new DataView(data);
+    this.store.follow = false;
+    for (let at = 0; at < data.byteLength; ) {
+      const next = at + 5 + view.getUint32(at, true);
+      this.store.take(data.slice(at + 4, next));
+      at = next;
+    }
+    this.store.session = { ...this.store.session, words: inside.dataset.words ?? "" };
+    this.#state("inside", "");
   }
 
   /** @param {any} message */
@@ -68,7 +90,7 @@ export class Connection {
     } else waiting?.resolve(message);
   }
 
-  /** @param {"open" | "closed"} connection @param {string} farewell */
+  /** @param {"open" | "closed" | "inside"} connection @param {string} farewell */
   #state(connection, farewell) {
     this.store.connection = connection;
     this.store.farewell = farewell;

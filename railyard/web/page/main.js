@@ -10,6 +10,7 @@ import { Connection } from "./connection.js";
 import { Camera, FabricView } from "./drawing/fabric.js";
 import { LEVELS } from "./drawing/paint.js";
 import { PANELS } from "./panels.js";
+import { Caption, useFullScreen } from "./presentation.js";
 import { Store, lastBefore } from "./store.js";
 import { Timeline } from "./timeline.js";
 import { html, useStore } from "./ui.js";
@@ -70,6 +71,7 @@ export class Page {
 const ICONS = {
   play: "M4 2v12l10-6z", pause: "M3 2h4v12H3zM9 2h4v12H9z", step: "M3 2v12l7-6zM11 2h2v12h-2z",
   event: "M2 3l6 5-6 5zM8 3l6 5-6 5z", first: "M3 2h2v12H3zM13 2v12L6 8z",
+  full: "M2 2h5v2H4v3H2zM9 2h5v5h-2V4H9zM2 9h2v3h3v2H2zM12 9h2v5H9v-2h3z",
 };
 /** @param {{name: keyof typeof ICONS}} props */
 const Icon = ({ name }) => html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;
@@ -93,8 +95,8 @@ function Head({ page }) {
   </header>`;
 }
 
-/** @param {{page: Page, which: "variant" | "beside"}} props */
-function View({ page, which }) {
+/** @param {{page: Page, which: "variant" | "beside", full: boolean, toggle: () => void}} props */
+function View({ page, which, full, toggle }) {
   const { store } = page;
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [by, colourBy] = useState("load");
@@ -143,8 +145,10 @@ function View({ page, which }) {
       <button title="show the whole fabric" aria-label="show the whole fabric" onClick=${() => page.views[0]?.fit()}>⤢</button>
       <button title="colour links by waiting bytes instead of load" aria-label="colour by queue" aria-pressed=${by === "queue"}
         onClick=${() => colourBy(by === "queue" ? "load" : "queue")}>Q</button>
+      ${which === "variant" && html`<button title="full screen with a caption (F)" aria-label="full screen" aria-pressed=${full}
+        onClick=${toggle}><${Icon} name="full" /></button>`}
     </div>
-    ${which === "variant" && html`<${Legend} by=${by} />`}
+    ${full ? html`<${Caption} page=${page} which=${which} />` : which === "variant" && html`<${Legend} by=${by} />`}
   </section>`;
 }
 
@@ -301,12 +305,13 @@ function App({ page }) {
   const [said, say] = useState("");
   page.announce = say;
   useStore(store, "tracks");
+  const [full, toggle] = useFullScreen();
   const two = store.beside && store.tracks.has(store.beside);
-  return html`<div class="shell">
+  return html`<div class=${`shell ${full ? "full" : ""}`}>
     <${Head} page=${page} />
     <main class=${`stage ${two ? "two" : ""}`}>
-      <${View} page=${page} which="variant" />
-      ${two && html`<${View} key="beside" page=${page} which="beside" />`}
+      <${View} page=${page} which="variant" full=${full} toggle=${toggle} />
+      ${two && html`<${View} key="beside" page=${page} which="beside" full=${full} toggle=${toggle} />`}
       <${Notice} page=${page} />
     </main>
     <${Side} page=${page} />

@@ -6,7 +6,7 @@
  */
 
 /** Kinds of records; harness/recording/records.py describes them. */
-export const KIND = { HEADER: 1, FABRIC: 2, VARIANT: 3, LINKS: 4, TICK: 5, EVENT: 6, END: 7, CLOSE: 8 };
+export const KIND = { HEADER: 1, FABRIC: 2, VARIANT: 3, LINKS: 4, TICK: 5, EVENT: 6, END: 7, CLOSE: 8, FRAMES: 9 };
 
 const TICK_BYTES = 96 << 20; // of all variants together; above, the older half loses every second tick
 const EVENTS = 50000;
@@ -64,7 +64,7 @@ export class Store {
     mode: "replay", paused: true, pace: null, variant: "", ended: true, words: "", read_only: true, saves: false, real: false,
     by_hand: {},
   };
-  /** @type {"connecting" | "open" | "closed"} */ connection = "connecting";
+  /** @type {"connecting" | "open" | "closed" | "inside"} */ connection = "connecting";
   /** Reason for which the connection ended. */
   farewell = "";
   /** @type {Selection} */ selection = null;
@@ -132,7 +132,7 @@ export class Store {
       this.changed("fabric");
     } else if (kind === KIND.VARIANT) {
       this.#writing = values.name;
-      this.tracks.set(values.name, { ...values, ticks: [], events: [], end: null, bytes: 0 });
+      this.tracks.set(values.name, { ...values, ticks: [], events: [], end: null, bytes: 0, frames: new Map() });
       if (this.follow || !this.tracks.has(this.variant)) {
         this.variant = values.name;
         this.time = 0;
@@ -143,6 +143,11 @@ export class Store {
       this.changed("fabric");
     } else if (kind === KIND.EVENT && track) {
       this.#event(track, values);
+    } else if (kind === KIND.FRAMES && track) {
+      const kept = track.frames.get(values.link) ?? [];
+      for (const [number, t, from, to, length, words] of values.frames) kept.push({ number, t, from, to, length, words });
+      track.frames.set(values.link, kept);
+      this.changed("tracks");
     } else if (kind === KIND.END && track) {
       track.end = values;
       this.changed("tracks");

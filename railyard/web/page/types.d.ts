@@ -69,6 +69,16 @@ export interface RunEnd {
   deadlock: boolean;
 }
 
+/** A frame that crossed a link at `t` picoseconds; `number` counts those since the link is looked at. */
+export interface Crossing {
+  number: number;
+  t: number;
+  from: string;
+  to: string;
+  length: number;
+  words: string;
+}
+
 /** One variant of a run as far as the page has received it. */
 export interface Track {
   name: string;
@@ -87,6 +97,8 @@ export interface Track {
   end: RunEnd | null;
   /** Bytes of all ticks that are kept. */
   bytes: number;
+  /** Frames that the recording kept, in order of time, by link. */
+  frames: Map<string, Crossing[]>;
 }
 
 /** State of the session on the server. */

@@ -196,7 +196,7 @@ def test_a_recording_cut_short_anywhere_keeps_its_whole_records(tmp_path: Path):
     ("content", "words"),
     [
         (b"name: x\n", "not a recording"),
-        (b"railyard-recording 9\n", "a recording of version 9, this Railyard reads 1"),
+        (b"railyard-recording 9\n", "a recording of version 9, this Railyard reads 1 and 2"),
         (b"railyard-recording 1\n\x63\x00\x00\x00\x00", "damaged at byte"),
         (b"railyard-recording 1\n\x01\x02\x00\x00\x00ab", "damaged at byte"),
     ],

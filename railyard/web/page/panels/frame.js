@@ -40,10 +40,12 @@ export function FramePanel({ page }) {
   return html`
     <link rel="stylesheet" href="/page/panels/frame.css" />
     <h2>Follow one frame</h2>
-    <p class="dim">Every switch on its way runs its program on the frame. The run does not notice.</p>
+    <p class="dim">${store.session.mode === "live"
+      ? "Every switch on its way runs its program on the frame. The run does not notice."
+      : "A recording has frames of links, without their way through the switches, which a live run shows."}</p>
     <${Crossings} page=${page} follow=${follow} />
-    <h3>A frame of your own</h3>
-    ${scene && html`<${Craft} names=${endpoints(scene.fabric)} follow=${follow} />`}
+    ${store.session.mode === "live" && html`<h3>A frame of your own</h3>`}
+    ${store.session.mode === "live" && scene && html`<${Craft} names=${endpoints(scene.fabric)} follow=${follow} />`}
     ${refusal && html`<p class="drop" role="alert">${refusal}</p>`}
     ${journey && hop && html`
       <p class=${journey.arrived ? "" : "drop"} role="status">${journey.end}${journey.arrived ? `, ${(journey.time_ps / 1000).toFixed(2)} ns after it was sent` : ""}.

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that a recording keeps: some of those that cross chosen links, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+from emulation._engine import from_cna24
+from emulation.testbed import RECENT_FRAMES, RecentFrame
+from emulation.traffic.frames.values import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTYPE, Opcode
+from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES
+from harness.errors import ScenarioError
+from harness.recording.records import Kind, Record, json_record
+from harness.run.prepare import Prepared
+from harness.run.watch import WatchedRun
+from topologies import End, Fabric
+from topologies.model.circuits import circuit_link, circuit_of
+
+__all__ = ["ALL", "FrameKeeper", "check_links", "frame_words", "receiving_end"]
+
+ALL = "all"
+"""Name that stands for every link."""
+
+# Without names: all links of a fabric that has so few, else so many links at which faults strike.
+_FEW_LINKS = 64
+_STRUCK_LINKS = 8
+# Ticks of a run that reaches its bound, and frames that these keep at most.
+_LOOKS = 128
+_FRAMES = 16384
+
+_LPH_BYTES = 4
+_NTH_BYTES = 8
+_TPH_BYTES = 12
+_OPCODES = {int(opcode): opcode.name.lower() for opcode in Opcode}
+
+
+def check_links(prepared: Prepared, names: Sequence[str]) -> None:
+    """Raise a ScenarioError unless every name is `all`, a link of the fabric or a circuit of it."""
+    fabric = prepared.fabric
+    known = {ALL, *(link.name for link in fabric.links)}
+    for name in names:
+        if name not in known and circuit_of(fabric, name) is None:
+            raise ScenarioError(
+                f"--frames {name}: no link of {fabric.name}",
+                remedy=f"give a name such as {fabric.links[0].name}, or all",
+            )
+
+
+@final
+class FrameKeeper:
+    """Takes frames off the links of one variant.
+
+    Each look takes the newest frames of every link, at most `_FRAMES` in `_LOOKS` looks. When as many have
+    been kept, only every second look takes any, and so on: a run may last as long as it wants.
+
+    Args:
+        run: The variant.
+        names: Links; `all` for every link. None: all links of a small fabric, else those that faults strike;
+            none at all in real time, where each link costs the kernel a copy of its frames.
+    """
+
+    def __init__(self, run: WatchedRun, names: Sequence[str] | None) -> None:
+        self._testbed = run.testbed
+        self._fabric = run.ready.fabric
+        self._all = names is not None and ALL in names
+        chosen = _chosen(run) if names is None else names
+        self._last = {name: -1 for name in chosen if name in run.testbed.link_names}
+        self._awaited = {*chosen} - {*self._last} - {ALL}
+        self._looks = self._kept = 0
+        self._stride = 1
+        self._limit = _FRAMES
+        for name in self._last:
+            self._testbed.recent(name)  # keeps frames from now on
+
+    def look(self) -> Iterator[Record]:
+        """Return records of the frames that crossed since the last look."""
+        self._join()
+        self._looks += 1
+        if self._looks % self._stride:
+            return iter(())
+        most = max(1, min(RECENT_FRAMES, _FRAMES // (_LOOKS * max(1, len(self._last)))))
+        records = [record for name in self._last if (record := self._look_at(name, most))]
+        if self._kept > self._limit:
+            self._stride, self._limit = 2 * self._stride, 2 * self._limit
+        return iter(records)
+
+    def _join(self) -> None:
+        """Take up links that the testbed has only now: circuits, when they are first used."""
+        if self._all or self._awaited:
+            for name in self._testbed.link_names:
+                if name not in self._last and (self._all or name in self._awaited):
+                    self._last[name] = -1
+                    self._awaited.discard(name)
+
+    def _look_at(self, name: str, most: int) -> Record | None:
+        frames = [frame for frame in self._testbed.recent(name) if frame.number > self._last[name]][-most:]
+        if not frames:
+            return None
+        self._last[name] = frames[-1].number
+        self._kept += len(frames)
+        return json_record(Kind.FRAMES, {"link": name, "frames": [self._row(name, f) for f in frames]})
+
+    def _row(self, name: str, frame: RecentFrame) -> list[int | str]:
+        ends = [receiving_end(self._fabric, name, way).node for way in (1 - frame.direction, frame.direction)]
+        return [frame.number, frame.time_ps, *ends, len(frame.frame), frame_words(self._fabric, frame.frame)]
+
+
+def _chosen(run: WatchedRun) -> Sequence[str]:
+    """Return the links whose frames are kept where nobody names any."""
+    names = run.testbed.link_names
+    if not run.testbed.virtual:
+        return ()
+    if len(names) <= _FEW_LINKS:
+        return names
+    struck: dict[str, None] = {}
+    for fault in run.ready.faults:
+        struck |= dict.fromkeys(fault.target.links)
+        struck |= dict.fromkeys(link for link, _ in fault.target.one_way)
+    return [*struck][:_STRUCK_LINKS]
+
+
+def receiving_end(fabric: Fabric, name: str, direction: int) -> End:
+    """Return the end of a link or circuit to which a direction leads."""
+    circuit = circuit_of(fabric, name)
+    link = fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
+    return link.a if direction else link.b
+
+
+def frame_words(fabric: Fabric, frame: bytes) -> str:
+    """Return source, destination, operation and PSN of a frame, as far as it has them."""
+    if (read := _headers(frame)) is not None:
+        scna, dcna, operation, psn = read
+        return f"{_name(fabric, scna)} to {_name(fabric, dcna)}: {operation}, PSN {psn}"
+    # A run that records nothing does not load Scapy.
+    from emulation.traffic.frames.layers import NTH, TPH, Ether
+
+    packet = Ether(from_cna24(frame))
+    network, transport = packet.getlayer(NTH), packet.getlayer(TPH)
+    if network is None:
+        return packet.summary()
+    ends = f"{_name(fabric, network.scna)} to {_name(fabric, network.dcna)}"
+    if transport is None:
+        return f"{ends}: notice"
+    operation = transport.get_field("opcode").i2repr(transport, transport.opcode)
+    return f"{ends}: {operation}, PSN {transport.psn}"
+
+
+def _name(fabric: Fabric, cna: int) -> str:
+    return getattr(fabric.node_of(cna), "name", f"{cna:#06x}")
+
+
+def _headers(frame: bytes) -> tuple[int, int, str, int] | None:
+    """Return scna, dcna, operation and PSN of a frame of an agent with CNA16; None for any other frame.
+
+    Scapy takes a hundred times as long, and a recording reads many thousands.
+    """
+    at = ETHERNET_BYTES + _LPH_BYTES
+    if len(frame) < at + _NTH_BYTES + _TPH_BYTES or frame[12:14] != ETHERTYPE.to_bytes(2, "big"):
+        return None
+    cfg = frame[ETHERNET_BYTES + 1] & 0xF
+    if cfg == CFG_SOURCE_ROUTE:
+        at += SRH_BYTES
+    elif cfg != CFG_CNA16:
+        return None
+    network, transport = frame[at : at + _NTH_BYTES], frame[at + _NTH_BYTES :]
+    operation = _OPCODES.get(transport[0]) if len(transport) >= _TPH_BYTES else None
+    if operation is None or network[7] >> 3 & 1:  # mgmt: a notice has no transport header
+        return None
+    scna, dcna = int.from_bytes(network[:2], "big"), int.from_bytes(network[2:4], "big")
+    return scna, dcna, operation, int.from_bytes(transport[6:9], "big")
