@@ -20,7 +20,7 @@ from controller.recovery.notification import Costs, Notification, NotificationRe
 from harness.report.figures.comparison_charts import Samples, distributions_svg
 from harness.sweeps.cases import sample_pairs
 from papers.checking.statements import say
-from papers.ub_mesh.claims.recovery import job_pairs
+from papers.ub_mesh.figures.recovery import job_pairs
 from railyard.command import railyard
 from topologies.families.registry import build
 

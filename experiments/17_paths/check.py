@@ -9,7 +9,7 @@ from pathlib import Path
 
 from papers.checking.statements import say
 from papers.claims.runs import observed
-from papers.hpn.claims.paths import idle_downlinks, port_imbalance
+from papers.hpn.figures.paths import idle_downlinks, port_imbalance
 from railyard.command import result_of
 
 HERE = Path(__file__).parent
