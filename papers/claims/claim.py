@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, final
 
-from papers.claims.functions import function_of
+from papers.claims.functions import called
 
 __all__ = [
     "Claim",
@@ -78,10 +78,9 @@ class Mutation:
 
     def of(self, measured: Measured) -> Measured:
         """Return the measured value changed."""
-        change = function_of(self.function) if self.function else None
 
         def of(value: float) -> float:
-            return self.scale * value + self.shift if change is None else float(change(value))
+            return float(called(self.function, value)) if self.function else self.scale * value + self.shift
 
         if measured.low is None or measured.high is None:
             return replace(measured, value=of(measured.value))

@@ -10,16 +10,13 @@ from typing import Any
 from topologies.errors import RailyardError
 from topologies.plugins import python_file
 
-__all__ = ["function_of"]
+__all__ = ["called", "function_of"]
 
 _REMEDY = "write module:function or FILE.py:function"
 
 
 def function_of(reference: str) -> Callable[..., Any]:
-    """Return the function; RailyardError if there is none.
-
-    What a user's file raises when it is called becomes an error with the file's line.
-    """
+    """Return the function; RailyardError if there is none."""
     if python_file.is_reference(reference):
         function = python_file.load(reference)
     else:
@@ -31,3 +28,11 @@ def function_of(reference: str) -> Callable[..., Any]:
     if not callable(function):
         raise RailyardError(f"{reference} is no function", remedy=_REMEDY)
     return function
+
+
+def called(reference: str, *arguments: Any, **options: Any) -> Any:
+    """Call the function and return its value; what a user's file raises becomes an error with its line."""
+    function = function_of(reference)
+    if python_file.is_reference(reference):
+        return python_file.guarded(reference, lambda: function(*arguments, **options))
+    return function(*arguments, **options)

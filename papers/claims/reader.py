@@ -78,7 +78,8 @@ class ClaimFile:
                 except RailyardError as ex:
                     yield relocated(self.document, where, ex)
             for name in _unknown(claim, known):
-                fault = RailyardError(f"no figure {name!r}", remedy=suggestion(name, known or ()))
+                remedy = suggestion(name, known or (), "see `railyard list --metrics`")
+                fault = RailyardError(f"no figure {name!r}", remedy=remedy)
                 yield relocated(self.document, (*at, "claims", claim.name, "value"), fault)
 
 
@@ -152,23 +153,25 @@ def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path
     else:
         assert settings.scenario is not None
         source = ScenarioSource(
-            folder / settings.scenario,
+            tuple(folder / file for file in settings.scenario),
             settings.variants,
             settings.set,
             settings.cut_each or "",
             settings.repeats,
+            _function(settings.derive or "", folder),
+            _function(settings.picture or "", folder),
         )
-        if source.cut_each == "" and all(claim.value != ASSERTIONS for claim in claims):
-            claims = [_assertions(settings.scenario), *claims]
+        if not source.cut_each and all(claim.value != ASSERTIONS for claim in claims):
+            claims = [_assertions(", ".join(settings.scenario)), *claims]
     return Check(name, settings.title, tuple(claims), source, settings.long, settings.alone)
 
 
-def _assertions(scenario: str) -> Claim:
+def _assertions(scenarios: str) -> Claim:
     """Return the claim that every check of a scenario has."""
     return Claim(
         name="assertions",
-        text=f"assertions of {scenario} that fail",
-        place=scenario,
+        text=f"assertions of {scenarios} that fail",
+        place=scenarios,
         kind=Kind.derived,
         holds=Interval(0, 0),
         mutation=Mutation("the value +1", shift=1),

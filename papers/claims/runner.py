@@ -16,7 +16,7 @@ from harness.sweeps.conduct import carry_out, late_runs
 from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop
 from papers.claims import tasks as work
 from papers.claims.check import Check, Row, judged
-from papers.claims.sources import Figures, Source
+from papers.claims.sources import Figures, ScenarioSource, Source
 from papers.claims.store import KeptFigures
 from papers.claims.tasks import Task
 from topologies.errors import RailyardError
@@ -159,10 +159,13 @@ class Runner:
         for task in tasks:
             if words := self._lost.get(task.key):
                 return Finished(job, None, trouble=words)
-        found = {task.key: content for task in tasks if (content := self._kept.get(task.key)) is not None}
-        picture = next((content["picture"] for content in found.values() if content.get("picture")), "")
+        contents = {task.key: content for task in tasks if (content := self._kept.get(task.key)) is not None}
+        picture = next((content["picture"] for content in contents.values() if content.get("picture")), "")
         try:
-            return Finished(job, job.source.figures(found), picture)
+            figures = job.source.figures(contents)
+            if isinstance(job.source, ScenarioSource):
+                picture = job.source.drawing(figures)
+            return Finished(job, figures, picture)
         except RailyardError as ex:
             return Finished(job, None, trouble=str(ex))
 

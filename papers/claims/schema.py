@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, final
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
 from harness.scenario.topology import Model, Name
 from papers.claims.claim import Interval
@@ -48,6 +48,17 @@ def _figure(value: Any) -> Any:
 
 _Interval = Annotated[Interval | None, PlainValidator(_interval), WithJsonSchema(_INTERVAL)]
 _Figure = Annotated[Interval | str | None, PlainValidator(_figure), WithJsonSchema(_OR_WORDS)]
+
+
+def _files(given: Any) -> Any:
+    return (given,) if isinstance(given, str) else given
+
+
+_Files = Annotated[
+    tuple[str, ...],
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
 
 _Function = Annotated[str, Field(pattern=r"^(.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*$")]
 
@@ -130,42 +141,47 @@ class CheckSettings(Model):
         title: What is checked, in words.
         model: Function that returns a figure, or figures by name: `module:function` or `FILE.py:function`.
         arguments: Arguments of the function.
-        scenario: Scenario file; its figures are VARIANT.METRIC and the keys of result.json.
+        scenario: Scenario file, or several; the figures are VARIANT.METRIC and the keys of result.json.
         variants: Variants that run; all if empty.
         set: Values of keys of the scenario.
         cut_each: What fails in turn, as in `railyard sweep`; the figures are the metrics of sweep.json.
         repeats: Runs of each variant; the figure `differing` counts results that differ from the first.
         long: It takes minutes, and runs when asked for.
         alone: It measures processor time or memory, so nothing runs beside it.
-        picture: Function that returns a drawing of the model's figures, as SVG.
+        derive: Function that is given the content of result.json and returns further figures by name.
+        picture: Function that returns an SVG; that of a scenario is given the content of result.json.
         common: Keys of all claims that lack them.
-        claims: Claims by name.
+        claims: Claims by name; a check of a scenario may do with that of its assertions.
     """
 
     title: str
     model: _Function | None = None
     arguments: Mapping[str, Any] = Field(default_factory=dict)
-    scenario: str | None = None
+    scenario: Annotated[_Files | None, BeforeValidator(_files)] = None
     variants: tuple[str, ...] = ()
     set: Mapping[str, Any] = Field(default_factory=dict)
     cut_each: str | None = None
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     long: bool = False
     alone: bool = False
+    derive: _Function | None = None
     picture: _Function | None = None
     common: Mapping[str, Any] = Field(default_factory=dict)
-    claims: Annotated[Mapping[Name, ClaimSettings], Field(min_length=1)]
+    claims: Mapping[Name, ClaimSettings] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.model is None) == (self.scenario is None):
             raise ValueError("a check has exactly one of model and scenario")
-        of_scenario = {"variants", "set", "cut_each", "repeats"} & self.model_fields_set
+        of_scenario = {"variants", "set", "cut_each", "repeats", "derive"} & self.model_fields_set
         if self.model is not None and of_scenario:
             raise ValueError(f"`{min(of_scenario)}:` belongs to a scenario; this check has a model")
-        of_model = {"arguments", "picture"} & self.model_fields_set
-        if self.scenario is not None and of_model:
-            raise ValueError(f"`{min(of_model)}:` belongs to a model; this check has a scenario")
+        if self.scenario is not None and "arguments" in self.model_fields_set:
+            raise ValueError("`arguments:` belongs to a model; this check has a scenario")
+        if self.cut_each is not None and len(self.scenario or ()) > 1:
+            raise ValueError("`cut_each:` takes a single scenario")
+        if not self.claims and (self.model is not None or self.cut_each is not None):
+            raise ValueError("`claims:` is empty; give at least 1")
         return self
 
 

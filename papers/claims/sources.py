@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where figures come from: a model or a scenario, the tasks that compute them, and the figures by name."""
+"""Sources of figures: a model or a scenario, the tasks that compute its figures, and the figures by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.scenario.study import Study
 from harness.sweeps.plan import Run, StudyPlan, plan_point, plan_study, variants_of
 from harness.sweeps.table import summary_json
 from papers.claims.claim import Measured
-from papers.claims.functions import function_of
+from papers.claims.functions import called, function_of
 from papers.claims.tasks import ModelTask, RunTask, Task
 from topologies.errors import RailyardError, suggestion
 from topologies.plugins import python_file
@@ -139,50 +139,56 @@ class ScenarioSource:
     """Figures of runs of a scenario: VARIANT.METRIC, `failed_assertions`, and the keys of result.json.
 
     Attributes:
-        file: scenario file.
+        files: scenario files, whose variants have different names.
         variants: names of the variants that run; all if empty.
         values: values of keys of the scenario.
         cut_each: what fails in turn; the figures are then the metrics of sweep.json. Empty for nothing.
         repeats: number of runs of each variant.
+        derive: function that is given the content of result.json and returns further figures; empty for none.
+        picture: function that is given it and returns a drawing; empty for none.
     """
 
-    file: Path
+    files: tuple[Path, ...]
     variants: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     cut_each: str = ""
     repeats: int = 1
+    derive: str = ""
+    picture: str = ""
 
     def changed(self, values: Mapping[str, Any]) -> ScenarioSource:
-        """Return the source with other values of keys of the scenario."""
-        return replace(self, values={**self.values, **values})
+        """Return the source with other values of keys of the scenario, without a picture."""
+        return replace(self, values={**self.values, **values}, picture="")
 
     def check(self) -> None:
         """Raise a RailyardError unless the file is a scenario that has the variants and keys."""
         self.plan()
+        for function in filter(None, (self.derive, self.picture)):
+            function_of(function)
 
-    def plan(self) -> tuple[Scenario, tuple[Run, ...]]:
-        """Return the scenario with the values set, and its runs."""
+    def plan(self) -> list[tuple[Path, Scenario, tuple[Run, ...]]]:
+        """Return each file, its scenario with the values set, and its runs."""
         if self.cut_each:
             study = self.study()
-            return study.scenario, study.runs
-        return plan_point(self.file, self.values, self.variants)
+            return [(self.files[0], study.scenario, study.runs)]
+        return [(file, *plan_point(file, self.values, self.variants)) for file in self.files]
 
     def study(self) -> StudyPlan:
         """Return the study in which things fail in turn."""
         axes = {key: (value,) for key, value in self.values.items()}
-        return plan_study(self.file, Study(set=axes, cut_each=(self.cut_each,)), self.variants)
+        return plan_study(self.files[0], Study(set=axes, cut_each=(self.cut_each,)), self.variants)
 
     def tasks(self, name: str) -> tuple[Task, ...]:
         """Return a task for each run; `name` is that of the check."""
         return tuple(
-            RunTask(f"{run.key}-{repeat}" if repeat else run.key, f"{name}, {run.name}", run, self.file)
-            for run in self.plan()[1]
+            RunTask(f"{run.key}-{repeat}" if repeat else run.key, f"{name}, {run.name}", run, file)
+            for file, _, runs in self.plan()
+            for run in runs
             for repeat in range(self.repeats)
         )
 
     def figures(self, texts: Texts) -> Figures:
         """Return the figures of finished runs; RailyardError if a run was impossible."""
-        scenario, runs = self.plan()
         for content in texts.values():
             if content["status"] == "error" and content["result"] is None and not self.cut_each:
                 raise RailyardError(f"{content['variant']}: {content['trouble']}", remedy="see the scenario")
@@ -190,35 +196,42 @@ class ScenarioSource:
             # Runs whose failures would come after the end of the healthy run have no result.
             summary = json.loads(summary_json(self.study(), [dict(item) for item in texts.values()]))
             return Figures(summary["metrics"], summary)
-        results = [texts[run.key]["result"] for run in runs]
-        document = _joined(results)
+        planned = self.plan()
+        runs = [run for _, _, some in planned for run in some]
+        document = _joined([texts[run.key]["result"] for run in runs])
         metrics = document["metrics"]
         failed = [item["name"] for item in document["assertions"] if not item["passed"]]
-        ran = {run.variant.name for run in runs}
-        for assertion in scenario.assertions:
-            about = variants_of(assertion)
-            if (
-                len(about) > 1
-                and about <= ran
-                and not (outcome := compare_metrics(assertion, metrics)).passed
-            ):
-                failed.append(outcome.name)
+        for _, scenario, some in planned:
+            failed += _failed(scenario, {run.variant.name for run in some}, metrics)
         differing = sum(
             texts[f"{run.key}-{repeat}"]["result"] != texts[run.key]["result"]
             for run in runs
             for repeat in range(1, self.repeats)
         )
-        about = {ASSERTIONS: Measured(len(failed), detail="; ".join(failed)), DIFFERING: differing}
-        return Figures({**metrics, **about}, document)
+        values = {ASSERTIONS: Measured(len(failed), detail="; ".join(failed)), DIFFERING: differing}
+        derived = called(self.derive, document) if self.derive else {}
+        return Figures({**metrics, **values, **derived}, document)
+
+    def drawing(self, figures: Figures) -> str:
+        """Return the picture of figures that `figures` returned; empty without one."""
+        return called(self.picture, figures.document) if self.picture else ""
 
     def names(self) -> Sequence[str] | None:
-        """Return the names of the scenario's figures; None where they are those of sweep.json."""
-        if self.cut_each:
+        """Return the names of the scenario's figures; None where they are only known from the results."""
+        if self.cut_each or self.derive:
             return None
-        scenario = self.plan()[0]
-        jobs = [f"{variant.name}.{job.name}." for variant in scenario.variants for job in variant.jobs or ()]
-        known = [f"{variant.name}.{metric}" for variant in scenario.variants for metric in ALL_METRICS]
+        variants = [variant for _, scenario, _ in self.plan() for variant in scenario.variants]
+        jobs = [f"{variant.name}.{job.name}." for variant in variants for job in variant.jobs or ()]
+        known = [f"{variant.name}.{metric}" for variant in variants for metric in ALL_METRICS]
         return [*known, *jobs, ASSERTIONS, DIFFERING]
+
+
+def _failed(scenario: Scenario, ran: set[str], metrics: Mapping[str, float]) -> Iterator[str]:
+    """Yield the names of assertions about several variants that ran, and that do not hold."""
+    for assertion in scenario.assertions:
+        about = variants_of(assertion)
+        if len(about) > 1 and about <= ran and not (outcome := compare_metrics(assertion, metrics)).passed:
+            yield outcome.name
 
 
 Source: TypeAlias = ModelSource | ScenarioSource

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias, final
 from harness.sweeps.plan import Run
 from harness.sweeps.worker import execute
 from papers.claims.claim import Measured
-from papers.claims.functions import function_of
+from papers.claims.functions import called, function_of
 from topologies.errors import RailyardError
-from topologies.plugins import python_file
 
 __all__ = ["ModelTask", "Progress", "RunTask", "Task", "carry_out"]
 
@@ -76,13 +75,12 @@ def carry_out(task: Task, note: Callable[[str, str, float], None] | None = None)
     }
     try:
         function = function_of(task.function)
-        own = python_file.is_reference(task.function)
         takes_note = "note" in inspect.signature(function).parameters
         given = {"note": told, **task.arguments} if takes_note else task.arguments
-        returned = python_file.guarded(task.function, lambda: function(**given)) if own else function(**given)
+        returned = called(task.function, **given)
         figures = returned if isinstance(returned, Mapping) else {"figure": returned}
         content["figures"] = {name: asdict(_measured(value)) for name, value in figures.items()}
-        content["picture"] = function_of(task.picture)() if task.picture else ""
+        content["picture"] = called(task.picture) if task.picture else ""
     except RailyardError as ex:
         content["trouble"] = str(ex)
     return json.dumps(content, indent=2) + "\n"

@@ -57,7 +57,7 @@ def test_a_study_becomes_checks(study: Path):
     assert mesh.source.function == f"{study.parent}/model.py:links"
     assert [claim.kind for claim in mesh.claims] == ["stated", "stated", "derived", "stated"]
     assert isinstance(ring.source, ScenarioSource)
-    assert ring.source.file == study.parent / "scenario.yaml"
+    assert ring.source.files == (study.parent / "scenario.yaml",)
     assert [claim.name for claim in ring.claims] == ["assertions", "slower"]
     file.examine(file.checks)
 
