@@ -2,7 +2,7 @@
 """Circuits of optical switches: how long a change of demand takes to plan, and how many circuits it moves.
 
 `python -m bench.circuits` prints JSON. What is planned, and beside which figures, papers.lumoscore says;
-`railyard experiments --paper lumoscore` judges the same. One core; times are processor time.
+`railyard experiments lumoscore` judges the same. One core; times are processor time.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 Knows every floor below; railyard knows it.
 
-    claims       the table of claims: paper, ours, verdict
+    claims       files of claims: form, reader, runner; the table of paper, ours, verdict
     checking     what the checks of several experiments share
     flow_level   jobs on one cluster, simulated flow by flow
     training     iteration times of a training job on any of these networks

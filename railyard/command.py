@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["railyard", "result_of", "sweep_of"]
+__all__ = ["railyard", "result_of"]
 
 
 def railyard(*arguments: str | Path) -> int:
@@ -36,19 +36,3 @@ def result_of(scenario: Path, *options: str, folder: Path | None = None) -> tupl
     code = railyard("run", scenario, "--out", folder, *options)
     result = folder / "result.json"
     return code, json.loads(result.read_text()) if result.exists() else {}
-
-
-def sweep_of(scenario: Path, kind: str, variant: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    """Run a variant with each thing of a kind failing in turn; the results stay in a folder.
-
-    Args:
-        scenario: file of the scenario.
-        kind: what fails, as `railyard sweep --cut-each` takes it: npu, switch, link, ...
-        variant: name of the variant.
-        folder: where the results stay.
-
-    Returns:
-        The exit code and the metrics of sweep.json.
-    """
-    code = railyard("sweep", scenario, "--cut-each", kind, "--variant", variant, "--out", folder)
-    return code, json.loads((folder / "sweep.json").read_text())["metrics"]

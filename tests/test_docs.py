@@ -29,7 +29,8 @@ GUIDES = sorted(
     ]
 )
 STUDIES = sorted(ROOT.glob("experiments/*/model.yaml"))
-SCENARIOS = sorted({*ROOT.glob("experiments/*/*.yaml")} - {*STUDIES})
+CLAIMS = sorted(ROOT.glob("experiments/*/claims.yaml"))
+SCENARIOS = sorted({*ROOT.glob("experiments/*/*.yaml")} - {*STUDIES, *CLAIMS})
 # Fabrics whose planning takes a quarter of a minute or more; their experiments plan them.
 LARGE = {
     "10_pod",

@@ -10,7 +10,7 @@ from harness.files import EXPERIMENTS
 from harness.scenario.document import name_of
 from topologies.errors import suggestion
 
-__all__ = ["file_of", "named_files"]
+__all__ = ["file_of", "named_files", "scenario_files"]
 
 
 def file_of(given: Path) -> Path:
@@ -33,10 +33,15 @@ def file_of(given: Path) -> Path:
     return files[given.name]
 
 
+def scenario_files() -> list[Path]:
+    """Return the files of scenarios and studies that come with Railyard, without files of claims."""
+    return sorted(path for path in EXPERIMENTS.glob("*/*.yaml") if path.name != "claims.yaml")
+
+
 def named_files() -> dict[str, Path]:
     """Return the files of scenarios and studies by their names, and by the names of their folders."""
     files: dict[str, Path] = {}
-    for path in sorted(EXPERIMENTS.glob("*/*.yaml")):
+    for path in scenario_files():
         try:
             files[name_of(path)] = path
         except ScenarioError:  # `railyard list` says why it cannot be read

@@ -9,9 +9,9 @@ Its modules:
     axes          points: values of keys of the file
     cases         links, switches or NPUs that fail in turn
     worker        a run -> text of its result file, in any process
-    worker_processes  processes of this machine, each of which serves many runs
+    worker_processes  processes of this machine, each of which serves many tasks, such as runs
     cluster       processes of a Ray cluster
-    conduct       carries out the runs that have no result yet
+    conduct       carries out the runs, or other tasks, that have no result yet
     store         folder of a study, which keeps each result as soon as there is one
     table         results -> a record for each run, and sweep.json
     comparisons   assertions that compare variants, at each point and seed

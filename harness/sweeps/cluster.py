@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a study on a Ray cluster: same keys, same folder; Ray starts, places and repeats the processes."""
+"""Tasks on a Ray cluster: same keys, same folder; Ray starts, places and repeats the processes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any, final
 
 from emulation.errors import MachineError
-from harness.sweeps.plan import Run
-from harness.sweeps.worker import execute
-from harness.sweeps.worker_processes import TRIES, Done, Stop
+from harness.sweeps.worker_processes import TRIES, Done, Stop, Task, Work
 from topologies.errors import RailyardError
 
 __all__ = ["RayCluster"]
 
-# Runs that wait on the cluster for each processor, so that no processor is idle.
+# Tasks that wait on the cluster for each processor, so that no processor is idle.
 _AHEAD = 2
 
 _SECONDS = 0.5
@@ -29,20 +27,20 @@ _LOOPBACK = "127.0.0.1"
 
 @final
 class RayCluster:
-    """Carries out runs as tasks of a Ray cluster, each with one processor and `memory_bytes` of memory.
+    """Carries out tasks on a Ray cluster, each with one processor and `memory_bytes` of memory.
 
-    The nodes need Railyard, and the scenario file at the same path. Ray's processes serve many runs.
+    The nodes need Railyard, and the scenario files at the same paths. Ray's processes serve many tasks.
 
     Args:
-        path: The scenario file.
+        work: Carries out a task.
         address: Address of the cluster; None starts one on this machine, for this study.
-        memory_bytes: Memory that Ray keeps for a run.
+        memory_bytes: Memory that Ray keeps for a task.
 
     Raises:
         MachineError: Ray is not installed, or there is no cluster at the address.
     """
 
-    def __init__(self, path: Path, address: str | None, memory_bytes: int | None = None) -> None:
+    def __init__(self, work: Work, address: str | None, memory_bytes: int | None = None) -> None:
         try:
             ray: Any = import_module("ray")
         except ImportError:
@@ -66,12 +64,12 @@ class RayCluster:
             ) from None
         limits = {} if memory_bytes is None else {"memory": memory_bytes}
         self._task = ray.remote(num_cpus=1, max_retries=TRIES - 1, **limits)(_execute)
-        self._path = path.resolve()
+        self._work = work
 
-    def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
-        """Yield the runs as they end; Ray tries a run once more whose process or node dies."""
+    def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
+        """Yield the tasks as they end; Ray tries a task once more whose process or node dies."""
         waiting = list(reversed(runs))
-        busy: dict[Any, Run] = {}
+        busy: dict[Any, Task] = {}
         ray = self._ray
         while waiting or busy:
             if stop():
@@ -79,7 +77,7 @@ class RayCluster:
             room = max(1, int(ray.cluster_resources().get("CPU", 1))) * _AHEAD
             while waiting and len(busy) < room:
                 run = waiting.pop()
-                busy[self._task.remote(run, self._path, str(Path.cwd()))] = run
+                busy[self._task.remote(run, self._work, str(Path.cwd()))] = run
             ended, _ = ray.wait([*busy], timeout=_SECONDS)
             for reference in ended:
                 run = busy.pop(reference)
@@ -93,10 +91,10 @@ class RayCluster:
         self._ray.shutdown()
 
 
-def _execute(run: Run, path: Path, folder: str) -> tuple[str, str]:
-    """Carry out a run in a process of the cluster; files of the scenario are relative to `folder`."""
+def _execute(task: Task, work: Work, folder: str) -> tuple[str, str]:
+    """Carry out a task in a process of the cluster; its files are relative to `folder`."""
     os.chdir(folder)
     try:
-        return execute(run, path), ""
+        return work(task), ""
     except RailyardError as ex:
         return "", str(ex)

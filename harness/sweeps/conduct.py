@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol, final
 
@@ -17,10 +18,23 @@ from harness.run.prepare import prepare
 from harness.scenario.document import Document
 from harness.sweeps.plan import Run, StudyPlan
 from harness.sweeps.store import RunResult
-from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop
+from harness.sweeps.worker import execute
+from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop, Task, Work
 from topologies.errors import RailyardError
 
-__all__ = ["Conducted", "Kept", "Results", "conduct", "local_executor", "memory_of", "results_of", "shard_of"]
+__all__ = [
+    "Conducted",
+    "Kept",
+    "Results",
+    "carry_out",
+    "conduct",
+    "late_runs",
+    "local_executor",
+    "memory_of",
+    "results_of",
+    "shard_of",
+    "work_of",
+]
 
 
 class Results(Protocol):
@@ -57,36 +71,44 @@ def conduct(
 ) -> Conducted:
     """Carry out the runs that have no result yet; `note` receives each run as it ends."""
     conducted = Conducted()
-    healthy = [run for run in runs if run.case is not None and not run.case.targets]
-    _carry_out(healthy, results, executor, conducted, stop, note)
-    ends = {_place(run): result for run in healthy if (result := results.get(run.key)) is not None}
-    rest = []
-    for run in runs:
-        healthy_result = ends.get(_place(run))
-        if run.case is not None and run.case.targets and healthy_result and _too_late(run, healthy_result):
-            conducted.late.append(run)
-        else:
-            rest.append(run)
-    _carry_out(rest, results, executor, conducted, stop, note)
+
+    def carried_out(some: Sequence[Run]) -> None:
+        lost = {done.run.key for done in conducted.lost}
+        for done in carry_out([run for run in some if run.key not in lost], results, executor, stop):
+            if done.lost:
+                conducted.lost.append(done)
+            note(done)
+
+    carried_out([run for run in runs if run.case is not None and not run.case.targets])
+    conducted.late.extend(late_runs(runs, results))
+    late = {run.key for run in conducted.late}
+    carried_out([run for run in runs if run.key not in late])
     return conducted
 
 
-def _carry_out(
-    runs: Sequence[Run],
-    results: Results,
-    executor: Executor,
-    conducted: Conducted,
-    stop: Stop,
-    note: Callable[[Done], None],
-) -> None:
-    lost = {done.run.key for done in conducted.lost}
-    missing = {run.key: run for run in runs if run.key not in lost and results.get(run.key) is None}
+def carry_out(
+    tasks: Sequence[Task], results: Results, executor: Executor, stop: Stop = lambda: False
+) -> Iterator[Done]:
+    """Carry out the tasks that have no result yet, each key once, keep their results, and yield each."""
+    missing = {task.key: task for task in tasks if results.get(task.key) is None}
     for done in executor.results([*missing.values()], stop):
-        if done.lost:
-            conducted.lost.append(done)
-        else:
+        if not done.lost:
             results.put(done.run.key, done.text)
-        note(done)
+        yield done
+
+
+def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
+    """Return the runs whose failures would all come after the end of their healthy run."""
+    healthy = [run for run in runs if run.case is not None and not run.case.targets]
+    ends = {_place(run): result for run in healthy if (result := results.get(run.key)) is not None}
+    return [
+        run
+        for run in runs
+        if run.case is not None
+        and run.case.targets
+        and (result := ends.get(_place(run))) is not None
+        and _too_late(run, result)
+    ]
 
 
 def _place(run: Run) -> tuple[object, ...]:
@@ -134,7 +156,13 @@ def _elements(run: Run) -> int:
 
 def local_executor(plan: StudyPlan, jobs: int, runs: int) -> Executor:
     """Return an executor of this machine for so many runs: this process, or up to `jobs` processes."""
-    return InProcess(plan.path) if min(jobs, runs) <= 1 else LocalPool(plan.path, min(jobs, runs))
+    work = work_of(plan)
+    return InProcess(work) if min(jobs, runs) <= 1 else LocalPool(work, min(jobs, runs))
+
+
+def work_of(plan: StudyPlan, path: Path | None = None) -> Work:
+    """Return what carries out a run of a study; `path` is the scenario file in place of the plan's."""
+    return partial(execute, path=path or plan.path)
 
 
 def results_of(

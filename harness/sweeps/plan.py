@@ -20,7 +20,7 @@ from harness.sweeps.cases import Case, cases_of
 from harness.version import railyard_version
 from topologies import Fabric
 
-__all__ = ["Run", "StudyPlan", "check_study", "plan_study", "variants_of"]
+__all__ = ["Run", "StudyPlan", "check_study", "plan_point", "plan_study", "variants_of"]
 
 
 @final
@@ -116,6 +116,28 @@ def plan_study(
                 runs += [_run(failing, own, point, case) for own in study.seeds or (seed,)]
     base = {"scenario": _base(scenario), "program": program_digest()}
     return StudyPlan(path, scenario, study, names, sha256(canonical(base)), tuple(runs))
+
+
+def plan_point(
+    path: Path, point: Mapping[str, Any], variants: Sequence[str] = ()
+) -> tuple[Scenario, tuple[Run, ...]]:
+    """Plan a run of each variant of a scenario file, with values of keys of the file, without its axes.
+
+    Args:
+        path: Scenario file.
+        point: Values of keys.
+        variants: Names of variants; none means all.
+
+    Returns:
+        The scenario with the values, and its runs.
+
+    Raises:
+        ScenarioError: The values make no scenario, or a variant does not exist.
+    """
+    document = Document(path)
+    names = _chosen(read(document)[0], document, variants, need_faults=False)
+    checked = _read_point(document, point, names)
+    return checked, tuple(_run(_alone(checked, name), checked.seed, point, None) for name in names)
 
 
 def check_study(scenario: Scenario, document: Document) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a study in processes of this machine. A process serves many runs; its death costs its run only.
+"""Tasks in processes of this machine, such as runs of a study. The death of a process costs its task only.
 
-The process pools of the standard library give up all runs when a process is killed; here each process has a
+The process pools of the standard library give up all tasks when a process is killed; here each process has a
 pipe of its own, so that nothing of the other processes is lost.
 """
 
@@ -19,40 +19,54 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from types import ModuleType
-from typing import Protocol, Self, final
+from typing import Any, Protocol, Self, TypeAlias, final
 
-from harness.sweeps.plan import Run
-from harness.sweeps.worker import execute
 from topologies.errors import RailyardError
 
-__all__ = ["Done", "Executor", "InProcess", "LocalPool", "Stop"]
+__all__ = ["Done", "Executor", "InProcess", "LocalPool", "Stop", "Task", "Work"]
 
 TRIES = 2
-"""Number of times that a run is tried if its process dies."""
+"""Number of times that a task is tried if its process dies."""
 
 _SECONDS = 0.5
 
 Stop = Callable[[], bool]
-"""Returns True when no further run shall begin."""
+"""Returns True when no further task shall begin."""
+
+Work: TypeAlias = Callable[[Any], str]
+"""Carries out a task and returns the text of its result file; processes get it by pickle."""
+
+
+class Task(Protocol):
+    """A task, such as a run of a study; processes get it by pickle."""
+
+    @property
+    def key(self) -> str:
+        """Hash of all on which the result depends."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Words for a person."""
+        ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run that has ended: the text of its result file, or what kept it from having a result."""
+    """A task that has ended: the text of its result file, or what kept it from having a result."""
 
-    run: Run
+    run: Task
     text: str = ""
     lost: str = ""
 
 
 class Executor(Protocol):
-    """Carries out runs: in this process, in processes of this machine, or on a Ray cluster."""
+    """Carries out tasks: in this process, in processes of this machine, or on a Ray cluster."""
 
-    def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
-        """Yield the runs as they end; after `stop` is True, only those that have begun."""
+    def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
+        """Yield the tasks as they end; after `stop` is True, only those that have begun."""
         ...
 
     def close(self) -> None:
@@ -62,17 +76,17 @@ class Executor(Protocol):
 
 @final
 class InProcess:
-    """Carries out runs one after the other in this process."""
+    """Carries out tasks one after the other in this process."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, work: Work) -> None:
+        self._work = work
 
-    def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
-        """Yield each run as it ends."""
+    def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
+        """Yield each task as it ends."""
         for run in runs:
             if stop():
                 return
-            yield Done(run, execute(run, self._path))
+            yield Done(run, self._work(run))
 
     def close(self) -> None:
         """Do nothing: no process was started."""
@@ -93,17 +107,17 @@ def _without_main() -> Iterator[None]:
 class _Worker:
     """A process with a pipe; `run` is what it works on."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, work: Work) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.run: Run | None = None
-        self.process: BaseProcess = context.Process(target=_serve, args=(other, path), daemon=True)
+        self.run: Task | None = None
+        self.process: BaseProcess = context.Process(target=_serve, args=(other, work), daemon=True)
         with _without_main():
             self.process.start()
         other.close()
 
-    def begin(self, run: Run) -> bool:
-        """Give the process a run; False if the process has died."""
+    def begin(self, run: Task) -> bool:
+        """Give the process a task; False if the process has died."""
         try:
             self.pipe.send(run)
         except OSError:
@@ -124,10 +138,10 @@ class _Worker:
 
 @final
 class LocalPool:
-    """Carries out runs in at most `jobs` processes of this machine, which live until the pool is closed."""
+    """Carries out tasks in at most `jobs` processes of this machine, which live until the pool is closed."""
 
-    def __init__(self, path: Path, jobs: int) -> None:
-        self._path = path
+    def __init__(self, work: Work, jobs: int) -> None:
+        self._work = work
         self._jobs = jobs
         self._workers: list[_Worker] = []
 
@@ -136,8 +150,8 @@ class LocalPool:
         """Process ids of the workers."""
         return tuple(worker.process.pid or 0 for worker in self._workers)
 
-    def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
-        """Yield the runs as they end; a run whose process dies is tried once more, on another process."""
+    def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
+        """Yield the tasks as they end; a task whose process dies is tried once more, on another process."""
         waiting = deque(runs)
         tries: dict[str, int] = {}
         while True:
@@ -179,14 +193,14 @@ class LocalPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin(self, waiting: deque[Run]) -> None:
-        """Give waiting runs to idle processes; start processes as long as there are too few."""
+    def _begin(self, waiting: deque[Task]) -> None:
+        """Give waiting tasks to idle processes; start processes as long as there are too few."""
         while waiting:
             idle = next((worker for worker in self._workers if worker.run is None), None)
             if idle is None:
                 if len(self._workers) >= self._jobs:
                     return
-                idle = _Worker(self._path)
+                idle = _Worker(self._work)
                 self._workers.append(idle)
             if idle.begin(waiting[0]):
                 waiting.popleft()
@@ -195,8 +209,8 @@ class LocalPool:
                 idle.end()
 
 
-def _serve(pipe: Connection, path: Path) -> None:
-    """Carry out the runs that come through the pipe, until it closes or the parent dies."""
+def _serve(pipe: Connection, work: Work) -> None:
+    """Carry out the tasks that come through the pipe, until it closes or the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -206,7 +220,7 @@ def _serve(pipe: Connection, path: Path) -> None:
         except (EOFError, OSError):
             return
         try:
-            answer = execute(run, path), ""
+            answer = work(run), ""
         except RailyardError as ex:
             answer = "", str(ex)
         except MemoryError:

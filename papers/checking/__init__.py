@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that the `check.py` of several experiments share: statements about results, and tables of them.
+"""Parts that several experiments share: large runs for their claims, statements of those that stay code.
 
-Nothing starts a process here: a check hands in `railyard.run`, or the result of the command.
+The checks of experiments 2, 31, 32, 38, 39 and 42 are code: they need another testbed, or another simulator.
 
-statements.py   statements printed with yes or no, metrics as a table, how evenly frames are spread
-large_runs.py   a scenario run with limits on processor time and memory, and facts about its result
+large_runs.py   a large scenario run for claims: figures, processor time, memory
 balance.py      frames on the cables and aggregation switches of HPN, for its large runs
+statements.py   statements printed with yes or no
 completion.py   completion of tasks here and in another simulator
 testbeds.py     a scenario on every testbed of the machine
 """

@@ -3,91 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
-
-from papers.checking.large_runs import Outcome, Run, check_run
-from papers.checking.statements import TRAFFIC, spread
+from papers.checking.large_runs import directions, large_run, spread
+from papers.claims import Measured, Progress, Values
 from topologies import NodeKind
 
-__all__ = ["balance", "check_balance"]
-
-SHOWN = (
-    *TRAFFIC,
-    "cross_plane_frames",
-    "nodes_notified",
-    "notices",
-    "convergence_us",
-    "entries_rewritten",
-    "table_entries",
-)
+__all__ = ["balance"]
 
 
-def uplinks(result: Outcome, variant: str) -> dict[str, list[int]]:
-    """Return the frames on each cable up from a ToR, by the aggregation switch to which it leads."""
-    kinds = {node.name: node.kind for node in result.fabric.nodes}
-    frames: dict[str, list[int]] = {}
-    for link in result.links(variant):
-        source, destination = str(link["source"]), str(link["destination"])
-        if (kinds[source], kinds[destination]) == (NodeKind.RAIL, NodeKind.SPINE):
-            frames.setdefault(destination, []).append(int(link["frames"] or 0))
-    return frames
-
-
-def balance(result: Outcome, *, favoured: int, fullest: float, told: int) -> Iterator[tuple[str, bool]]:
-    """Say of the variant `healthy` how even it is, and of the others how many nodes act on a notice.
+def balance(note: Progress, scenario: str, favoured: int) -> Values:
+    """Run a scenario on HPN whose jobs use all segments.
 
     Args:
-        result: of a scenario on HPN whose jobs use all segments.
+        note: told of the progress.
+        scenario: file below `experiments/`, with a variant `healthy`.
         favoured: aggregation switches of a plane that have nine values of the hash; the others have eight.
-        fullest: largest load of a cable that is stated, as a multiple of the mean.
-        told: number of nodes that act on a notice, as computed from the topology.
 
-    Yields:
-        A statement, and whether it holds.
+    Returns:
+        The figures of `large_run`; VARIANT.aggs and VARIANT.cables, least and most, as shares of the mean;
+        `favoured`, frames of a favoured aggregation switch over those of another, in the healthy run.
     """
-    for variant in result.variants:
-        by_agg = uplinks(result, variant)
-        sums = {name: sum(counts) for name, counts in by_agg.items()}
-        cables = [count for counts in by_agg.values() for count in counts]
-        spread(f"aggregation switches ({variant})", list(sums.values()))
-        low, high = spread(f"cables up ({variant})", cables)
-        if variant != "healthy":
-            count = result.metric(variant, "nodes_notified")
-            yield f"{told} GPUs and ToRs act on a notice", count == told
-            continue
-        many = [count for name, count in sums.items() if int(name.split(".")[1]) < favoured]
-        few = [count for name, count in sums.items() if int(name.split(".")[1]) >= favoured]
-        ratio = sum(many) / len(many) / (sum(few) / len(few))
-        print(f"the first {favoured} of a plane carry {ratio:.3f} times as much as the others")
-        yield (
-            f"the first {favoured} aggregation switches of a plane carry 9/8 of the others",
-            1.1 < ratio < 1.15,
-        )
-        yield f"no cable up is idle, and none carries {fullest:g} times the mean", low > 0 and high <= fullest
-
-
-def check_balance(
-    run: Run[Outcome],
-    scenario: Path,
-    *,
-    favoured: int,
-    fullest: float,
-    told: int,
-    most_seconds: float,
-    most_gb: float,
-) -> int:
-    """Run a scenario on HPN and print its figures; return the exit code, 1 when something is not true.
-
-    Args:
-        run: `railyard.run`.
-        scenario: file of the scenario; the command line may name variants of it.
-        favoured: as in `balance`.
-        fullest: as in `balance`.
-        told: as in `balance`.
-        most_seconds: largest processor time of a variant, in seconds.
-        most_gb: largest peak of memory, in GB.
-    """
-    facts = partial(balance, favoured=favoured, fullest=fullest, told=told)
-    return check_run(run, scenario, SHOWN, facts, most_seconds=most_seconds, most_gb=most_gb)
+    done = large_run(note, scenario)
+    figures: dict[str, Measured | float] = {**done.figures}
+    kinds = {node.name: node.kind for node in done.fabric.nodes}
+    for variant, seen in done.observations.items():
+        by_agg: dict[str, list[int]] = {}
+        for _, source, destination, frames in directions(done.fabric, seen):
+            if (kinds[source], kinds[destination]) == (NodeKind.RAIL, NodeKind.SPINE):
+                by_agg.setdefault(destination, []).append(frames)
+        figures |= spread(f"{variant}.aggs", map(sum, by_agg.values()))
+        figures |= spread(f"{variant}.cables", [count for counts in by_agg.values() for count in counts])
+        if variant == "healthy":
+            sums = {name: sum(counts) for name, counts in by_agg.items()}
+            many = [count for name, count in sums.items() if int(name.split(".")[1]) < favoured]
+            few = [count for name, count in sums.items() if int(name.split(".")[1]) >= favoured]
+            figures["favoured"] = sum(many) / len(many) / (sum(few) / len(few))
+    return figures

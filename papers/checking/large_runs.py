@@ -1,105 +1,100 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large scenarios run in this process: their figures, what is true of them, and what they cost."""
+"""Large scenarios of the experiments, run for claims: their figures, and what they cost."""
 
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
 
-from papers.checking.statements import say
+from harness.files import EXPERIMENTS
+from harness.report.results import Result, conclude
+from harness.run.observation.collect import link_of
+from harness.run.observation.values import Observation
+from harness.run.prepare import prepare
+from harness.run.runner import run
+from harness.scenario.loader import load
+from papers.claims import Measured, Progress, Values
 from topologies import Fabric
 
-__all__ = ["Outcome", "Run", "check_run", "frames_received"]
+__all__ = ["LargeRun", "directions", "frames_received", "large_run", "spread"]
 
 
-class Outcome(Protocol):
-    """The members of `railyard.Result` that checks of large runs use."""
+@final
+@dataclass(frozen=True, slots=True)
+class LargeRun:
+    """A scenario that has run.
 
-    @property
-    def fabric(self) -> Fabric:
-        """The fabric that ran."""
-        ...
+    Attributes:
+        figures: metrics by VARIANT.METRIC; `failed_assertions`; `seconds`, processor time a variant;
+            `boot_seconds`, the longest start; `memory_gb`, the peak of the process.
+        result: metrics and judged assertions.
+        fabric: the fabric.
+        observations: what was seen, by variant.
+    """
 
-    @property
-    def passed(self) -> bool:
-        """True when all assertions hold."""
-        ...
-
-    @property
-    def variants(self) -> Sequence[str]:
-        """Names of the variants that ran."""
-        ...
-
-    def metric(self, variant: str, name: str) -> int | float:
-        """Return a figure of a variant."""
-        ...
-
-    def links(self, variant: str | None = None) -> Sequence[Mapping[str, Any]]:
-        """Return the counters of every direction of a link."""
-        ...
-
-    def assertions(self) -> Sequence[Mapping[str, Any]]:
-        """Return every assertion with its outcome."""
-        ...
+    figures: Values
+    result: Result
+    fabric: Fabric
+    observations: Mapping[str, Observation]
 
 
-R = TypeVar("R", bound="Outcome")
-R_co = TypeVar("R_co", covariant=True)
+def large_run(note: Progress, scenario: str, variants: Sequence[str] = ()) -> LargeRun:
+    """Run variants of a scenario below `experiments/`, or all, in this process."""
+    began = time.process_time()
+    read, document = load(EXPERIMENTS / scenario)
+    chosen = tuple(item for item in read.variants if not variants or item.name in variants)
+    read = read.model_copy(update={"variants": chosen, "assertions": read.assertions if not variants else ()})
+    names = [item.name for item in chosen]
+    ready = prepare(read, document)
+    done = run(
+        ready,
+        read.seed,
+        lambda name, stage, share, pace=None: note(
+            f"{name}: {stage}", (names.index(name) + share) / len(names)
+        ),
+    )
+    result = conclude(read, read.seed, "embedded", done.runs)
+    failed = [outcome for outcome in result.assertions if not outcome.passed]
+    words = "; ".join(f"{outcome.name}: {outcome.value}, stated {outcome.limit}" for outcome in failed)
+    seconds = (time.process_time() - began) / len(names)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 10**9
+    figures: Values = {
+        **result.metrics,
+        "failed_assertions": Measured(len(failed), detail=words),
+        "seconds": Measured(seconds, detail="processor time, planning included"),
+        "boot_seconds": max(item["boot"] for item in done.seconds.values()),
+        "memory_gb": Measured(peak, detail="the most that the process ever had"),
+    }
+    seen = {name: item.observation for name, item in done.runs.items()}
+    return LargeRun(figures, result, ready[0].fabric, seen)
 
 
-class Run(Protocol[R_co]):
-    """`railyard.run`, which a check hands in: this floor does not import it."""
-
-    def __call__(self, scenario: Path, *, variant: Sequence[str] | None) -> R_co:
-        """Run the variants named of a scenario, or all."""
-        ...
-
-
-def frames_received(result: Outcome, variant: str) -> Counter[str]:
-    """Return the frames that links brought to each node in a variant."""
+def frames_received(fabric: Fabric, seen: Observation) -> Counter[str]:
+    """Return the frames that links brought to each node."""
     frames = Counter[str]()
-    for link in result.links(variant):
-        frames[str(link["destination"])] += int(link["frames"] or 0)
+    for _, _, destination, count in directions(fabric, seen):
+        frames[destination] += count
     return frames
 
 
-def check_run(
-    run: Run[R],
-    scenario: Path,
-    shown: Sequence[str],
-    facts: Callable[[R], Iterable[tuple[str, bool]]],
-    *,
-    most_seconds: float,
-    most_gb: float,
-) -> int:
-    """Run the variants that the command line names, or all; print their figures, and what is true.
+def directions(fabric: Fabric, seen: Observation) -> Iterator[tuple[str, str, str, int]]:
+    """Yield each direction of a link, circuits of the run included: link, source, destination, frames."""
+    for name, (there, back) in seen.link_usage.items():
+        link = link_of(fabric, name)
+        yield name, link.a.node, link.b.node, there.frames
+        yield name, link.b.node, link.a.node, back.frames
 
-    Args:
-        run: `railyard.run`.
-        scenario: file of the scenario.
-        shown: metrics to print, a row each.
-        facts: statements about the result, beside its assertions, and whether each holds.
-        most_seconds: largest processor time of a variant, in seconds.
-        most_gb: largest peak of memory, in GB.
 
-    Returns:
-        The exit code, 1 when something is not true.
-    """
-    result = run(scenario, variant=sys.argv[1:] or None)
-    seconds = time.process_time()  # of the whole process, imports included
-    peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 10**9
-    print(f"{seconds:.0f} s of processor time, {peak_gb:.1f} GB of memory at most")
-    for name in shown:
-        print(name, *(f"{result.metric(variant, name):,}" for variant in result.variants), sep=" | ")
-    for item in result.assertions():
-        if item["verdict"] != "holds":
-            print(f"{item['verdict']}: {item['assertion']}: {item['value']}, stated: {item['limit']}")
-    said = {"all assertions hold": result.passed, **dict(facts(result))}
-    said[f"at most {most_seconds:g} s a variant"] = seconds <= most_seconds * len(result.variants)
-    said[f"at most {most_gb:g} GB"] = peak_gb <= most_gb
-    return say(said)
+def spread(name: str, counts: Iterable[int]) -> Values:
+    """Return NAME.least and NAME.most, the least and the largest count as shares of the mean."""
+    some = list(counts)
+    mean = sum(some) / len(some)
+    words = f"{len(some):,} of them, {mean:,.1f} frames each"
+    return {
+        f"{name}.least": Measured(min(some) / mean, detail=words),
+        f"{name}.most": Measured(max(some) / mean, detail=words),
+    }

@@ -1,29 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of papers beside measured or computed figures: `railyard experiments` prints the table.
+"""Claims as data: files of claims, read, computed by the engine of sweeps, and judged.
 
-A `Claim` is declared as data: the paper's figure and its place, its kind, the interval in which it holds,
-for a known difference the interval in which ours is expected, and a mutation that must turn the verdict. A
-`Check` measures the values of its claims when asked. Each module of `papers.<paper>.claims` exports `CHECKS`
-and builds nothing when it is imported, so that listing checks is quick.
+A file of claims has checks; a check has a source of figures, a model or a scenario, and claims about its
+figures. A claim has the paper's figure and its place, its kind, the interval in which it holds, for a known
+difference the interval in which ours is expected, and a mutation that must turn the verdict.
 
+    functions.py    functions that a file names
     claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
-    declare.py      constructors of claims by kind, of intervals and of mutations
+    expression.py   arithmetic over figures, as a claim's `value:` has it
+    tasks.py        a call of a model or a run of a scenario, carried out in any process
+    sources.py      where figures come from; figures by name
     check.py        check, row of the table, counts by kind
-    statistics.py   median over seeds and its bootstrap interval
+    schema.py       the file as pydantic models, and its JSON schema
+    claims.schema.json  that schema, for editors
+    reader.py       file -> checks; faults with file, line and remedy
+    catalogue.py    the files that come with Railyard, by name
+    store.py        figures of finished tasks, read back by the next call
+    runner.py       tasks carried out: each figure once, resumed, in parallel
     mutations.py    each mutation applied: the verdict has to turn
-    store.py        values of finished checks, read back by the next call
+    statistics.py   median over seeds and its bootstrap interval
     document.py     experiments.json
     page.py         experiments.html: the table with plots, filtered by kind
-    runs.py         scenarios of the experiments, run for claims
+    runs.py         scenarios of the experiments, run by models
 """
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Mapping
-from importlib import import_module
-
-from papers.claims.check import Check, Progress, Row, Values, counts, headline, passed
+from papers.claims.catalogue import claims_of, experiment_files, named_claims, paper_files
+from papers.claims.check import Check, Progress, Row, Values, counts, headline, judged, passed
 from papers.claims.claim import (
     Claim,
     Interval,
@@ -33,42 +37,38 @@ from papers.claims.claim import (
     Verdict,
     verdict,
 )
+from papers.claims.reader import ClaimFile, read_claims
+from papers.claims.runner import Finished, Job, Runner, local, rows_of
 from papers.claims.statistics import over_seeds
+from papers.claims.store import KeptFigures
 
 __all__ = [
-    "PAPERS",
     "Check",
     "Claim",
+    "ClaimFile",
+    "Finished",
     "Interval",
+    "Job",
+    "KeptFigures",
     "Kind",
     "Measured",
     "Mutation",
     "Progress",
     "Row",
+    "Runner",
     "Values",
     "Verdict",
-    "checks",
+    "claims_of",
     "counts",
+    "experiment_files",
     "headline",
+    "judged",
+    "local",
+    "named_claims",
     "over_seeds",
+    "paper_files",
     "passed",
+    "read_claims",
+    "rows_of",
     "verdict",
 ]
-
-PAPERS: Mapping[str, str] = {
-    "ub-mesh": "UB-Mesh: a Hierarchically Localized nD-FullMesh Datacenter Network Architecture (2503.20377)",
-    "rail-only": "Rail-only: a Low-Cost High-Performance Network for Training LLMs with Trillion Parameters"
-    " (2307.12169)",
-    "hpn": "Alibaba HPN: A Data Center Network for Large Language Model Training (SIGCOMM 2024)",
-    "lumoscore": "LumosCore: Highly Scalable LLM Clusters with Optical Interconnect (2411.01503)",
-    "crux": "Crux: GPU-Efficient Communication Scheduling for Deep Learning Training (SIGCOMM 2024)",
-}
-
-
-def checks(paper: str) -> tuple[Check, ...]:
-    """Return the checks of a paper of `PAPERS`, module by module; KeyError for an unknown paper."""
-    if paper not in PAPERS:
-        raise KeyError(paper)
-    package = import_module(f"papers.{paper.replace('-', '_')}.claims")
-    modules = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(check for name in modules for check in import_module(f"{package.__name__}.{name}").CHECKS)

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A check: one measurement that gives the values of several claims, and their rows of the table."""
+"""A check: claims about the figures of one source, and their rows of the table."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TypeAlias, final
 
 from papers.claims.claim import Claim, Interval, Kind, Measured, Verdict, number, verdict
+from papers.claims.expression import Expression
+from papers.claims.sources import Figures, Source
+from papers.claims.tasks import Progress
+from topologies.errors import RailyardError
 
 __all__ = [
     "Check",
-    "Measures",
     "Progress",
     "Row",
     "Values",
@@ -27,14 +30,8 @@ __all__ = [
     "says",
 ]
 
-# Called by a measurement with what it is doing and which share of its work is done, 0 to 1.
-Progress = Callable[[str, float], None]
-
 Values: TypeAlias = Mapping[str, "Measured | float"]
-"""Measured values by the name of their claim."""
-
-Measures: TypeAlias = Callable[..., Values]
-"""Called with a `Progress`; keyword arguments are the parameters that mutations change."""
+"""Figures that a model returns, by name."""
 
 
 @final
@@ -51,38 +48,41 @@ class Row:
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A measurement for claims of `paper`, asked for by its slug `name`.
+    """Claims about the figures of one source, asked for by its slug `name`.
 
-    `long`: it takes minutes, and runs when asked for. `picture` draws it as SVG, once `measure` has returned.
+    `long`: it takes minutes, and runs when asked for. `alone`: nothing runs beside it.
     """
 
     name: str
-    paper: str
     title: str
     claims: tuple[Claim, ...]
-    measure: Measures
+    source: Source
     long: bool = False
-    picture: Callable[[], str] | None = None
-
-    def rows(self, note: Progress) -> tuple[Row, ...]:
-        """Measure, and judge each claim.
-
-        Raises:
-            KeyError: `measure` returned values of other claims than those declared.
-        """
-        return judged(self.claims, self.measure(note))
+    alone: bool = False
 
 
-def judged(claims: Sequence[Claim], values: Values) -> tuple[Row, ...]:
-    """Return a row for each claim, in order; KeyError unless `values` has exactly these claims."""
-    if different := {claim.name for claim in claims} ^ set(values):
-        raise KeyError(f"declared or measured, not both: {', '.join(sorted(different))}")
+def judged(claims: Sequence[Claim], figures: Figures) -> tuple[Row, ...]:
+    """Return a row for each claim, in order; a claim whose figure does not exist is unexpected."""
     result = []
     for claim in claims:
-        value = values[claim.name]
-        measured = value if isinstance(value, Measured) else Measured(float(value))
-        result.append(Row(claim, measured, verdict(claim, measured)))
+        try:
+            measured = _measured(claim, figures)
+        except RailyardError as ex:
+            result.append(Row(claim, None, "unexpected", str(ex)))
+        else:
+            result.append(Row(claim, measured, verdict(claim, measured)))
     return tuple(result)
+
+
+def _measured(claim: Claim, figures: Figures) -> Measured:
+    name = claim.value or claim.name
+    known = name in figures.values
+    value = figures.of(name) if known else Expression(name).of(figures.plain, figures.each)
+    if isinstance(value, Measured):
+        return value
+    if not isinstance(value, int | float):
+        raise RailyardError(f"{name} is {value!r}, not a number", remedy="compare it with the value it has")
+    return Measured(float(value))
 
 
 def says(claim: Claim) -> str:

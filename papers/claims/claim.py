@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, final
 
+from papers.claims.functions import called
+
 __all__ = [
     "Claim",
     "Interval",
@@ -65,19 +67,20 @@ class Mutation:
     """A change that must turn a claim's verdict.
 
     The claim's check measures again with `parameters`; where there are none, the measured value becomes
-    `scale * value + shift`.
+    `scale * value + shift`, or what `function` (`module:function` or FILE.py:function) returns for it.
     """
 
     what: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     scale: float = 1.0
     shift: float = 0.0
+    function: str = ""
 
     def of(self, measured: Measured) -> Measured:
-        """Return the measured value scaled and shifted."""
+        """Return the measured value changed."""
 
         def of(value: float) -> float:
-            return self.scale * value + self.shift
+            return float(called(self.function, value)) if self.function else self.scale * value + self.shift
 
         if measured.low is None or measured.high is None:
             return replace(measured, value=of(measured.value))
@@ -111,7 +114,7 @@ class Claim:
     """A figure of a paper or of this project, declared before anything is measured.
 
     Attributes:
-        name: key of the measured value in its check, a slug.
+        name: slug of the claim in its check.
         text: the quantity, in words.
         place: the paper's section, figure or table; for a derived figure what it follows from.
         kind: origin of the paper's figure.
@@ -120,7 +123,8 @@ class Claim:
         holds: values at which the claim holds.
         expected: for a known difference, the values that ours is expected to have; else None.
         reason: why the difference exists, or what the claim rests on.
-        mutation: the change that turns the verdict; None for an identity only.
+        mutation: the change that turns the verdict; only an identity may lack one.
+        value: expression over the check's figures; empty for the figure that has the claim's name.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Claim:
     paper: Interval | str | None = None
     expected: Interval | None = None
     reason: str = ""
+    value: str = ""
 
     def __post_init__(self) -> None:
         if self.expected is not None and not self.reason:

@@ -24,10 +24,10 @@ def to_document(
     """Return the contents of `experiments.json`.
 
     Args:
-        paper: key of the paper.
-        title: title of the paper.
+        paper: name of the file of claims.
+        title: title of the paper or study.
         done: rows by the name of their check, of the checks that have run.
-        checks: all checks of the paper, in order.
+        checks: all checks of the file, in order.
         finished: False while checks that were asked for have still to run.
     """
     rows = [row for group in done.values() for row in group]

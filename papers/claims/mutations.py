@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from papers.claims.check import Check, Progress, Row, judged
+from harness.sweeps.worker_processes import Done
+from papers.claims.check import Check, Row
 from papers.claims.claim import Claim, Measured, Verdict, verdict
-from topologies.errors import RailyardError
+from papers.claims.runner import Finished, Job, Runner
 
-__all__ = ["Turn", "mutated", "turns_everywhere"]
+__all__ = ["Turn", "jobs_of", "mutated", "turns_everywhere"]
 
 
 @final
@@ -30,43 +31,46 @@ class Turn:
         return self.row.verdict != "unexpected" and self.verdict == "unexpected"
 
 
-def mutated(check: Check, note: Progress) -> Sequence[Turn]:
-    """Measure a check as it is and under every mutation of its claims; identities have none.
-
-    Raises:
-        RailyardError: The check cannot be measured as it is.
-    """
-    sets: list[dict[str, object]] = []
+def jobs_of(check: Check) -> list[Job]:
+    """Return the jobs of a check's mutations: its source as it is, and with each set of values once."""
+    jobs = [Job.of(check)]
     for claim in check.claims:
-        if claim.mutation and claim.mutation.parameters and dict(claim.mutation.parameters) not in sets:
-            sets.append(dict(claim.mutation.parameters))
-    parts = 1 + len(sets)
-    rows = judged(check.claims, check.measure(lambda what, share: note(what, share / parts)))
-    others = [
-        _measured(check, given, lambda what, share, at=at: note(f"mutated, {what}", (at + share) / parts))
-        for at, given in enumerate(sets, 1)
-    ]
-    result = []
-    for place, row in enumerate(rows):
+        if claim.mutation and claim.mutation.parameters:
+            job = Job.of(check, claim.mutation.parameters)
+            if all(job.changes != other.changes for other in jobs):
+                jobs.append(job)
+    return jobs
+
+
+def mutated(
+    checks: Sequence[Check], runner: Runner, note: Callable[[Done], None] = lambda _: None
+) -> Iterator[tuple[Check, list[Turn]]]:
+    """Compute checks as they are and under every mutation; yield the turns of each, without identities.
+
+    A source that refuses the values of a mutation turns every verdict.
+    """
+    jobs = [job for check in checks for job in jobs_of(check)]
+    done: list[Finished] = []
+    for finished in runner.finished(jobs, note=note):
+        done.append(finished)
+        check = finished.job.check
+        if len(done) == len(jobs_of(check)):
+            yield check, [*_turns(done)]
+            done = []
+
+
+def _turns(done: Sequence[Finished]) -> Iterator[Turn]:
+    plain, *others = done
+    for number, row in enumerate(plain.rows):
         mutation = row.claim.mutation
         if mutation is None or row.measured is None:
             continue
         if mutation.parameters:
-            other = others[sets.index(dict(mutation.parameters))][place]
-            value = math.nan if other.measured is None else other.measured.value
-            result.append(Turn(row, value, other.verdict))
+            other = next(item for item in others if item.job.changes == mutation.parameters).rows[number]
+            yield Turn(row, math.nan if other.measured is None else other.measured.value, other.verdict)
         else:
             measured = mutation.of(row.measured)
-            result.append(Turn(row, measured.value, verdict(row.claim, measured)))
-    return result
-
-
-def _measured(check: Check, given: Mapping[str, object], note: Progress) -> Sequence[Row]:
-    """Return the rows of a check with other parameters; parameters that are refused turn every verdict."""
-    try:
-        return judged(check.claims, check.measure(note, **given))
-    except RailyardError as ex:
-        return [Row(claim, None, "unexpected", str(ex)) for claim in check.claims]
+            yield Turn(row, measured.value, verdict(row.claim, measured))
 
 
 def turns_everywhere(claim: Claim) -> bool:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Crux and what it is compared with: accelerators busy computing, at flow level.
 
+# claims.yaml   the paper's claims
+# figures/      functions that compute or measure the figures of the claims
 # workloads.py  kinds of jobs, two jobs on a link, 96 accelerators, a trace of two weeks
 # study.py      schedulers on a trace: utilisation, times, who is at risk
 # testbed.py    few jobs that run side by side, iteration by iteration

@@ -6,6 +6,7 @@
 # placement.py     where a layout's groups lie, whether it fits into memory, and which layouts there are
 # iteration.py     the time of an iteration; the layout and placement of which it is least; linearity
 # calibration.py   the collective model beside the emulator
+# percentages.py   percentages of a study, as figures of claims
 # study.py         a study file: interconnects compared, beside the paper's values
 # plot.py          a study as one sheet
 """

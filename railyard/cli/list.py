@@ -120,9 +120,10 @@ def _files() -> dict[str, list[tuple[str, str, str]]]:
     """Return name, file and title of scenarios and studies."""
     from harness.errors import ScenarioError
     from harness.scenario.document import name_of, title_of
+    from harness.scenario.library import scenario_files
 
     tables: dict[str, list[tuple[str, str, str]]] = {"scenario": [], "study": []}
-    for path in sorted(EXPERIMENTS.glob("*/*.yaml")):
+    for path in scenario_files():
         try:
             name, title = name_of(path), title_of(path)
         except ScenarioError as ex:

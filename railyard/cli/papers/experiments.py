@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard experiments: the claims of a paper beside figures computed or measured here."""
+"""railyard experiments: claims of a paper or a study beside figures computed or measured here."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import StrEnum
 from math import isnan
@@ -19,27 +21,16 @@ from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
     from harness.output import OutputFolder
-    from papers.claims import Check, Row
-    from papers.claims.store import KeptChecks
+    from papers.claims import Check, ClaimFile, Finished, KeptFigures, Row, Runner
 
 __all__ = ["EXAMPLES", "experiments"]
 
 EXAMPLES = """
 railyard experiments --list
-railyard experiments --only cables --out results/cables
-railyard experiments --paper hpn --kind stated
-railyard experiments --paper ub-mesh --only parts --mutate
+railyard experiments ub-mesh --only cables --out results/cables
+railyard experiments hpn --kind stated --jobs 4
+railyard experiments my-paper.yaml --mutate
 """
-
-
-class Paper(StrEnum):
-    """Papers whose claims can be checked; the keys of `PAPERS`."""
-
-    ub_mesh = "ub-mesh"
-    rail_only = "rail-only"
-    lumoscore = "lumoscore"
-    crux = "crux"
-    hpn = "hpn"
 
 
 class KindChoice(StrEnum):
@@ -56,7 +47,9 @@ COLOURS = {"holds": "green", "known difference": "yellow", "unexpected": "bold r
 
 
 def experiments(
-    paper: Annotated[Paper, typer.Option(help="paper whose claims are checked")] = Paper.ub_mesh,
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="file of claims, or the name of a paper or an experiment")
+    ] = "",
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="check to run, however long it takes; see --list; may be repeated"),
@@ -69,15 +62,25 @@ def experiments(
         bool,
         typer.Option("--mutate", help="apply the mutation of each claim and check that its verdict changes"),
     ] = False,
-    listing: Annotated[bool, typer.Option("--list", help="list the checks and run none")] = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="list the checks of FILE, or all files, and run none")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="print the JSON schema of a file of claims, for editors")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here"),
+    ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="folder for the results, else results/PAPER")
+        Path | None, typer.Option("--out", help="folder for the results, else results/NAME")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="keep checks that the folder has, or begin anew")
+        bool, typer.Option("--resume/--no-resume", help="keep figures that the folder has, or begin anew")
     ] = True,
 ) -> None:
-    """Check the claims of a paper; print a table, write experiments.json and experiments.html.
+    """Check the claims of a paper or study; print a table, write experiments.json and experiments.html.
 
     A row has the claim, the paper's figure and its place in the paper, the kind of the claim, the interval
     in which the claim holds, our figure and the verdict. This command computes our figure, or measures it on
@@ -90,23 +93,33 @@ def experiments(
     Verdicts: holds; known difference (ours lies in the interval of the difference, with the reason below the
     table); unexpected (ours lies in neither interval).
 
-    Results are printed and written check by check. After Ctrl-C or a kill the same command goes on: checks
-    that the folder has from the same program are read back.
+    Each figure is computed once, however many claims read it. Results are printed and written check by check.
+    After Ctrl-C or a kill the same command goes on: figures that the folder has from the same program are
+    read back.
 
     Exit code 1: a verdict is unexpected, or with --mutate a mutation changes no verdict.
     """
-    from papers.claims import checks
+    from papers.claims import claims_of, read_claims
 
-    known = checks(paper.value)
+    if schema:
+        from papers.claims.schema import json_schema
+
+        typer.echo(json_schema(), nl=False)
+        return
+    if not file:
+        _list_files()
+        return
+    claims = read_claims(claims_of(file))
     if listing:
-        _list(known)
+        _list(claims.checks)
         return
     kinds = [item.value for item in kind or ()]
-    chosen = _chosen(known, only or (), long, kinds)
+    chosen = _chosen(claims.checks, only or (), long, kinds)
+    claims.examine(chosen)
     if mutate:
-        raise typer.Exit(0 if _mutate(chosen) else 1)
-    good = _run(paper.value, known, chosen, kinds, folder or Path("results", paper.value), resume=resume)
-    left_out = [check for check in known if check.long and check not in chosen]
+        raise typer.Exit(0 if _mutate(chosen, jobs, ray) else 1)
+    good = _run(claims, chosen, kinds, folder or Path("results", claims.name), jobs, ray, resume=resume)
+    left_out = [check for check in claims.checks if check.long and check not in chosen]
     if left_out and not only:
         names = ", ".join(check.name for check in left_out)
         out().print(f"not run, add --long: {names}", markup=False, soft_wrap=True)
@@ -126,39 +139,63 @@ def _chosen(known: Sequence[Check], only: Sequence[str], long: bool, kinds: Sequ
     return [check for check in chosen if any(claim.kind.value in kinds for claim in check.claims)]
 
 
+@contextmanager
+def _runner(
+    kept: KeptFigures, checks: Sequence[Check], jobs: int, ray: str | None
+) -> Iterator[tuple[Runner, Callable[[object], None]]]:
+    """Yield what carries the checks out, and what to call for each task that ends."""
+    from papers.claims import Runner, local
+    from papers.claims.tasks import carry_out
+
+    names = [check.name for check in checks]
+    with progress(names) as show:
+
+        def note(task: str, stage: str, share: float) -> None:
+            show(task.partition(",")[0], stage, share)
+
+        def ended(done: object) -> None:
+            task: str = done.run.name  # type: ignore[attr-defined]
+            show(task.partition(",")[0], f"{task.partition(',')[2].strip() or 'figures'} done", 1.0)
+
+        if ray is None:
+            yield Runner(kept, local(note), jobs), ended if jobs > 1 else lambda _: None
+        else:
+            from harness.sweeps.cluster import RayCluster
+
+            address = None if ray == "local" else ray
+            yield Runner(kept, lambda _: RayCluster(carry_out, address), jobs), ended
+
+
 def _run(
-    paper: str,
-    known: Sequence[Check],
+    file: ClaimFile,
     chosen: Sequence[Check],
     kinds: Sequence[str],
     folder: Path,
+    jobs: int,
+    ray: str | None,
     *,
     resume: bool,
 ) -> bool:
     """Run the checks; print and write the rows of each as it ends; return whether all passed."""
     from harness.output import output_folder
-    from papers.claims import PAPERS, headline, passed
-    from papers.claims.store import KeptChecks
+    from papers.claims import Job, headline, passed
 
     console = out()
     done: dict[str, Sequence[Row]] = {}
     notes: list[str] = []
     written: dict[str, Path] = {}
-    console.print(PAPERS[paper], style="bold", highlight=False)
-    with output_folder(folder) as target:
-        kept = KeptChecks(target, resume=resume)
-        before = [check.name for check in chosen if kept.rows(check) is not None]
+    console.print(file.title, style="bold", highlight=False, markup=False)
+    wanted = [Job.of(check) for check in chosen]
+    with output_folder(folder) as target, _runner_of(target, chosen, jobs, ray, resume) as (runner, ended):
+        before = [job.check.name for job in wanted if runner.has(job)]
         if before:
             console.print(f"read back: {', '.join(before)}", markup=False, soft_wrap=True)
         try:
-            for number, check in enumerate(chosen, 1):
-                rows = kept.rows(check)
-                if rows is None:
-                    rows = _rows([item.name for item in chosen], check)
-                    kept.put(check, rows)
+            for finished in runner.finished(wanted, note=ended):
+                check, rows = finished.job.check, finished.rows
                 done[check.name] = [row for row in rows if not kinds or row.claim.kind.value in kinds]
                 _print(check, done[check.name], notes)
-                _write(target, paper, known, done, written, kept, finished=number == len(chosen))
+                _write(target, file, finished, done, written, complete=len(done) == len(chosen))
         except (KeyboardInterrupt, SystemExit):
             console.print(f"stopped: {len(done)} of {len(chosen)} checks are done", markup=False)
             _say(written)
@@ -172,52 +209,60 @@ def _run(
     return passed(every)
 
 
-def _rows(names: list[str], check: Check) -> tuple[Row, ...]:
-    """Return the rows of a check; if it cannot be run, each of its claims is unexpected."""
-    from papers.claims import Row
-    from topologies.errors import RailyardError
+@contextmanager
+def _runner_of(
+    target: OutputFolder, checks: Sequence[Check], jobs: int, ray: str | None, resume: bool
+) -> Iterator[tuple[Runner, Callable[[object], None]]]:
+    from papers.claims import KeptFigures
 
-    with progress(names) as note:
-        note(check.name, "starting", 0.0)
-        try:
-            return check.rows(lambda stage, share: note(check.name, stage, share))
-        except RailyardError as ex:
-            return tuple(Row(claim, None, "unexpected", str(ex)) for claim in check.claims)
+    with _runner(KeptFigures(target, resume=resume), checks, jobs, ray) as pair:
+        yield pair
 
 
 def _write(
     target: OutputFolder,
-    paper: str,
-    known: Sequence[Check],
+    file: ClaimFile,
+    last: Finished,
     done: dict[str, Sequence[Row]],
     written: dict[str, Path],
-    kept: KeptChecks,
     *,
-    finished: bool,
+    complete: bool,
 ) -> None:
     """Write the results so far; `written` gets each file's path by its name."""
-    from papers.claims import PAPERS
     from papers.claims.document import to_document
     from papers.claims.page import experiments_html
 
-    last = next(check for check in known if check.name == list(done)[-1])
-    if picture := kept.picture(last):
-        name = f"{last.name}.svg"
-        written[name] = target.write(name, picture + "\n")
+    if last.picture:
+        name = f"{last.job.check.name}.svg"
+        written[name] = target.write(name, last.picture + "\n")
     pictures = {
         name: path.read_text(encoding="utf-8") for name, path in written.items() if path.suffix == ".svg"
     }
-    document = to_document(paper, PAPERS[paper], done, known, finished=finished)
+    document = to_document(file.name, file.title, done, file.checks, finished=complete)
     written["experiments.json"] = target.write(
         "experiments.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     )
-    page = experiments_html(PAPERS[paper], done, known, pictures, finished=finished)
+    page = experiments_html(file.title, done, file.checks, pictures, finished=complete)
     written["experiments.html"] = target.write("experiments.html", page)
 
 
 def _say(written: dict[str, Path]) -> None:
     for path in written.values():
         out().print(f"written: {path}", markup=False, soft_wrap=True)
+
+
+def _list_files() -> None:
+    from papers.claims import named_claims
+    from papers.claims.catalogue import titles
+
+    files = named_claims()
+    print_table(
+        out(),
+        ("file", "what it is about"),
+        [(escape(name), escape(title)) for name, title in titles(files).items()],
+        names=("file",),
+        caption="railyard experiments FILE; --list FILE shows its checks",
+    )
 
 
 def _list(known: Sequence[Check]) -> None:
@@ -265,31 +310,31 @@ def _print(check: Check, rows: Iterable[Row], notes: list[str]) -> None:
         print_table(out(), headings, table, title=f"{check.name}: {check.title}")
 
 
-def _mutate(chosen: Sequence[Check]) -> bool:
+def _mutate(chosen: Sequence[Check], jobs: int, ray: str | None) -> bool:
     """Print every mutation with the verdict that it gives; return whether each turns one."""
+    from papers.claims import KeptFigures
     from papers.claims.claim import number
     from papers.claims.mutations import mutated
 
     good, total = 0, 0
-    for check in chosen:
-        with progress([item.name for item in chosen]) as note:
-            note(check.name, "starting", 0.0)
-            turns = mutated(check, lambda stage, share, name=check.name: note(name, stage, share))
-        rows = []
-        for turn in turns:
-            claim, measured = turn.row.claim, turn.row.measured
-            assert claim.mutation is not None
-            assert measured is not None
-            values = (
-                number(measured.value, claim.unit),
-                "refused" if isnan(turn.value) else number(turn.value, claim.unit),
-            )
-            accepted = claim.accepted.text(claim.unit)
-            cells = (claim.text, accepted, values[0], claim.mutation.what, values[1])
-            colour = "green" if turn.turned else "bold red"
-            rows.append((*map(escape, cells), f"[{colour}]{'turns' if turn.turned else 'does not turn'}[/]"))
-        good, total = good + sum(turn.turned for turn in turns), total + len(turns)
-        headings = ("claim", "accepted", "ours", "mutation", "mutated", "verdict")
-        print_table(out(), headings, rows, title=f"{check.name}: {check.title}")
+    with _runner(KeptFigures(), chosen, jobs, ray) as (runner, ended):
+        for check, turns in mutated(chosen, runner, ended):
+            rows = []
+            for turn in turns:
+                claim, measured = turn.row.claim, turn.row.measured
+                assert claim.mutation is not None
+                assert measured is not None
+                values = (
+                    number(measured.value, claim.unit),
+                    "refused" if isnan(turn.value) else number(turn.value, claim.unit),
+                )
+                accepted = claim.accepted.text(claim.unit)
+                cells = (claim.text, accepted, values[0], claim.mutation.what, values[1])
+                colour = "green" if turn.turned else "bold red"
+                words = "turns" if turn.turned else "does not turn"
+                rows.append((*map(escape, cells), f"[{colour}]{words}[/]"))
+            good, total = good + sum(turn.turned for turn in turns), total + len(turns)
+            headings = ("claim", "accepted", "ours", "mutation", "mutated", "verdict")
+            print_table(out(), headings, rows, title=f"{check.name}: {check.title}")
     out().print(f"{good} of {total} mutations turn the verdict of their claim", markup=False)
     return good == total

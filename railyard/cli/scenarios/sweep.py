@@ -141,14 +141,14 @@ def _first_line(plan: StudyPlan, runs: Sequence[Run], missing: int, jobs: int, r
 
 def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) -> Executor:
     """Return what carries the runs out, after a look at the memory that they need."""
-    from harness.sweeps.conduct import local_executor, memory_of
+    from harness.sweeps.conduct import local_executor, memory_of, work_of
 
     processes = min(jobs, len(runs))
     each = memory_of(runs, plan.path) if ray is not None or processes > 1 else 0
     if ray is not None:
         from harness.sweeps.cluster import RayCluster
 
-        return RayCluster(plan.path, None if ray == "local" else ray, each or None)
+        return RayCluster(work_of(plan, plan.path.resolve()), None if ray == "local" else ray, each or None)
     if each:
         from harness.run.estimated_memory import check_processes
 

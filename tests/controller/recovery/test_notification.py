@@ -10,7 +10,7 @@ from harness.run.prepare import prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
 from harness.sweeps.cases import sample_pairs
-from papers.ub_mesh.claims.recovery import job_pairs
+from papers.ub_mesh.figures.recovery import job_pairs
 from topologies import full_mesh, ub_rack
 from topologies.families.ub_mesh.fabrics import ub_pod
 

@@ -8,7 +8,7 @@ import pytest
 from harness.errors import ScenarioError
 from harness.files import EXPERIMENTS
 from harness.scenario.document import Document
-from harness.scenario.library import file_of, named_files
+from harness.scenario.library import file_of, named_files, scenario_files
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def test_a_scenario_goes_by_its_name_and_by_that_of_its_folder():
 
 
 def test_every_file_has_a_name_of_its_own():
-    files = sorted(EXPERIMENTS.glob("*/*.yaml"))
+    files = scenario_files()
     by_name = {Document(path).values["name"]: path for path in files}
     assert len(by_name) == len(files)
     assert {name: named_files()[name] for name in by_name} == by_name

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from harness.sweeps.cluster import RayCluster
-from harness.sweeps.conduct import conduct, results_of
+from harness.sweeps.conduct import conduct, results_of, work_of
 from harness.sweeps.plan import plan_study
 from harness.sweeps.store import open_study
 from harness.sweeps.worker_processes import Done
@@ -69,7 +69,7 @@ def test_a_node_that_dies_in_the_middle_changes_no_result(
     node, executor = start(f"--address={address}"), None
     for _ in range(20):
         try:
-            executor = RayCluster(plan.path, address)
+            executor = RayCluster(work_of(plan, plan.path.resolve()), address)
             break
         except Exception:
             time.sleep(1)

@@ -9,15 +9,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from harness.errors import OutputError
 from harness.sweeps import conduct as conducting
-from harness.sweeps.conduct import conduct, shard_of
+from harness.sweeps.conduct import conduct, shard_of, work_of
 from harness.sweeps.plan import Run, plan_study
 from harness.sweeps.store import open_study
+from harness.sweeps.worker import execute
 from harness.sweeps.worker_processes import Done, InProcess, LocalPool, Stop
 from tests.harness.sweeps.studies import small_study
 
@@ -34,7 +36,7 @@ class Interrupted:
 
     def __init__(self, path: Path, limit: int) -> None:
         self.runs = 0
-        self._inner = InProcess(path)
+        self._inner = InProcess(partial(execute, path=path))
         self._limit = limit
 
     def results(self, runs: Sequence[Run], stop: Stop) -> Iterator[Done]:
@@ -122,7 +124,7 @@ def test_failures_after_the_end_are_left_out_and_said(railyard: Railyard, write:
 @pytest.mark.long
 def test_a_killed_process_costs_its_run_which_is_tried_once_more(write: Write, tmp_path: Path):
     plan = plan_study(write(small_study(2)))
-    with LocalPool(plan.path, 1) as pool, open_study(tmp_path / "out", plan) as study:
+    with LocalPool(work_of(plan), 1) as pool, open_study(tmp_path / "out", plan) as study:
 
         def killed_once(done: Done) -> None:
             if len(ended) == 1:
@@ -132,7 +134,7 @@ def test_a_killed_process_costs_its_run_which_is_tried_once_more(write: Write, t
         ended: list[Done] = []
         conducted = conduct(plan.runs, study, pool, note=killed_once)
         assert (conducted.lost, len(ended)) == ([], 6)
-    with LocalPool(plan.path, 1) as pool, open_study(tmp_path / "two", plan) as study:
+    with LocalPool(work_of(plan), 1) as pool, open_study(tmp_path / "two", plan) as study:
         seen: list[int] = []
 
         def stop() -> bool:

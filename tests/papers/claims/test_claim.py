@@ -6,34 +6,31 @@ from dataclasses import replace
 
 import pytest
 
-from papers.claims import Check, Interval, Kind, Measured, Progress, Values, over_seeds, verdict
-from papers.claims.check import judged
+from papers.claims import Claim, Interval, Kind, Measured, Mutation, judged, over_seeds, verdict
 from papers.claims.claim import number
-from papers.claims.declare import (
-    at_least,
-    at_most,
-    between,
-    changed,
-    derived,
-    identity,
-    shifted,
-    stated,
-)
-from papers.claims.mutations import mutated
 from papers.claims.page import strip_svg
-from topologies.errors import RailyardError
+from papers.claims.sources import Figures
 
-CLAIM = stated("gain", "gain", between(4, 7), "%", shifted(4), place="a paper, §2")
-KNOWN = replace(CLAIM, expected=between(8, 9), reason="links are wider here")
+CLAIM = Claim(
+    name="gain",
+    text="gain",
+    place="a paper, §2",
+    kind=Kind.stated,
+    unit="%",
+    paper=Interval(4, 7),
+    holds=Interval(4, 7),
+    mutation=Mutation("the value +4", shift=4),
+)
+KNOWN = replace(CLAIM, expected=Interval(8, 9), reason="links are wider here")
 
 
 @pytest.mark.parametrize(
     ("interval", "inside", "outside", "words"),
     [
         (Interval(72, 72), (72,), (71, 73), "72 lanes"),
-        (between(95, 96), (95.0, 96.0), (94.9, 96.1), "95 to 96 lanes"),
-        (at_most(1), (-5, 1), (1.01,), "at most 1 lanes"),
-        (at_least(0.4), (0.4, 9), (0.39,), "at least 0.4 lanes"),
+        (Interval(95, 96), (95.0, 96.0), (94.9, 96.1), "95 to 96 lanes"),
+        (Interval(high=1), (-5, 1), (1.01,), "at most 1 lanes"),
+        (Interval(low=0.4), (0.4, 9), (0.39,), "at least 0.4 lanes"),
     ],
 )
 def test_an_interval_holds_its_ends(interval, inside, outside, words):
@@ -44,27 +41,7 @@ def test_an_interval_holds_its_ends(interval, inside, outside, words):
 
 def test_an_empty_interval_is_refused():
     with pytest.raises(ValueError, match="interval from 2 to 1 is empty"):
-        between(2, 1)
-
-
-def test_a_declared_figure_becomes_the_interval_in_which_the_claim_holds():
-    assert (CLAIM.kind, CLAIM.paper, CLAIM.holds) == (Kind.stated, between(4, 7), between(4, 7))
-    known = stated("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, expected=76, reason="so")
-    assert (known.paper, known.holds, known.expected) == (Interval(72, 72), between(70, 74), Interval(76, 76))
-    wide = stated("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, holds=at_least(70))
-    assert wide.holds == at_least(70)
-    ours = derived("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, paper=70)
-    assert (ours.kind, ours.paper, ours.holds) == (Kind.derived, Interval(70, 70), between(70, 74))
-    assert derived("lanes", "lanes", 72, "lanes", shifted(9), place="§1").paper is None
-    same = identity("lanes", "lanes", 72, "lanes", place="§1")
-    assert (same.kind, same.mutation) == (Kind.identity, None)
-
-
-def test_a_figure_in_words_needs_the_interval_in_which_it_holds():
-    fewer = stated("links", "links", "fewer", "links", shifted(9), place="§1", holds=at_most(4))
-    assert (fewer.paper, fewer.holds) == ("fewer", at_most(4))
-    with pytest.raises(ValueError, match=r"'links'.* but 'fewer'; give `holds`"):
-        stated("links", "links", "fewer", "links", shifted(9), place="§1")
+        Interval(2, 1)
 
 
 @pytest.mark.parametrize(
@@ -87,17 +64,19 @@ def test_the_whole_confidence_interval_has_to_be_accepted(claim, measured, expec
 
 def test_a_known_difference_has_a_reason_and_lies_outside_of_what_holds():
     with pytest.raises(ValueError, match="give its reason"):
-        replace(CLAIM, expected=between(8, 9))
+        replace(CLAIM, expected=Interval(8, 9))
     with pytest.raises(ValueError, match="where it holds"):
-        replace(CLAIM, expected=between(5, 6), reason="so")
+        replace(CLAIM, expected=Interval(5, 6), reason="so")
 
 
-def test_a_check_measures_what_it_declares():
-    assert [row.verdict for row in judged((CLAIM,), {"gain": 5})] == ["holds"]
-    with pytest.raises(KeyError, match="loss"):
-        judged((CLAIM,), {"gain": 5, "loss": 1})
-    with pytest.raises(KeyError, match="gain"):
-        judged((CLAIM,), {})
+def test_claims_read_figures_and_expressions_over_them():
+    figures = Figures({"gain": Measured(5.0, 4.5, 5.5, 10), "base.us": 40, "other.us": 8})
+    ratio = replace(CLAIM, name="ratio", value="base.us / other.us")
+    rows = judged((CLAIM, ratio, replace(CLAIM, name="loss")), figures)
+    assert [row.verdict for row in rows] == ["holds", "holds", "unexpected"]
+    assert rows[0].measured == Measured(5.0, 4.5, 5.5, 10)
+    assert rows[1].measured == Measured(5.0)
+    assert "no figure 'loss'" in rows[2].trouble
 
 
 def test_an_interval_over_seeds_holds_the_median_and_narrows_with_seeds():
@@ -118,37 +97,6 @@ def test_fewer_than_ten_seeds_are_refused():
         over_seeds([1.0] * 9)
 
 
-def test_a_mutation_measures_again_once_for_equal_parameters():
-    calls = []
-
-    def measure(note: Progress, lanes: int = 4) -> Values:
-        note("counting", 0.5)
-        calls.append(lanes)
-        return {"used": 18 * lanes, "gain": 5.0, "free": 0}
-
-    fewer = changed("lanes x3", lanes=3)
-    used = replace(CLAIM, name="used", holds=Interval(72, 72), mutation=fewer)
-    loose = replace(CLAIM, name="free", holds=at_most(1), mutation=fewer)
-    shares: list[float] = []
-    check = Check("lanes", "ub-mesh", "lanes", (used, CLAIM, loose), measure)
-    turns = mutated(check, lambda what, share: shares.append(share))
-    assert calls == [4, 3]
-    assert [(turn.value, turn.turned) for turn in turns] == [(54, True), (9.0, True), (0, False)]
-    assert shares == [0.25, 0.75]
-
-
-def test_parameters_that_are_refused_turn_a_verdict():
-    def measure(note: Progress, lanes: int = 4) -> Values:
-        if lanes > 4:
-            raise RailyardError("too many lanes", remedy="use 4")
-        return {"gain": 5.0}
-
-    wide = replace(CLAIM, mutation=changed("lanes x8", lanes=8))
-    (turn,) = mutated(Check("lanes", "ub-mesh", "lanes", (wide,), measure), lambda what, share: None)
-    assert turn.turned
-    assert math.isnan(turn.value)
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "words"),
     [
@@ -163,7 +111,7 @@ def test_numbers_have_four_digits_and_counts_all(value, unit, words):
 
 
 def test_the_plot_of_a_row_has_both_bands_the_paper_and_ours():
-    (row,) = judged((KNOWN,), {"gain": Measured(8.5, 8.2, 8.9, 10)})
+    (row,) = judged((KNOWN,), Figures({"gain": Measured(8.5, 8.2, 8.9, 10)}))
     drawing = strip_svg(row)
     assert drawing.count("<rect") == 2
     assert drawing.count('class="paper"') == 2

@@ -5,21 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from papers.claims import Kind, Measured, checks, passed, verdict
-from papers.claims.mutations import mutated
-from papers.crux.claims.jobs import measure_trace
-from papers.crux.claims.model import measure_intensity
-from papers.crux.claims.steps import measure_compression, measure_paths, measure_steps
+from papers.claims import Kind, Measured, passed, rows_of, verdict
+from papers.crux.figures.jobs import measure_trace
+from papers.crux.figures.model import measure_intensity
+from papers.crux.figures.steps import measure_compression, measure_paths, measure_steps
+from tests.papers.checks import checks, turns_of
 
-CHECKS = {check.name: check for check in checks("crux")}
+CHECKS = checks("crux")
 
 
 def silent(stage: str, share: float) -> None:
     """Take no note of progress."""
 
 
-def test_all_checks_declare_their_claims():
-    assert len(CHECKS) == len(checks("crux"))
+def test_checks_that_take_minutes():
     assert [name for name, check in CHECKS.items() if check.long] == [
         "trace-connections",
         "two-weeks",
@@ -29,8 +28,8 @@ def test_all_checks_declare_their_claims():
 
 @pytest.mark.parametrize("name", ["baselines", "priority"])
 def test_every_mutation_of_a_computed_claim_turns_it(name: str):
-    assert passed(CHECKS[name].rows(silent))
-    assert [turn.row.claim.name for turn in mutated(CHECKS[name], silent) if not turn.turned] == []
+    assert passed(rows_of(CHECKS[name]))
+    assert [turn.row.claim.name for turn in turns_of(CHECKS[name]) if not turn.turned] == []
 
 
 def test_few_draws_are_accepted():
@@ -52,7 +51,7 @@ def test_few_draws_are_accepted():
     "name", ["contended", "contention", "testbed", "packet-priorities", "packet-profiling"]
 )
 def test_what_is_measured_is_accepted(name: str):
-    assert passed(CHECKS[name].rows(silent))
+    assert passed(rows_of(CHECKS[name]))
 
 
 def test_gains_on_the_testbed_are_fitted():

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from controller.circuits import allocate, check_demand, crossconnects
-from papers.claims import Check, Measured, Progress, Values, checks
-from papers.claims.check import judged
-from papers.lumoscore.claims import circuits, faults, rewirings
-from papers.lumoscore.claims.speed import CLAIMS as PLANNING
-from papers.lumoscore.claims.speed import values
+from papers.claims import Check, Measured, Progress, Row, Values, judged
+from papers.claims.sources import Figures
+from papers.lumoscore.figures import circuits, faults, rewirings
+from papers.lumoscore.figures.speed import values
 from papers.lumoscore.load import Trace, full, least, refilled, states
 from papers.lumoscore.plot import growth_svg
 from papers.lumoscore.published import AUTHORS, PODS, Change
 from papers.lumoscore.ratios import ratios, two_pairs
 from papers.lumoscore.speed import Cluster, Timed, growth, measure
+from tests.papers.checks import checks
 
 FEW: dict[str, Callable[[Progress], Values]] = {
     "decomposition": lambda note: circuits.run_decomposition(note, draws=40),
@@ -26,13 +26,17 @@ FEW: dict[str, Callable[[Progress], Values]] = {
     "left": lambda note: faults.run_left(note, draws=5),
 }
 
-CHECKS: dict[str, Check] = {check.name: check for check in checks("lumoscore")}
+CHECKS: dict[str, Check] = checks("lumoscore")
+
+
+def judged_values(name: str, figures: Values) -> tuple[Row, ...]:
+    return judged(CHECKS[name].claims, Figures(figures))
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_few_draws_give_what_many_do(name: str) -> None:
     told: list[float] = []
-    rows = judged(CHECKS[name].claims, FEW[name](lambda what, share: told.append(share)))
+    rows = judged_values(name, FEW[name](lambda what, share: told.append(share)))
     # Of thirty demands a share may lie outside of the interval for hundreds; counts may not.
     assert [row.claim.name for row in rows if row.verdict == "unexpected" and row.claim.name != "ports"] == []
     assert told
@@ -105,7 +109,7 @@ def clusters(factor: float, **slower: float) -> list[Cluster]:
 
 
 def verdicts(result: list[Cluster]) -> dict[str, str]:
-    return {row.claim.name: row.verdict for row in judged(PLANNING, values(result))}
+    return {row.claim.name: row.verdict for row in judged_values("planning-time", values(result))}
 
 
 def test_a_tenth_of_the_authors_times_holds_and_a_fifth_does_not() -> None:

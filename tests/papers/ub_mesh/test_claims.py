@@ -6,10 +6,11 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from harness.frames.header_vectors import HOPS, INSTRUCTIONS, REFUSED, TABLES, Headers, put_every_header
-from papers.claims import Kind, checks
-from papers.ub_mesh.claims.tfc import CHECKS
+from papers.claims import Kind, rows_of
+from papers.ub_mesh.figures.tfc import stopped_picture
+from tests.papers.checks import checks
 
-BY_NAME = {check.name: check for check in checks("ub-mesh")}
+BY_NAME = checks("ub-mesh")
 
 
 @pytest.fixture(scope="module")
@@ -22,20 +23,14 @@ def test_long_checks_take_minutes_and_no_others():
     assert long == {"recovery-pod", "pod-run", "superpod-plan", "spare-each", "saturation"}
 
 
-def test_every_check_declares_its_claims():
-    assert all(check.claims for check in BY_NAME.values())
-
-
 def test_the_known_difference_of_lrs_is_a_difference_and_the_other_parts_hold():
-    rows = BY_NAME["parts"].rows(lambda what, share: None)
+    rows = rows_of(BY_NAME["parts"])
     assert [row.claim.name for row in rows if row.verdict != "holds"] == ["lrs-rack"]
     assert {row.claim.kind for row in rows} == {Kind.stated, Kind.derived, Kind.fitted, Kind.identity}
 
 
 def test_the_picture_of_a_deadlock_is_svg():
-    picture = next(check.picture for check in CHECKS if check.picture)
-    assert picture is not None
-    ET.fromstring(picture())
+    ET.fromstring(stopped_picture())
 
 
 def test_instructions_count_bits_set_before(headers: Headers) -> None:

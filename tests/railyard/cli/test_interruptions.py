@@ -47,22 +47,31 @@ variants:
 
 PAUSED_RUN = "import harness.run.runner as module; module._observe = pause(module._observe, at=2)"
 PAUSED_SWEEP = "import harness.sweeps.worker as module; module.execute = pause(module.execute, at=2)"
-CHECKS = """\
-import papers.claims
-from papers.claims import Check
-from papers.claims.claim import Claim, Interval, Kind
-def check(name):
-    about = dict(text=name, place="§1", kind=Kind.stated, holds=Interval(1, 3), mutation=None)
-    claim = Claim(name=f"{name}-claim", **about)
-    def measure(note):
-        with open("measured", "a") as file:
-            file.write(f"{name}\\n")
-        return {f"{name}-claim": 2.0}
-    return Check(name, "ub-mesh", name, (claim,), measure, False, lambda: f"<svg>{name}</svg>")
-some = [check("first"), check("second"), check("third")]
-papers.claims.checks = lambda paper: some
+MODEL = """\
+import os, time
+def counted(name):
+    with open("measured", "a") as file:
+        file.write(f"{name}\\n")
+    if name == "second" and not os.path.exists("go"):
+        open("begun", "w").close()
+        while not os.path.exists("go"):
+            time.sleep(0.02)
+    return {"figure": 2.0}
+def drawing():
+    return "<svg>drawn</svg>"
 """
-PAUSED_CHECK = "object.__setattr__(some[1], 'measure', pause(some[1].measure, at=1))"
+CHECK = """\
+  {name}:
+    title: {name}
+    model: model.py:counted
+    picture: model.py:drawing
+    arguments: {{name: {name}}}
+    claims:
+      figure: {{text: {name}, kind: stated, place: §1, holds: [1, 3], mutation: {{scale: 2}}}}
+"""
+CLAIMS = "name: counted\ntitle: counted\nchecks:\n" + "".join(
+    CHECK.format(name=name) for name in ("first", "second", "third")
+)
 
 
 @pytest.fixture
@@ -132,18 +141,22 @@ def test_a_variant_of_another_seed_or_begun_anew_or_damaged_is_not_read_back(
 def test_experiments_measure_only_the_checks_that_are_missing(
     begin: Begin, tmp_path: Path, number: signal.Signals
 ):
-    end(begin(CHECKS + PAUSED_CHECK, "experiments", "--out", "parts"), number)
-    again = begin(CHECKS, "experiments", "--out", "parts", pauses=False)
+    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
+    (tmp_path / "claims.yaml").write_text(CLAIMS, encoding="utf-8")
+    command = ("experiments", "claims.yaml", "--jobs", "1", "--out", "parts")
+    end(begin("", *command), number)
+    (tmp_path / "go").touch()
+    again = begin("", *command, pauses=False)
     said, _ = again.communicate()
     assert again.returncode == 0, said
     assert "read back: first" in said
-    assert (tmp_path / "measured").read_text().split() == ["first", "second", "third"]
-    anew = begin(CHECKS, "experiments", "--out", "parts", "--no-resume", pauses=False)
+    assert (tmp_path / "measured").read_text().split() == ["first", "second", "second", "third"]
+    anew = begin("", *command, "--no-resume", pauses=False)
     assert anew.wait() == 0
-    assert (tmp_path / "measured").read_text().split()[3:] == ["first", "second", "third"]
+    assert (tmp_path / "measured").read_text().split()[4:] == ["first", "second", "third"]
     document = json.loads((tmp_path / "parts" / "experiments.json").read_text())
     assert document["finished"]
-    assert (tmp_path / "parts" / "first.svg").read_text() == "<svg>first</svg>\n"
+    assert (tmp_path / "parts" / "first.svg").read_text() == "<svg>drawn</svg>\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])

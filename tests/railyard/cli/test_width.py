@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from harness.scenario.document import name_of
+from harness.scenario.library import scenario_files
 from railyard.cli.display.table import print_table
 from topologies.families.registry import names
 
@@ -100,7 +101,7 @@ def test_every_verb_fits_80_columns(railyard: Railyard, tmp_path: Path, monkeypa
         table = [line for line in out.splitlines() if "  " in line.strip()]
         assert max(map(len, table), default=0) <= 80, verb
     listed = said["list"][1].split()
-    scenarios = (name_of(path) for path in ROOT.glob("experiments/*/*.yaml"))
+    scenarios = (name_of(path) for path in scenario_files())
     assert {*names(), *scenarios} - {*listed} == set()
     document = (tmp_path / "results" / "small" / "result.json").read_text()
     completion = dict(re.findall(r'"(\w+)\.completion_us": ([\d.]+)', document))

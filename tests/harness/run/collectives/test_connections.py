@@ -13,7 +13,7 @@ from harness.errors import ScenarioError
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
-from papers.hpn.claims.paths import idle_downlinks, port_imbalance
+from papers.hpn.figures.paths import idle_downlinks, port_imbalance
 from topologies import RailyardError
 
 Write = Callable[[str], Path]

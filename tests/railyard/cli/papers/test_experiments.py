@@ -8,44 +8,48 @@ from pathlib import Path
 
 import pytest
 
-import papers.claims
-from papers.claims import PAPERS, Check, Claim, Interval, Kind, Progress, Values, checks
-from papers.claims.declare import at_most, between, derived, scaled
-from railyard.cli.papers.experiments import KindChoice, Paper
-from topologies.errors import RailyardError
+from papers.claims import Kind, named_claims, paper_files, read_claims
+from papers.claims.schema import json_schema
+from railyard.cli.papers.experiments import KindChoice
 
 Railyard = Callable[..., tuple[int, str, str]]
-Having = Callable[..., None]
 
+MODEL = """\
+from topologies.errors import RailyardError
 
-def claim(name: str, kind: Kind = Kind.stated, *, known: bool = False) -> Claim:
-    return Claim(
-        name=name,
-        text=f"about {name}",
-        place="a paper, §1",
-        kind=kind,
-        unit="lanes",
-        paper=Interval(10, 10),
-        holds=between(9, 11),
-        expected=between(19, 21) if known else None,
-        reason="since [so]" if known else "",
-        mutation=scaled(2.5),
-    )
+def value(value, note):
+    note("counting", 0.5)
+    return {"figure": value}
 
-
-def check(name: str, value: float, *claims: Claim, long: bool = False) -> Check:
-    """A check that measures `value` for each of its claims."""
-    some = claims or (claim(f"{name}-claim"),)
-
-    def measure(note: Progress) -> Values:
-        note("counting", 0.5)
-        return dict.fromkeys((item.name for item in some), value)
-
-    return Check(name, "ub-mesh", f"title of {name}", some, measure, long, lambda: f"<svg>{name}</svg>")
-
-
-def refuses(note: Progress) -> Values:
+def refuses():
     raise RailyardError("the fabric is too small", remedy="give a larger one")
+
+def interrupted():
+    raise KeyboardInterrupt
+
+def never():
+    raise AssertionError("nothing may run")
+
+def picture():
+    return "<svg>drawn</svg>"
+"""
+
+KNOWN = "expected: [19, 21], reason: 'since [so]', "
+
+
+def claim(name: str, kind: str = "stated", more: str = "") -> str:
+    """A claim that holds from 9 to 11."""
+    about = f"text: about {name}, kind: {kind}, place: 'a paper, §1', unit: lanes, paper: 10, within: 1"
+    return f"      {name}: {{{about}, value: figure, {more}mutation: {{scale: 2.5}}}}\n"
+
+
+def check(name: str, value: float, *claims: str, long: bool = False, model: str = "value") -> str:
+    """A check whose figure is `value`."""
+    source = f"    model: model.py:{model}\n    title: title of {name}\n"
+    if model == "value":
+        source += f"    arguments: {{value: {value}}}\n    picture: model.py:picture\n"
+    some = "".join(claims) or claim(f"{name}-claim")
+    return f"  {name}:\n{source}    long: {str(long).lower()}\n    claims:\n{some}"
 
 
 @pytest.fixture(autouse=True)
@@ -54,41 +58,44 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def having(monkeypatch: pytest.MonkeyPatch) -> Having:
-    """Puts checks in the place of those there are."""
+def having(railyard: Railyard, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+    """Writes a file of checks and gives it to the command."""
+    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
 
-    def put(*some: Check) -> None:
-        monkeypatch.setattr(papers.claims, "checks", lambda paper: some)
+    def run(checks: Sequence[str], *arguments: str | Path) -> tuple[int, str, str]:
+        text = f"name: my-paper\ntitle: What a paper says\nchecks:\n{''.join(checks)}"
+        (tmp_path / "paper.yaml").write_text(text, encoding="utf-8")
+        return railyard("experiments", tmp_path / "paper.yaml", "--jobs", "1", *arguments)
 
-    return put
+    return run
 
 
-def test_there_is_a_choice_for_every_paper_and_every_kind():
-    assert {paper.value for paper in Paper} == set(PAPERS)
+def test_there_is_a_choice_for_every_kind():
     assert [kind.value for kind in KindChoice] == [kind.value for kind in Kind]
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_checks_are_named_once_by_slugs_and_belong_to_their_paper(paper: str):
-    some = checks(paper)
-    names = [item.name for item in some]
-    assert len(set(names)) == len(names)
-    assert {item.paper for item in some} == {paper}
-    for entry in some:
-        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry.name)
-        assert entry.title
+def test_papers_and_experiments_go_by_name(railyard: Railyard):
+    assert list(paper_files()) == ["crux", "hpn", "lumoscore", "rail-only", "ub-mesh"]
+    code, out, _ = railyard("experiments")
+    assert code == 0
+    for name, path in named_claims().items():
+        assert name in out
+        assert read_claims(path).name == name
+    code, _, err = railyard("experiments", "ub-mash")
+    assert code == 2
+    assert "no paper or experiment of this name; did you mean 'ub-mesh'" in err
 
 
-def test_a_paper_that_is_not_there():
-    with pytest.raises(KeyError):
-        checks("no-such-paper")
+def test_the_schema_is_printed(railyard: Railyard):
+    code, out, _ = railyard("experiments", "--schema")
+    assert (code, out) == (0, json_schema())
 
 
-def test_the_table_the_files_and_the_picture(railyard: Railyard, having: Having, tmp_path: Path):
-    having(check("first", 10.0), check("slow", 10.0, long=True))
-    code, out, err = railyard("experiments", "--paper", "ub-mesh", "--out", tmp_path / "out")
+def test_the_table_the_files_and_the_picture(having: Railyard, tmp_path: Path):
+    checks = [check("first", 10.0), check("slow", 10.0, long=True)]
+    code, out, err = having(checks, "--out", tmp_path / "out")
     assert code == 0, err
-    assert "UB-Mesh" in out
+    assert "What a paper says" in out
     assert re.search(r"about first-claim +10 lanes +a paper, §1 +stated +9 to 11 lanes +10 lanes +holds", out)
     assert "1 of 1 figures that the paper states hold" in out
     assert "not run, add --long: slow" in out
@@ -115,19 +122,16 @@ def test_the_table_the_files_and_the_picture(railyard: Railyard, having: Having,
         "reason": "",
         "mutation": "the value times 2.5",
     }
-    assert (tmp_path / "out" / "first.svg").read_text() == "<svg>first</svg>\n"
+    assert (tmp_path / "out" / "first.svg").read_text() == "<svg>drawn</svg>\n"
     assert not (tmp_path / "out" / "slow.svg").exists()
     page = (tmp_path / "out" / "experiments.html").read_text()
-    assert "<svg>first</svg>" in page
+    assert "<svg>drawn</svg>" in page
     assert 'id="kind-stated"' in page
 
 
-def test_without_a_folder_results_go_to_a_folder_of_the_papers_name(
-    railyard: Railyard, having: Having, tmp_path: Path
-):
-    having(check("first", 10.0))
-    assert railyard("experiments")[0] == 0
-    assert (tmp_path / "results" / "ub-mesh" / "experiments.json").is_file()
+def test_without_a_folder_results_go_to_a_folder_of_the_files_name(having: Railyard, tmp_path: Path):
+    assert having([check("first", 10.0)])[0] == 0
+    assert (tmp_path / "results" / "my-paper" / "experiments.json").is_file()
 
 
 @pytest.mark.parametrize(
@@ -140,53 +144,41 @@ def test_without_a_folder_results_go_to_a_folder_of_the_papers_name(
     ],
 )
 def test_a_difference_fails_unless_it_is_the_one_expected(
-    railyard: Railyard, having: Having, value: float, known: bool, code: int, told: str
+    having: Railyard, value: float, known: bool, code: int, told: str
 ):
-    having(check("first", value, claim("item", known=known)))
-    result, out, _ = railyard("experiments")
+    result, out, _ = having([check("first", value, claim("item", more=KNOWN if known else ""))])
     assert result == code
     assert told in out
     assert ("(1) since [so]" in out) is known
 
 
-def test_kinds_are_counted_apart_and_stated_figures_first(railyard: Railyard, having: Having):
-    having(check("first", 10.0, claim("paper"), claim("formula", Kind.identity), claim("ours", Kind.derived)))
-    out = railyard("experiments")[1]
-    assert out.index("1 of 1 figures that the paper states hold") < out.index(
-        "1 of 1 figures derived here hold"
-    )
+def test_kinds_are_counted_apart_and_stated_figures_first(having: Railyard):
+    claims = (claim("paper"), claim("formula", "identity"), claim("ours", "derived"))
+    out = having([check("first", 10.0, *claims)])[1]
+    stated, derived = "1 of 1 figures that the paper states hold", "1 of 1 figures derived here hold"
+    assert out.index(stated) < out.index(derived)
     assert "1 of 1 identities (no evidence) hold" in out
 
 
-def test_a_kind_selects_rows_and_leaves_out_checks_without_it(
-    railyard: Railyard, having: Having, tmp_path: Path
-):
-    having(
-        check("both", 10.0, claim("paper"), claim("ours", Kind.derived)),
-        Check("other", "ub-mesh", "of another kind", (claim("stated"),), refuses),
-    )
-    code, out, _ = railyard("experiments", "--kind", "derived")
+def test_a_kind_selects_rows_and_leaves_out_checks_without_it(having: Railyard):
+    both = check("both", 10.0, claim("paper"), claim("ours", "derived"))
+    code, out, _ = having([both, check("other", 0, model="refuses")], "--kind", "derived")
     assert code == 0
     assert "about ours" in out
     assert "about paper" not in out
-    assert "of another kind" not in out
+    assert "title of other" not in out
 
 
-def test_a_check_that_cannot_run_fails_and_hides_no_other(railyard: Railyard, having: Having):
-    broken = Check("broken", "ub-mesh", "about what breaks", (claim("item"),), refuses)
-    having(broken, check("first", 10.0))
-    code, out, _ = railyard("experiments")
+def test_a_check_that_cannot_run_fails_and_hides_no_other(having: Railyard):
+    code, out, _ = having([check("broken", 0, model="refuses"), check("first", 10.0)])
     assert code == 1
     assert "the fabric is too small; give a larger one" in " ".join(out.split())
     assert "about first-claim" in out
 
 
-def test_an_interrupted_run_keeps_what_is_done(railyard: Railyard, having: Having, tmp_path: Path):
-    def interrupted(note: Progress) -> Values:
-        raise KeyboardInterrupt
-
-    having(check("first", 10.0), Check("second", "ub-mesh", "stopped", (claim("item"),), interrupted))
-    code, out, _ = railyard("experiments", "--out", tmp_path / "out")
+def test_an_interrupted_run_keeps_what_is_done(having: Railyard, tmp_path: Path):
+    checks = [check("first", 10.0), check("second", 0, model="interrupted")]
+    code, out, _ = having(checks, "--out", tmp_path / "out")
     assert code == 130
     assert "stopped: 1 of 2 checks are done" in out
     document = json.loads((tmp_path / "out" / "experiments.json").read_text())
@@ -194,60 +186,52 @@ def test_an_interrupted_run_keeps_what_is_done(railyard: Railyard, having: Havin
     assert "Not all checks have run yet" in (tmp_path / "out" / "experiments.html").read_text()
 
 
-def test_only_runs_what_is_named_however_long_it_takes(railyard: Railyard, having: Having, tmp_path: Path):
-    having(check("first", 0.0), check("slow", 10.0, long=True))
-    code, out, _ = railyard("experiments", "--only", "slow")
+def test_only_runs_what_is_named_however_long_it_takes(having: Railyard, tmp_path: Path):
+    code, out, _ = having([check("first", 0.0), check("slow", 10.0, long=True)], "--only", "slow")
     assert code == 0
     assert "first" not in out
-    document = json.loads((tmp_path / "results" / "ub-mesh" / "experiments.json").read_text())
+    document = json.loads((tmp_path / "results" / "my-paper" / "experiments.json").read_text())
     assert document["not_run"] == ["first"]
 
 
-def test_long_runs_all(railyard: Railyard, having: Having):
-    having(check("first", 10.0), check("slow", 10.0, long=True))
-    code, out, _ = railyard("experiments", "--long")
+def test_long_runs_all(having: Railyard):
+    code, out, _ = having([check("first", 10.0), check("slow", 10.0, long=True)], "--long")
     assert code == 0
     assert "about slow-claim" in out
     assert "not run" not in out
 
 
-def test_mutate_lists_what_turns_and_fails_for_what_does_not(railyard: Railyard, having: Having):
-    having(check("first", 10.0))
-    code, out, _ = railyard("experiments", "--mutate")
+def test_mutate_lists_what_turns_and_fails_for_what_does_not(having: Railyard):
+    code, out, _ = having([check("first", 10.0)], "--mutate")
     assert code == 0
     assert re.search(r"9 to 11 lanes +10 lanes +the value times 2.5 +25 lanes +turns", out)
-    loose = derived("loose", "whatever comes out", at_most(100), "lanes", scaled(2), place="a paper")
-    having(check("first", 10.0), check("second", 10.0, loose))
-    code, out, _ = railyard("experiments", "--mutate")
+    loose = claim("loose", "derived", "holds: [null, 100], ")
+    code, out, _ = having([check("first", 10.0), check("second", 10.0, loose)], "--mutate")
     assert code == 1
     assert "does not turn" in out
     assert "1 of 2 mutations turn the verdict of their claim" in out
 
 
-def test_list_runs_none(railyard: Railyard, having: Having, tmp_path: Path):
-    having(Check("broken", "ub-mesh", "about what breaks", (claim("item"),), refuses, long=True))
-    code, out, _ = railyard("experiments", "--list")
+def test_list_runs_none(having: Railyard, tmp_path: Path):
+    code, out, _ = having([check("broken", 0, model="never", long=True)], "--list")
     assert code == 0
-    assert re.search(r"broken +long +1 +about what breaks", out)
-    assert list(tmp_path.iterdir()) == []
+    assert re.search(r"broken +long +1 +title of broken", out)
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "told", "expected"),
     [
         (["--only", "firts"], "first", 2),
-        (["--paper", "ub-mash"], "ub-mesh", 2),
         (["--kind", "guessed"], "recalled", 2),
-        (["--out", "file/below"], "--out", 3),  # the machine's disk refuses
+        (["--jobs", "0"], "jobs", 2),
+        (["--out", "model.py/below"], "--out", 3),  # the machine's disk refuses
     ],
 )
 def test_bad_usage_names_the_remedy_and_runs_nothing(
-    railyard: Railyard, having: Having, tmp_path: Path, arguments: Sequence[str], told: str, expected: int
+    having: Railyard, arguments: Sequence[str], told: str, expected: int
 ):
-    (tmp_path / "file").touch()
-    stops = Check("first", "ub-mesh", "it", (claim("item"),), lambda note: pytest.fail("nothing may run"))
-    having(stops)
-    code, out, err = railyard("experiments", *arguments)
+    code, out, err = having([check("first", 0, model="never")], *arguments)
     assert code == expected
     assert "holds" not in out
     assert told in err

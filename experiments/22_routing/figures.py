@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routing techniques of UB-Mesh's Table 4: entries and paths of their plans, what a cut costs, a picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from statistics import mean
+from typing import Any
+
+from controller import Plan, make_plan
+from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
+from topologies import Fabric, full_mesh
+
+DIMS = (8, 8)
+# Variant, strategy and rules by technique.
+TECHNIQUES: Mapping[str, tuple[str, str, str]] = {
+    "LPM": ("lpm", "tables", "T2-G"),
+    "host-based": ("host", "all-path", "T2-G"),
+    "DOR": ("dor", "tables", "T1-DOR"),
+    "all-path": ("apr", "all-path", "T2-G"),
+}
+
+
+def techniques(result: Mapping[str, Any]) -> dict[str, float]:
+    """Return by VARIANT.FIGURE: entries of a node, paths a pair, pairs with longer paths, what a cut costs.
+
+    `recovery_us` is infinite for a technique that does not survive the cut.
+    """
+    metrics = result["metrics"]
+    figures: dict[str, float] = {}
+    for name, strategy, rules in TECHNIQUES.values():
+        figures |= {f"{name}.{key}": value for key, value in planned(strategy, rules).items()}
+        right = metrics[f"{name}-cut.correct_npus"] == DIMS[0] * DIMS[1]
+        cost = metrics[f"{name}-cut.completion_us"] - metrics[f"{name}.completion_us"]
+        figures[f"{name}.recovery_us"] = cost if right else float("inf")
+    return figures
+
+
+@cache
+def planned(strategy: str, rules: str) -> Mapping[str, float]:
+    """Return the figures of a technique's plan; entries are of a node."""
+    fabric = full_mesh(DIMS)
+    plan = make_plan(fabric, strategy=strategy, rules=rules)
+    distinct = {pair: set(paths) for pair, paths in plan.routes.items()}
+    longer = [
+        any(len(path) - 1 > minimal_hops(fabric, *pair) for path in paths) for pair, paths in distinct.items()
+    ]
+    return {
+        "address_entries": entries(plan, "segment", "linear"),
+        "path_entries": entries(plan, "all_path"),
+        "paths": mean(map(len, distinct.values())),
+        "longer_percent": 100 * mean(longer),
+    }
+
+
+def entries(plan: Plan, *tables: str) -> float:
+    """Return the mean number of entries of a node in some tables."""
+    counts = Counter(entry.table for rows in plan.entries.values() for entry in rows)
+    return sum(counts[table] for table in tables) / len(plan.entries)
+
+
+def minimal_hops(fabric: Fabric, source: str, destination: str) -> int:
+    """Return the number of coordinates in which two nodes differ."""
+    a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
+    return sum(x != y for x, y in zip(a, b, strict=True))
+
+
+def picture(result: Mapping[str, Any]) -> str:
+    """Draw a panel for each of four figures and a bar for each technique."""
+    figures = techniques(result)
+    names = [name for name, _, _ in TECHNIQUES.values()]
+    costs = [figures[f"{name}.recovery_us"] for name in names]
+    panels = {
+        "entries of a node": [figures[f"{n}.address_entries"] + figures[f"{n}.path_entries"] for n in names],
+        "paths a pair": [figures[f"{name}.paths"] for name in names],
+        "one pair sends 4 MiB, µs": [result["metrics"][f"{name}-pair.completion_us"] for name in names],
+        "a cut costs, µs": [0.0 if cost == float("inf") else cost for cost in costs],
+    }
+    figure, _ = new_figure(height=2.3)
+    figure.clear()
+    all_axes = figure.subplots(1, len(panels), sharey=True)
+    for axes, (title, values) in zip(all_axes, panels.items(), strict=True):
+        plain(axes)
+        axes.barh(range(len(values)), values, color=[colour(index) for index in range(len(values))])
+        for row, value in enumerate(values):
+            text = "no result" if title.startswith("a cut") and not value else f"{value:,.3g}"
+            if value >= 1000:
+                text = f"{value:,.0f}"
+            axes.annotate(
+                text, (value, row), xytext=(4, 0), textcoords="offset points", va="center", color=INK
+            )
+        axes.set_xlim(0, 1.5 * max(values))
+        axes.set_xticks([])
+        axes.set_xlabel(title)
+        bare_rows(axes)
+    all_axes[0].set_yticks(range(len(TECHNIQUES)), list(TECHNIQUES))
+    all_axes[0].invert_yaxis()
+    figure.tight_layout()
+    return svg_of(figure, "routing")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of claims that come with Railyard, by name: `ub-mesh`, `11_rails`, or the path of any file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.errors import ScenarioError
+from harness.files import EXPERIMENTS
+from harness.scenario.document import name_of, title_of
+from topologies.errors import suggestion
+
+__all__ = ["claims_of", "experiment_files", "named_claims", "paper_files", "titles"]
+
+FILE = "claims.yaml"
+
+
+def paper_files() -> dict[str, Path]:
+    """Return the files of the papers by their names."""
+    return {name_of(path): path for path in sorted(Path(__file__).parents[1].glob(f"*/{FILE}"))}
+
+
+def experiment_files() -> dict[str, Path]:
+    """Return the files of the experiments by the names of their folders."""
+    return {path.parent.name: path for path in sorted(EXPERIMENTS.glob(f"*/{FILE}"))}
+
+
+def named_claims() -> dict[str, Path]:
+    """Return all files of claims that come with Railyard, by name."""
+    return {**paper_files(), **experiment_files()}
+
+
+def titles(files: Mapping[str, Path]) -> dict[str, str]:
+    """Return the titles of files of claims by their names, without checking the files."""
+    return {name: title_of(path) for name, path in files.items()}
+
+
+def claims_of(given: str) -> Path:
+    """Return the file that a command names: a path, or the name of a paper or of an experiment's folder.
+
+    Raises:
+        ScenarioError: There is no such file and no such name.
+    """
+    path = Path(given)
+    if path.is_file() or path.suffix or len(path.parts) != 1:
+        return path
+    known = named_claims()
+    if given in known:
+        return known[given]
+    remedy = suggestion(given, known, "`railyard experiments --list` shows the names")
+    raise ScenarioError(f"{given}: no such file, and no paper or experiment of this name", remedy=remedy)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and checking of a file of claims; all faults are reported together, with FILE:LINE and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from pydantic import ValidationError
+
+from harness.errors import ScenarioError
+from harness.scenario.document import Document, Location
+from harness.scenario.explain import explain
+from harness.scenario.loader import relocated
+from papers.claims.check import Check
+from papers.claims.claim import Claim, Interval, Kind, Mutation
+from papers.claims.expression import Expression
+from papers.claims.schema import CheckSettings, ClaimSettings, FileSettings, MutationSettings
+from papers.claims.sources import ASSERTIONS, ModelSource, ScenarioSource, Source
+from topologies.errors import RailyardError, suggestion
+from topologies.plugins.python_file import is_reference
+
+__all__ = ["ClaimFile", "read_claims"]
+
+# Keys of result.json, whose values an expression may read beside metrics.
+_RESULT_KEYS = frozenset(
+    ("assertions", "bounds", "cut_off", "deadlocks", "faults", "metrics", "operations", "reconfigurations")
+) | {"takeovers"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClaimFile:
+    """A checked file of claims: those of a paper, or of a study."""
+
+    path: Path
+    name: str
+    title: str
+    description: str
+    checks: tuple[Check, ...]
+    document: Document = field(repr=False, compare=False)
+
+    def check(self, name: str) -> Check:
+        """Return the check of that name; KeyError if there is none."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise KeyError(name)
+
+    def examine(self, checks: Sequence[Check]) -> None:
+        """Check what the sources of `checks` name: functions, arguments, scenarios, keys and figures.
+
+        Raises:
+            ScenarioError: One line for each fault, with the line of the file.
+        """
+        faults = dict.fromkeys(str(fault) for check in checks for fault in self._faults(check))
+        if faults:
+            raise ScenarioError.joined([*faults])
+
+    def _faults(self, check: Check) -> Iterator[ScenarioError]:
+        at: Location = ("checks", check.name)
+        key = "model" if isinstance(check.source, ModelSource) else "scenario"
+        try:
+            check.source.check()
+            known = check.source.names()
+        except RailyardError as ex:
+            yield relocated(self.document, (*at, key), ex)
+            return
+        for claim in check.claims:
+            own: Location = (*at, "claims", claim.name, "mutation")
+            shared = (*at, "common", "mutation")
+            where = own if self.document.depth(own) == len(own) else shared
+            if claim.mutation is not None and claim.mutation.parameters:
+                try:
+                    check.source.changed(claim.mutation.parameters).check()
+                except RailyardError as ex:
+                    yield relocated(self.document, where, ex)
+            for name in _unknown(claim, known):
+                remedy = suggestion(name, known or (), "see `railyard list --metrics`")
+                fault = RailyardError(f"no figure {name!r}", remedy=remedy)
+                yield relocated(self.document, (*at, "claims", claim.name, "value"), fault)
+
+
+def _unknown(claim: Claim, known: Sequence[str] | None) -> Iterator[str]:
+    """Yield names of figures of a claim that are neither metrics nor keys of result.json."""
+    if known is None:
+        return
+    jobs = tuple(name for name in known if name.endswith("."))
+    for name in Expression(claim.value or claim.name).names:
+        if name not in known and not name.startswith(jobs) and name.partition(".")[0] not in _RESULT_KEYS:
+            yield name
+
+
+def read_claims(path: Path) -> ClaimFile:
+    """Read and check a file of claims.
+
+    Files that it names are relative to its folder. What scenarios and models have is checked by
+    `ClaimFile.examine`, before anything is computed.
+
+    Raises:
+        ScenarioError: One line for each fault found, with FILE:LINE and a remedy.
+    """
+    document = Document(path)
+    try:
+        settings = FileSettings.model_validate(_with_common(document.values))
+    except ValidationError as ex:
+        lines = explain(document, ex, FileSettings)
+        raise ScenarioError.joined([line.replace("the scenario", "the file") for line in lines]) from None
+    faults: list[str] = []
+    checks = []
+    for name, check in settings.checks.items():
+        claims = []
+        for slug, claim in check.claims.items():
+            try:
+                claims.append(_claim(slug, claim, document.folder))
+                Expression(claim.value or slug)
+            except (RailyardError, ValueError) as ex:
+                fault = ex if isinstance(ex, RailyardError) else RailyardError(str(ex))
+                faults.append(str(relocated(document, ("checks", name, "claims", slug), fault)))
+        checks.append(_check(name, check, claims, document.folder))
+    if faults:
+        raise ScenarioError.joined(faults)
+    return ClaimFile(path, settings.name, settings.title, settings.description, tuple(checks), document)
+
+
+def _with_common(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with each claim completed from its check's `common`; wrong shapes stay."""
+    checks = values.get("checks")
+    if not isinstance(checks, dict):
+        return dict(values)
+    completed = {}
+    for name, check in checks.items():
+        common, claims = (
+            (check.get("common", {}), check.get("claims")) if isinstance(check, dict) else ({}, None)
+        )
+        if isinstance(common, dict) and isinstance(claims, dict):
+            whole = {
+                key: {**common, **claim} if isinstance(claim, dict) else claim
+                for key, claim in claims.items()
+            }
+            check = {**check, "claims": whole}
+        completed[name] = check
+    return {**values, "checks": completed}
+
+
+def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path) -> Check:
+    source: Source
+    if settings.model is not None:
+        picture = _function(settings.picture or "", folder)
+        source = ModelSource(_function(settings.model, folder), settings.arguments, picture)
+    else:
+        assert settings.scenario is not None
+        source = ScenarioSource(
+            tuple(folder / file for file in settings.scenario),
+            settings.variants,
+            settings.set,
+            settings.cut_each or "",
+            settings.repeats,
+            _function(settings.derive or "", folder),
+            _function(settings.picture or "", folder),
+        )
+        if not source.cut_each and all(claim.value != ASSERTIONS for claim in claims):
+            claims = [_assertions(", ".join(settings.scenario)), *claims]
+    return Check(name, settings.title, tuple(claims), source, settings.long, settings.alone)
+
+
+def _assertions(scenarios: str) -> Claim:
+    """Return the claim that every check of a scenario has."""
+    return Claim(
+        name="assertions",
+        text=f"assertions of {scenarios} that fail",
+        place=scenarios,
+        kind=Kind.derived,
+        holds=Interval(0, 0),
+        mutation=Mutation("the value +1", shift=1),
+        unit="assertions",
+        value=ASSERTIONS,
+    )
+
+
+def _claim(name: str, settings: ClaimSettings, folder: Path) -> Claim:
+    holds = settings.holds
+    if holds is None:
+        assert isinstance(settings.paper, Interval)
+        holds = settings.paper
+    if settings.within is not None:
+        holds = Interval(holds.low - settings.within, holds.high + settings.within)
+    assert settings.kind is not None
+    return Claim(
+        name=name,
+        text=settings.text,
+        place=settings.place,
+        kind=Kind(settings.kind),
+        holds=holds,
+        mutation=None if settings.mutation is None else _mutation(settings.mutation, folder),
+        unit=settings.unit,
+        paper=settings.paper,
+        expected=settings.expected,
+        reason=settings.reason,
+        value=settings.value,
+    )
+
+
+def _mutation(settings: MutationSettings, folder: Path) -> Mutation:
+    if settings.set is not None:
+        return Mutation(settings.what, settings.set)
+    if settings.scale is not None:
+        return Mutation(settings.what or f"the value times {settings.scale:g}", scale=settings.scale)
+    if settings.shift is not None:
+        return Mutation(settings.what or f"the value {settings.shift:+g}", shift=settings.shift)
+    assert settings.function is not None
+    function = _function(settings.function, folder)
+    return Mutation(settings.what or f"the value by {settings.function}", function=function)
+
+
+def _function(reference: str, folder: Path) -> str:
+    """Return a reference whose file is found from the working directory."""
+    return str(folder / reference) if is_reference(reference) else reference

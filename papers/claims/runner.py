@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a file of claims carried out by the engine of sweeps: each figure once, resumed, in parallel.
+
+checks -> tasks by key -> conduct(tasks, kept figures, executor) -> rows, check by check in order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias, final
+
+from harness.sweeps.conduct import carry_out, late_runs
+from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop
+from papers.claims import tasks as work
+from papers.claims.check import Check, Row, judged
+from papers.claims.sources import Figures, ScenarioSource, Source
+from papers.claims.store import KeptFigures
+from papers.claims.tasks import Task
+from topologies.errors import RailyardError
+
+__all__ = ["Finished", "Job", "Note", "Runner", "local", "rows_of"]
+
+Note: TypeAlias = Callable[[str, str, float], None]
+"""Called with the name of a task, what it is doing, and which share of it is done, 0 to 1."""
+
+Executors: TypeAlias = Callable[[int], Executor]
+"""Makes an executor for at most this number of processes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A source to compute for a check: as it is, or with the values of a mutation."""
+
+    check: Check
+    source: Source
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, check: Check, changes: Mapping[str, Any] | None = None) -> Job:
+        """Return the job of a check, with the values of a mutation if there are any."""
+        return cls(check, check.source.changed(changes) if changes else check.source, changes or {})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job whose tasks have ended: its figures, or what kept it from having any."""
+
+    job: Job
+    figures: Figures | None
+    picture: str = ""
+    trouble: str = ""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows of the check's claims; without figures each claim is unexpected."""
+        claims = self.job.check.claims
+        if self.figures is None:
+            return tuple(Row(claim, None, "unexpected", self.trouble) for claim in claims)
+        return judged(claims, self.figures)
+
+
+def local(note: Note | None = None) -> Executors:
+    """Return executors of this machine: this process for one task at a time, else a pool of processes."""
+
+    def make(jobs: int) -> Executor:
+        if jobs <= 1:
+            return InProcess(partial(work.carry_out, note=note))
+        return LocalPool(work.carry_out, jobs)
+
+    return make
+
+
+@final
+class Runner:
+    """Carries out jobs; figures that `kept` has are not computed again.
+
+    Args:
+        kept: figures of finished tasks.
+        executors: makes what carries tasks out.
+        processes: largest number of tasks at a time.
+    """
+
+    def __init__(self, kept: KeptFigures, executors: Executors, processes: int = 1) -> None:
+        self._kept = kept
+        self._executors = executors
+        self._processes = processes
+        self._lost: dict[str, str] = {}
+
+    def has(self, job: Job) -> bool:
+        """Return whether all figures of a job are there."""
+        return all(self._kept.get(task.key) is not None for task in job.source.tasks(job.check.name))
+
+    def finished(
+        self,
+        jobs: Sequence[Job],
+        *,
+        stop: Stop = lambda: False,
+        note: Callable[[Done], None] = lambda _: None,
+    ) -> Iterator[Finished]:
+        """Carry out jobs and yield each once it has ended, in their order; `note` receives each task."""
+        waiting = [(job, self._tasks(job)) for job in jobs]
+        for _ in self._done([tasks for job, tasks in waiting if not job.check.alone], stop, note):
+            while waiting and not waiting[0][0].check.alone and self._ended(waiting[0][1]):
+                yield self._finish(*waiting.pop(0))
+        while waiting and not stop():
+            job, tasks = waiting[0]
+            for _ in self._done([tasks], stop, note, alone=job.check.alone):
+                pass
+            if not self._ended(tasks):
+                return
+            waiting.pop(0)
+            yield self._finish(job, tasks)
+
+    def _tasks(self, job: Job) -> tuple[Task, ...]:
+        return job.source.tasks(job.check.name)
+
+    def _done(
+        self,
+        groups: Sequence[tuple[Task, ...]],
+        stop: Stop,
+        note: Callable[[Done], None],
+        *,
+        alone: bool = False,
+    ) -> Iterator[None]:
+        """Carry out the tasks of groups that have no result; yield at the start and after each of them."""
+        yield
+        missing = {task.key: task for tasks in groups for task in tasks if not self._ended((task,))}
+        if not missing:
+            return
+        count = 1 if alone else min(self._processes, len(missing))
+        with closing(self._executors(count)) as executor:
+            # Runs without a failure come first: a failure after their end needs no run.
+            healthy = [task for task in missing.values() if not _fails(task)]
+            for done in carry_out(healthy, self._kept, executor, stop):
+                self._note(done, note)
+                yield
+            late = late_runs([task.run for tasks in groups for task in tasks if _of_study(task)], self._kept)
+            for run in late:
+                self._lost.setdefault(run.key, "")
+            rest = [task for task in missing.values() if not self._ended((task,))]
+            for done in carry_out(rest, self._kept, executor, stop):
+                self._note(done, note)
+                yield
+
+    def _note(self, done: Done, note: Callable[[Done], None]) -> None:
+        if done.lost:
+            self._lost[done.run.key] = done.lost
+        note(done)
+
+    def _ended(self, tasks: Sequence[Task]) -> bool:
+        return all(task.key in self._lost or self._kept.get(task.key) is not None for task in tasks)
+
+    def _finish(self, job: Job, tasks: Sequence[Task]) -> Finished:
+        for task in tasks:
+            if words := self._lost.get(task.key):
+                return Finished(job, None, trouble=words)
+        contents = {task.key: content for task in tasks if (content := self._kept.get(task.key)) is not None}
+        picture = next((content["picture"] for content in contents.values() if content.get("picture")), "")
+        try:
+            figures = job.source.figures(contents)
+            if isinstance(job.source, ScenarioSource):
+                picture = job.source.drawing(figures)
+            return Finished(job, figures, picture)
+        except RailyardError as ex:
+            return Finished(job, None, trouble=str(ex))
+
+
+def rows_of(check: Check) -> tuple[Row, ...]:
+    """Compute a check in this process and return its rows."""
+    (finished,) = Runner(KeptFigures(), local()).finished([Job.of(check)])
+    return finished.rows
+
+
+def _of_study(task: Task) -> bool:
+    return isinstance(task, work.RunTask) and task.run.case is not None
+
+
+def _fails(task: Task) -> bool:
+    return isinstance(task, work.RunTask) and task.run.case is not None and bool(task.run.case.targets)

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of figures: a model or a scenario, the tasks that compute its figures, and the figures by name."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+from harness.files import EXPERIMENTS
+from harness.program import program_digest
+from harness.report.results import compare_metrics
+from harness.scenario.digest import canonical, sha256
+from harness.scenario.metrics import ALL_METRICS
+from harness.scenario.schema import Scenario
+from harness.scenario.study import Study
+from harness.sweeps.plan import Run, StudyPlan, plan_point, plan_study, variants_of
+from harness.sweeps.table import summary_json
+from papers.claims.claim import Measured
+from papers.claims.functions import called, function_of
+from papers.claims.tasks import ModelTask, RunTask, Task
+from topologies.errors import RailyardError, suggestion
+from topologies.plugins import python_file
+
+__all__ = ["ASSERTIONS", "DIFFERING", "Figures", "ModelSource", "ScenarioSource", "Source"]
+
+Texts: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Contents of result files of tasks, by the key of the task."""
+
+# Figures of a scenario beside its metrics.
+ASSERTIONS = "failed_assertions"
+DIFFERING = "differing"
+
+
+@final
+class Figures:
+    """Figures of a check by name: values, and what a path leads to in a result.
+
+    Attributes:
+        values: figures by name.
+        document: the content of a result, such as that of result.json.
+    """
+
+    def __init__(self, values: Mapping[str, Any], document: Mapping[str, Any] | None = None) -> None:
+        self.values = values
+        self.document = document or {}
+
+    def of(self, name: str) -> Any:
+        """Return the figure of a name; RailyardError for an unknown name."""
+        if name in self.values:
+            return self.values[name]
+        node: Any = self.document
+        steps = [step for step in re.split(r"[.\[\]]", name) if step]
+        for step in steps:
+            if isinstance(node, Mapping) and step in node:
+                node = node[step]
+            elif isinstance(node, list) and step.isdigit() and int(step) < len(node):
+                node = node[int(step)]
+            else:
+                remedy = suggestion(name, self.values, "see the keys of result.json")
+                raise RailyardError(f"no figure {name!r}", remedy=remedy)
+        return node
+
+    def each(self, pattern: str) -> list[Any]:
+        """Return the figures whose names match a pattern such as `*.completion_us`."""
+        return [_plain(value) for name, value in self.values.items() if fnmatch(name, pattern)]
+
+    def plain(self, name: str) -> Any:
+        """Return a figure as a number or another value of an expression."""
+        return _plain(self.of(name))
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Measured) else value
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """Figures that a function returns: a number, or numbers or `Measured` values by name.
+
+    Attributes:
+        function: `module:function`, or FILE.py:function.
+        arguments: its arguments.
+        picture: function that returns a drawing, after `function` has returned; empty for none.
+    """
+
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    picture: str = ""
+
+    def changed(self, values: Mapping[str, Any]) -> ModelSource:
+        """Return the source with other arguments, without a picture."""
+        return replace(self, arguments={**self.arguments, **values}, picture="")
+
+    def check(self) -> None:
+        """Raise a RailyardError unless the function exists and takes the arguments."""
+        signature = inspect.signature(function_of(self.function))
+        known = [name for name in signature.parameters if name != "note"]
+        for name in self.arguments:
+            if name not in known and not any(
+                item.kind is item.VAR_KEYWORD for item in signature.parameters.values()
+            ):
+                remedy = suggestion(name, known) if known else "it takes no arguments"
+                raise RailyardError(f"{self.function} has no argument {name!r}", remedy=remedy)
+        note = {"note": None} if "note" in signature.parameters else {}
+        try:
+            signature.bind(**note, **self.arguments)
+        except TypeError as ex:
+            raise RailyardError(f"{self.function}: {ex}", remedy="give it in `arguments:`") from None
+
+    def tasks(self, name: str) -> tuple[Task, ...]:
+        """Return the task that calls the function; `name` is that of the check."""
+        about = [self.function, dict(self.arguments), self.picture, *_code(self.function)]
+        key = sha256(canonical(about))[:20]
+        return (ModelTask(key, name, self.function, self.arguments, self.picture),)
+
+    def figures(self, texts: Texts) -> Figures:
+        """Return the figures of a finished task; RailyardError if the function raised one."""
+        (content,) = texts.values()
+        if content["trouble"]:
+            raise RailyardError(content["trouble"], remedy="see the model")
+        return Figures({name: Measured(**value) for name, value in content["figures"].items()})
+
+    def names(self) -> None:
+        """Return None: which figures a function returns is known when it has returned."""
+        return
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScenarioSource:
+    """Figures of runs of a scenario: VARIANT.METRIC, `failed_assertions`, and the keys of result.json.
+
+    Attributes:
+        files: scenario files, whose variants have different names.
+        variants: names of the variants that run; all if empty.
+        values: values of keys of the scenario.
+        cut_each: what fails in turn; the figures are then the metrics of sweep.json. Empty for nothing.
+        repeats: number of runs of each variant.
+        derive: function that is given the content of result.json and returns further figures; empty for none.
+        picture: function that is given it and returns a drawing; empty for none.
+    """
+
+    files: tuple[Path, ...]
+    variants: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    cut_each: str = ""
+    repeats: int = 1
+    derive: str = ""
+    picture: str = ""
+
+    def changed(self, values: Mapping[str, Any]) -> ScenarioSource:
+        """Return the source with other values of keys of the scenario, without a picture."""
+        return replace(self, values={**self.values, **values}, picture="")
+
+    def check(self) -> None:
+        """Raise a RailyardError unless the file is a scenario that has the variants and keys."""
+        self.plan()
+        for function in filter(None, (self.derive, self.picture)):
+            function_of(function)
+
+    def plan(self) -> list[tuple[Path, Scenario, tuple[Run, ...]]]:
+        """Return each file, its scenario with the values set, and its runs."""
+        if self.cut_each:
+            study = self.study()
+            return [(self.files[0], study.scenario, study.runs)]
+        return [(file, *plan_point(file, self.values, self.variants)) for file in self.files]
+
+    def study(self) -> StudyPlan:
+        """Return the study in which things fail in turn."""
+        axes = {key: (value,) for key, value in self.values.items()}
+        return plan_study(self.files[0], Study(set=axes, cut_each=(self.cut_each,)), self.variants)
+
+    def tasks(self, name: str) -> tuple[Task, ...]:
+        """Return a task for each run; `name` is that of the check."""
+        return tuple(
+            RunTask(f"{run.key}-{repeat}" if repeat else run.key, f"{name}, {run.name}", run, file)
+            for file, _, runs in self.plan()
+            for run in runs
+            for repeat in range(self.repeats)
+        )
+
+    def figures(self, texts: Texts) -> Figures:
+        """Return the figures of finished runs; RailyardError if a run was impossible."""
+        for content in texts.values():
+            if content["status"] == "error" and content["result"] is None and not self.cut_each:
+                raise RailyardError(f"{content['variant']}: {content['trouble']}", remedy="see the scenario")
+        if self.cut_each:
+            # Runs whose failures would come after the end of the healthy run have no result.
+            summary = json.loads(summary_json(self.study(), [dict(item) for item in texts.values()]))
+            return Figures(summary["metrics"], summary)
+        planned = self.plan()
+        runs = [run for _, _, some in planned for run in some]
+        document = _joined([texts[run.key]["result"] for run in runs])
+        metrics = document["metrics"]
+        failed = [item["name"] for item in document["assertions"] if not item["passed"]]
+        for _, scenario, some in planned:
+            failed += _failed(scenario, {run.variant.name for run in some}, metrics)
+        differing = sum(
+            texts[f"{run.key}-{repeat}"]["result"] != texts[run.key]["result"]
+            for run in runs
+            for repeat in range(1, self.repeats)
+        )
+        values = {ASSERTIONS: Measured(len(failed), detail="; ".join(failed)), DIFFERING: differing}
+        derived = called(self.derive, document) if self.derive else {}
+        return Figures({**metrics, **values, **derived}, document)
+
+    def drawing(self, figures: Figures) -> str:
+        """Return the picture of figures that `figures` returned; empty without one."""
+        return called(self.picture, figures.document) if self.picture else ""
+
+    def names(self) -> Sequence[str] | None:
+        """Return the names of the scenario's figures; None where they are only known from the results."""
+        if self.cut_each or self.derive:
+            return None
+        variants = [variant for _, scenario, _ in self.plan() for variant in scenario.variants]
+        jobs = [f"{variant.name}.{job.name}." for variant in variants for job in variant.jobs or ()]
+        known = [f"{variant.name}.{metric}" for variant in variants for metric in ALL_METRICS]
+        return [*known, *jobs, ASSERTIONS, DIFFERING]
+
+
+def _failed(scenario: Scenario, ran: set[str], metrics: Mapping[str, float]) -> Iterator[str]:
+    """Yield the names of assertions about several variants that ran, and that do not hold."""
+    for assertion in scenario.assertions:
+        about = variants_of(assertion)
+        if len(about) > 1 and about <= ran and not (outcome := compare_metrics(assertion, metrics)).passed:
+            yield outcome.name
+
+
+Source: TypeAlias = ModelSource | ScenarioSource
+
+
+def _joined(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the contents of results of single variants as that of one result."""
+    document: dict[str, Any] = {}
+    for result in results:
+        for key, value in result.items():
+            if isinstance(value, Mapping):
+                document[key] = {**document.get(key, {}), **value}
+            elif isinstance(value, list):
+                document[key] = [*document.get(key, ()), *value]
+            else:
+                document.setdefault(key, value)
+    return document
+
+
+def _code(function: str) -> Iterator[str]:
+    """Yield hashes of what a model's figures depend on: our code and scenarios, and a user's file."""
+    yield program_digest("papers")
+    yield _experiments()
+    if python_file.is_reference(function):
+        path = Path(function.rpartition(":")[0])
+        yield sha256(path.read_bytes()) if path.is_file() else ""
+
+
+@cache
+def _experiments() -> str:
+    files = sorted(path for path in EXPERIMENTS.rglob("*.yaml") if path.name != "claims.yaml")
+    return sha256(b"".join(sha256(path.read_bytes()).encode() for path in files))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of a file of claims, carried out in any process: a call of a model, or a run of a scenario."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+from harness.sweeps.plan import Run
+from harness.sweeps.worker import execute
+from papers.claims.claim import Measured
+from papers.claims.functions import called, function_of
+from topologies.errors import RailyardError
+
+__all__ = ["ModelTask", "Progress", "RunTask", "Task", "carry_out"]
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and which share of it is done, 0 to 1."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelTask:
+    """A call of a model's function; `key` is the hash of all on which its figures depend."""
+
+    key: str
+    name: str
+    function: str
+    arguments: Mapping[str, Any]
+    picture: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RunTask:
+    """A run of a variant of a scenario file."""
+
+    key: str
+    name: str
+    run: Run
+    path: Path
+
+
+Task: TypeAlias = ModelTask | RunTask
+
+
+def carry_out(task: Task, note: Callable[[str, str, float], None] | None = None) -> str:
+    """Return the text of a task's result file; an error of the input is a result, as `trouble`.
+
+    Args:
+        task: the task.
+        note: told of the task's name, of what a model does and of its share.
+    """
+    if isinstance(task, RunTask):
+        if note is not None:
+            note(task.name, f"running{task.name.partition(',')[2]}", 0.0)
+        return execute(task.run, task.path)
+
+    def told(what: str, share: float) -> None:
+        if note is not None:
+            note(task.name, what, share)
+
+    content: dict[str, Any] = {
+        "format": "railyard-figures",
+        "key": task.key,
+        "function": task.function,
+        "arguments": dict(task.arguments),
+        "figures": {},
+        "picture": "",
+        "trouble": "",
+    }
+    try:
+        function = function_of(task.function)
+        takes_note = "note" in inspect.signature(function).parameters
+        given = {"note": told, **task.arguments} if takes_note else task.arguments
+        returned = called(task.function, **given)
+        figures = returned if isinstance(returned, Mapping) else {"figure": returned}
+        content["figures"] = {name: asdict(_measured(value)) for name, value in figures.items()}
+        content["picture"] = called(task.picture) if task.picture else ""
+    except RailyardError as ex:
+        content["trouble"] = str(ex)
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _measured(value: Measured | float) -> Measured:
+    return value if isinstance(value, Measured) else Measured(float(value))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HPN's path selection and load balance: worked out by the installed hash, and measured packet by packet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+
+from controller import make_plan
+from controller.path_probing import LB_VALUES, PathProbe, min_reached_members
+from emulation.traffic.frames.values import mac
+from harness.files import EXPERIMENTS
+from harness.run.observation.values import Observation
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
+from papers.claims import Measured, Progress, Values, over_seeds
+from papers.claims.runs import observed
+from papers.hpn.allreduces import Workload, imbalance, steps
+from papers.hpn.plot import plot_svg
+from topologies import HOST_PORT, End, hpn
+from topologies.families.hpn.shape import planned
+
+__all__ = [
+    "four_allreduces",
+    "four_allreduces_packets",
+    "idle_downlinks",
+    "path_search",
+    "picture",
+    "polarisation",
+    "port_imbalance",
+]
+_UPLINKS = 60
+_SEEDS = range(10)
+
+
+def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int = 0) -> Values:
+    """Check which uplinks a source reaches by lb, and that frames take the paths of the search."""
+    # These modules need Scapy, which is slow to import.
+    from emulation.traffic.frames.layers import LPH, NTH, Ether
+    from harness.frames.walk import walk
+
+    note("all addresses that there can be", 0.0)
+    ports = [[lb for lb in range(LB_VALUES) if lb >> port_bit & 1 == port] for port in (0, 1)]
+    result: dict[str, Measured | float] = {
+        f"found-{port}": float(min_reached_members(_UPLINKS, lbs=lbs)) for port, lbs in enumerate(ports)
+    }
+    lbs = [[lb for lb in range(LB_VALUES) if lb >> 1 & 1 == port] for port in (0, 1)]
+    result["fewer"] = float(min(min_reached_members(_UPLINKS - 1, lbs=own) for own in lbs))
+    note("a pair below ToRs of 60 uplinks", 0.2)
+    source, target = "gpu0", "gpu7"
+    fabric = hpn(2, 2, 2, aggs=_UPLINKS, planes=planes)
+    search = PathProbe(make_plan(fabric, strategy="hashed", peers=[(source, target)], check=False))
+    result["space"] = float(prod(search.group_sizes(source, target)))
+    result["disjoint"] = float(len(search.disjoint_paths(source, target)))
+    small = hpn(2, 2, 2, aggs=3)
+    plan = make_plan(small, strategy="hashed")
+    arrived = 0
+    paths = PathProbe(plan).disjoint_paths(source, target)
+    for place, item in enumerate(paths):
+        note("frames on the testbed", 0.4 + 0.6 * place / len(paths))
+        scna, dcna = small.node(source).address, small.node(target).address
+        lb = (item.lb + beside) % LB_VALUES
+        frame = Ether(dst=mac(dcna), src=mac(scna)) / LPH() / NTH(scna=scna, dcna=dcna, lb=lb)
+        journey = walk(plan, bytes(frame), End(source, HOST_PORT))
+        arrived += journey.arrived and tuple(hop.node for hop in journey.hops) == item.path
+    return {**result, "walked": float(arrived)}
+
+
+def port_imbalance(ready: Prepared, seen: Observation) -> float:
+    """Bytes to NICs by the heavier of their ports over those by the lighter, as links counted them."""
+    counts: dict[str, list[int]] = {name: [] for name in ready.members}
+    for link, (_, back) in seen.link_bytes.items():
+        ends = ready.fabric.link(link)
+        if ends.a.node in counts and ready.fabric.node(ends.b.node).is_switch:
+            counts[ends.a.node].append(back)
+    return sum(map(max, counts.values())) / sum(map(min, counts.values()))
+
+
+def idle_downlinks(ready: Prepared, seen: Observation) -> float:
+    """Return the share of links from aggregation switches to ToRs with members that carried nothing."""
+    fabric = ready.fabric
+    ends = [fabric.link(link) for link in seen.link_bytes]
+    tors = {
+        link.b.node for link in ends if link.a.node in ready.members and fabric.node(link.b.node).is_switch
+    }
+    counts = [back for link, (_, back) in seen.link_bytes.items() if fabric.link(link).a.node in tors]
+    return sum(count == 0 for count in counts) / len(counts)
+
+
+def polarisation(note: Progress, planes: int = 1, swapped: bool = False, variant: str = "same") -> Values:
+    """Measure a NIC's two ports with the same hash everywhere, in a typical Clos and with planes."""
+    note("by hash", 0.0)
+    typical = planned(4, 128, 8, aggs=_UPLINKS, planes=planes)
+    apart = planned(4, 128, 8, aggs=_UPLINKS, planes=1 if swapped else 2)
+    runs = observed("17_paths/typical.yaml", lambda what, share: note(what, share / 2), (variant,))
+    split = observed("17_paths/planes.yaml", lambda what, share: note(what, 0.5 + share / 2), ("same",))
+    clos, apart_run = runs[variant], split["same"]
+    right = all(seen.correct_nodes == seen.nodes for _, seen in (clos, apart_run))
+    return {
+        "typical": over_seeds([imbalance(typical, "identical", seed=seed).nic for seed in _SEEDS]),
+        "levels": over_seeds([imbalance(typical, "per-tier", seed=seed).nic for seed in _SEEDS]),
+        "planes": over_seeds([imbalance(apart, "identical", seed=seed).nic for seed in _SEEDS]),
+        "typical-packets": port_imbalance(*clos) if right else float("nan"),
+        "planes-packets": port_imbalance(*apart_run) if right else float("nan"),
+        "idle": 100 * idle_downlinks(*clos),
+        "idle-planes": 100 * idle_downlinks(*apart_run),
+    }
+
+
+# Baseline: text, and the interval of ours flow by flow and packet by packet.
+_BASELINES = ("random-least", "random", "five-tuple")
+
+
+@cache
+def _steps() -> dict[str, Sequence[float]]:
+    names = {
+        "search, least unfinished": "search",
+        "random, least unfinished": "random-least",
+        "random, any": "random",
+        "five-tuple, any": "five-tuple",
+    }
+    return {names[name]: times.tolist() for name, times in steps(Workload(), _SEEDS).items()}
+
+
+def four_allreduces(note: Progress, kind: str = "search") -> Values:
+    """Time a step of four AllReduces by each kind of paths and choice of connections."""
+    note("512 GPUs, flow by flow", 0.0)
+    times = dict(_steps())
+    own = times[kind]
+    result: dict[str, Measured | float] = {"least": over_seeds(own)}
+    for name in _BASELINES:
+        gains = [100 * (slow / fast - 1) for slow, fast in zip(times[name], own, strict=True)]
+        result[name] = over_seeds(gains)
+    return result
+
+
+def four_allreduces_packets(note: Progress) -> Values:
+    """Run four AllReduces packet by packet, ten draws of the connections."""
+    scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
+    gains: dict[str, list[float]] = {name: [] for name in _BASELINES}
+    for place, seed in enumerate(_SEEDS):
+        note(f"draw {place + 1} of {len(_SEEDS)}", place / len(_SEEDS))
+        took = {}
+        for ready in prepare(scenario.model_copy(update={"seed": seed + 1}), document):
+            seen = observe(ready, seed + 1)
+            right = seen.correct_nodes == seen.nodes
+            took[ready.variant.name] = float(seen.completion_ps) if right else float("nan")
+        for name, own in gains.items():
+            own.append(100 * (took[name] / took["search"] - 1))
+    return {name: over_seeds(own) for name, own in gains.items()}
+
+
+def picture() -> str:
+    """Return the picture as SVG."""
+    return plot_svg(_SEEDS)

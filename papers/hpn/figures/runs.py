@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small HPN fabrics under an AllReduce, packet by packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from emulation.testbed import Testbed
+from harness.run.observation.values import Observation
+from harness.run.prepare import Prepared, prepare
+from harness.run.runner import observe
+from harness.scenario.loader import load
+
+__all__ = ["small"]
+
+_SCENARIO = """
+name: hpn-claim
+{topology}
+collective:
+  {{kind: allreduce, algorithm: dimension-wise, elements: {elements}, dtype: int32, payload_bytes: 4096}}
+routing: {{peers: job, strategy: hashed}}
+link: {{detect_us: 1}}
+control: {{processing_us: 1, lacp_us: 5}}
+transport: {{window: 64, initial_rto_us: 20, min_rto_us: 10}}
+{more}
+"""
+
+
+def small(
+    topology: str,
+    more: str = "",
+    elements: int = 65536,
+    look: Callable[[Testbed], None] | None = None,
+) -> tuple[Prepared, Observation]:
+    """Run the only variant of a scenario; `look` is called before virtual time starts."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.yaml"
+        file.write_text(_SCENARIO.format(topology=topology, more=more, elements=elements))
+        scenario, document = load(file)
+        (ready,) = prepare(scenario, document)
+    return ready, observe(ready, scenario.seed, look)

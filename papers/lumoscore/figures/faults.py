@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LumosCore when light goes: demands realised on what is left, on arrays and under jobs on the emulator."""
+
+from __future__ import annotations
+
+from controller.circuits import allocate, allocate_available, fill_unused_ports
+from controller.circuits.demand import trim_demand
+from emulation.control.rewiring_record import RewiringRecord
+from harness.run.observation.values import Observation
+from papers.claims import Measured, Progress, Values
+from papers.claims.runs import observed
+from papers.lumoscore.figures.circuits import SEED
+from papers.lumoscore.load import feasible, full
+
+__all__ = ["run_left", "run_light"]
+
+_SCENARIO = "15_circuits/faults.yaml"
+
+_KINDS = {"pairs": "pairs of optical switches", "spine": "a spine", "ports": "one port in twenty"}
+
+
+def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bool = True) -> Values:
+    """Random demands for every port, then pairs of switches, spines or single ports fail."""
+    import numpy as np
+
+    rng = np.random.default_rng(SEED + 20)
+    result: dict[str, Measured] = {}
+    for place, (name, words) in enumerate(_KINDS.items()):
+        whole = asked = created = moved = 0
+        single = name == "ports"
+        some = max(draws // 5, 1) if single else draws
+        for draw in range(some):
+            note(words, (place + draw / some) / len(_KINDS))
+            pods, spines = int(rng.integers(3, 6 if single else 9)), int(rng.integers(2, 5))
+            ports = 2 * int(rng.integers(2, 4 if single else 5))
+            before = fill_unused_ports(allocate(feasible(rng, pods, spines * ports), spines, ports))
+            demand = full(rng, pods, spines * ports)
+            working = np.ones((spines, ports // 2, pods, 2), bool)
+            if name == "pairs":
+                working[rng.random((spines, ports // 2)) < 0.25] = False
+            elif name == "spine":
+                working[int(rng.integers(spines)), :, int(rng.integers(pods))] = False
+            else:
+                working = rng.random(working.shape) >= 0.05
+            fits = trim_demand(demand, working.sum(axis=(0, 1, 3)), demand)
+            plan = allocate_available(demand, before, working)
+            whole += bool((plan.counts.sum(axis=0) == fits).all())
+            asked += int((fits if trimmed else demand).sum()) // 2
+            created += plan.total
+            again = allocate_available(demand, plan if keep else before, working)
+            moved += again.moves.removed + again.moves.added
+        result[name] = Measured(100 * created / asked, detail=f"{whole} of {some} demands whole")
+        result[f"{name}-stay"] = Measured(moved, detail=f"of {created:,}")
+    return result
+
+
+def run_light(note: Progress, other: str = "") -> Values:
+    """Experiment 15's faults; `other` is the variant that is looked at in place of each."""
+    runs = observed(_SCENARIO, note)
+    seen = {name: run for name, (_, run) in runs.items()}
+
+    def change(name: str, why: str) -> RewiringRecord:
+        return _change(seen[other or name], why)
+
+    removed, lost, half = (change(name, "no light") for name in ("port", "switch", "spine"))
+    back = _change(seen["switch"], "light again") if not other else change("spine", "no light")
+    second = next(job for job in seen["port"].jobs if job.name == "two")
+    correct = sum(item.correct_nodes for item in seen.values())
+    arrays = sum(item.nodes for item in seen.values())
+    return {
+        "right": Measured(100 * correct / arrays, detail=f"{correct} of {arrays}"),
+        "port": Measured(_missing(removed), detail=_words(removed)),
+        "again": second.retransmitted,
+        "pair": Measured(_missing(lost), detail=_words(lost)),
+        "back": Measured(_missing(back), detail=_words(back)),
+        "spine": Measured(_missing(half), detail=_words(half)),
+    }
+
+
+def _change(seen: Observation, why: str) -> RewiringRecord:
+    return next(item for item in seen.rewired if item.why.startswith(why))
+
+
+def _missing(change: RewiringRecord) -> int:
+    return sum(lack.wanted - lack.has for lack in change.lacks)
+
+
+def _words(change: RewiringRecord) -> str:
+    took = f"{len(change.created)} made in {(change.stands_ps - change.at_ps) / 10**6:g} µs"
+    return f"{', '.join(map(str, change.lacks)) or 'none'}; {took}"

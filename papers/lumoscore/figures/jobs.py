@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LumosCore's jobs that come and go, at flow level: 1,000 of them on 4,096 accelerators, ten traces."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from papers.claims import Measured, Progress, Values, over_seeds
+from papers.flow_level.plot import plot_svg
+from papers.flow_level.study import SIX, Comparison, Study, run
+from papers.flow_level.workload.traces import Workload
+
+__all__ = ["picture", "run_jobs"]
+
+SEEDS = 10
+
+# From least to most mean completion time in the released logs.
+_ORDER = ("ideal", "leaf-centric, tau 2", "leaf-centric, tau 1", "clos")
+
+
+@cache
+def _compared(study: Study) -> Comparison:
+    return run(study)
+
+
+def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1000) -> Values:
+    """Mean completion times on five fabrics, a trace for each seed; `fabric` stands for all but the ideal."""
+    percent: dict[str, list[float]] = {}
+    ordered = 0
+    for seed in range(1, seeds + 1):
+        note(f"{jobs:,} jobs on {len(SIX)} fabrics, trace {seed}", (seed - 1) / seeds)
+        fabrics = ("ideal", fabric) if fabric else SIX
+        result = _compared(Study(workload=Workload(jobs=jobs), fabrics=fabrics, seeds=(seed,)))
+
+        def completion(name: str, result: Comparison = result) -> float:
+            return result.completion(fabric or name if name != "ideal" else name)
+
+        def slowdown(name: str, result: Comparison = result) -> float:
+            return result.slowdown(fabric or name)
+
+        times = [completion(name) for name in _ORDER]
+        ordered += times == sorted(times) and len(set(times)) == len(times)
+        ideal, two, single, clos = times
+        uniform = completion("uniform, tau 2")
+        figures = {
+            "tau-2": two / ideal - 1,
+            "tau-1": single / ideal - 1,
+            "clos": clos / ideal - 1,
+            "clos-saved": 1 - two / clos,
+            "uniform-saved": 1 - two / uniform,
+            "throughput": slowdown("uniform, tau 2") / slowdown("leaf-centric, tau 2") - 1,
+        }
+        for name, value in figures.items():
+            percent.setdefault(name, []).append(100 * value)
+    return {
+        **{
+            name: over_seeds(values, f"{min(values):.2f} to {max(values):.2f} over all traces")
+            for name, values in percent.items()
+        },
+        "order": Measured(100 * ordered / seeds, detail=f"{ordered} of {seeds} traces"),
+    }
+
+
+def picture() -> str:
+    """Return the picture as SVG."""
+    return plot_svg(_compared(Study(workload=Workload(), seeds=(1,))))

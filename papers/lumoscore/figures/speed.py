@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LumosCore's planning time: seconds on this machine beside those that the authors published of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from papers.claims import Measured, Progress, Values
+from papers.lumoscore.plot import growth_svg
+from papers.lumoscore.published import AUTHORS_EXACT, PODS, Change
+from papers.lumoscore.speed import Cluster, clusters, growth
+
+__all__ = ["picture", "planning_time", "values"]
+
+
+def planning_time(note: Progress, repeats: int = 1, power: int = 0) -> Values:
+    """Return the figures of the check `planning-time`."""
+    return values(clusters(lambda pods, share: note(f"{pods} Pods", share)), repeats, power)
+
+
+def values(result: Sequence[Cluster], repeats: int = 1, power: int = 0) -> Values:
+    """Return the values for clusters in order of size; times are scaled by `repeats` and Pods ** `power`."""
+
+    def seconds(cluster: Cluster, change: Change) -> float:
+        return cluster.changes[change].median * repeats * (cluster.pods / PODS[0]) ** power
+
+    measured: dict[str, Measured | float] = {}
+    for change in Change:
+        for cluster in result:
+            timed = cluster.changes[change]
+            words = f"{min(timed.seconds):.2g} to {max(timed.seconds):.2g}, {timed.created:,} circuits made"
+            measured[f"{change.name}-{cluster.pods}"] = Measured(seconds(cluster, change), detail=words)
+        measured[f"growth-{change.name}"] = growth([seconds(cluster, change) for cluster in result])
+    done = [(cluster, cluster.exact) for cluster in result if cluster.exact is not None]
+    if not done:
+        return {**measured, "exact": 0}
+    largest, exact = done[-1]
+    words = f"{exact:.3g} s with {largest.npus:,} NPUs; the authors' {AUTHORS_EXACT[largest.pods]:g} s"
+    return {**measured, "exact": Measured(exact / seconds(largest, Change.job), detail=words)}
+
+
+def picture() -> str:
+    """Return the picture as SVG."""
+    return growth_svg(clusters())

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rail-only's switches, cost, power and equations of collectives, in closed form."""
+
+from __future__ import annotations
+
+from papers.claims import Measured, Progress, Values
+from papers.rail_only import parts as bill
+from papers.rail_only.collectives import A100, H100, Grid, nic_share, slowdown
+from topologies import any_to_any, rail_only
+
+__all__ = ["collectives", "counts", "fabrics", "savings"]
+
+# GPUs, radix: % of cost and of power that rail-only saves (Rail-only, Table II).
+_SAVED = ((32768, 64), (32768, 128), (32768, 256), (65536, 64), (65536, 128), (65536, 256))
+
+# Domains of eight GPUs, radix.
+_GENERATED = ((256, 64), (256, 32), (64, 64), (128, 16))
+
+
+def counts(note: Progress, part: int = 1) -> Values:
+    """Return the figures of the check `counts`."""
+    note("computing", 0.0)
+    result = {}
+    for gpus, radix in _SAVED:
+        number = gpus // part
+        for network, parts in (
+            ("any-to-any", bill.any_to_any(number, radix)),
+            ("rail-only", bill.rail_only(number, radix)),
+        ):
+            result[f"{network}-{gpus}-{radix}-switches"] = float(parts.switches)
+            result[f"{network}-{gpus}-{radix}-transceivers"] = float(parts.transceivers)
+    return result
+
+
+def fabrics(note: Progress) -> Values:
+    """Count in generated fabrics, which addresses limit to fewer than 8,192 GPUs."""
+    result = {}
+    for done, (domains, radix) in enumerate(_GENERATED):
+        note(f"generating {domains} domains of 8", done / len(_GENERATED))
+        for network, create in (("any-to-any", any_to_any), ("rail-only", rail_only)):
+            fabric = create(domains, 8, radix=radix)
+            name = f"{network}-{domains}-{radix}"
+            cables = sum(link.lanes for link in fabric.links if link.dimension is None)
+            result[f"{name}-switches"] = float(sum(1 for node in fabric.switches))
+            result[f"{name}-transceivers"] = float(2 * cables)
+    return result
+
+
+def savings(note: Progress, transceiver: tuple[float, float] | None = None) -> Values:
+    """Return the figures of the check `savings`."""
+    note("computing", 0.0)
+    result: dict[str, Measured | float] = {}
+    pairs = []
+    for gpus, radix in _SAVED:
+        shares = bill.savings(gpus, radix, transceiver=transceiver or bill.TRANSCEIVER)
+        base, ours = bill.any_to_any(gpus, radix), bill.rail_only(gpus, radix)
+        pairs.append((base, ours))
+        millions = f"{base.usd / 1e6:.1f} M$ less {(base.usd - ours.usd) / 1e6:.1f} M$"
+        result[f"cost-{gpus}-{radix}"] = Measured(100 * shares[0], detail=millions)
+        result[f"power-{gpus}-{radix}"] = 100 * shares[1]
+    dollars = sorted((base.usd - ours.usd) / 1e6 for base, ours in pairs)
+    watts = sorted((base.watts - ours.watts) / 1e6 for base, ours in pairs)
+    base, ours = pairs[0]
+    megawatts = {"least-mw": watts[0], "most-mw": watts[-1], "network-mw": base.watts / 1e6}
+    return {
+        **result,
+        "least-usd": dollars[0],
+        "most-usd": dollars[-1],
+        "network-usd": base.usd / 1e6,
+        **megawatts,
+        **{f"{name}-1024": value / 1.024 for name, value in megawatts.items()},
+        "switch-share": 100 * ours.switches / base.switches,
+    }
+
+
+def collectives(note: Progress, domain: int = 8, large: int = 256, inside: int = 32) -> Values:
+    """Return the figures of the check `collectives`."""
+    note("computing", 0.0)
+    result: dict[str, Measured | float] = {"nic-share": 100 * nic_share(Grid(inside, 2))}
+    for name, rates in (("A100", A100), ("H100", H100)):
+        result[f"dgx-{name.lower()}"] = 100 * slowdown(Grid(domain, 128), rates)
+        result[f"large-{name.lower()}"] = 100 * slowdown(Grid(large, 128), rates)
+    return result

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UB-Mesh's training model: Table 1, linearity at scale (Fig. 22), and collectives against the emulator."""
+
+from __future__ import annotations
+
+from papers.claims import Measured, Progress, Values
+from papers.training.calibration import CASES, compare
+from papers.training.interconnect import interconnect
+from papers.training.iteration import Assumptions, linearity
+from papers.training.workload import MODELS, table_1
+
+__all__ = ["training_linearity", "training_model", "training_traffic"]
+
+# Messages of Table 1, by kind.
+TABLE_1 = ("TP AllReduce", "SP AllGather", "EP All-to-All", "PP P2P", "DP AllReduce")
+
+
+def training_traffic(note: Progress) -> Values:
+    """Return the figures of the check `training-traffic`."""
+    note("counting bytes", 0.0)
+    ours = table_1()
+    return {
+        kind.lower().replace(" ", "-"): Measured(
+            ours[kind][0][0], detail=", ".join(f"{size:g} MB x {count:,}" for size, count in ours[kind])
+        )
+        for kind in TABLE_1
+    }
+
+
+# Models whose linearity at 64 times the base is compared with the paper.
+_LINEAR = ("gpt4-2t", "dense-1t")
+
+# Base NPUs of each model (UB-Mesh §6.5; the first and the last two as found in other accounts of the paper).
+BASES = {"llama2-70b": 128, "gpt3-175b": 512, "dense-1t": 1024, "gpt4-2t": 1024}
+
+
+def training_linearity(note: Progress, dcn: float = 1.0) -> Values:
+    """Return the figures of the check `training-linearity`."""
+    net = interconnect(through=False)
+    net.lanes["dcn"] *= dcn
+    given = Assumptions(hide_gradients=False)
+
+    def percent(name: str, factor: int) -> float:
+        return 100 * linearity(MODELS[name], BASES[name], factor, net, given=given)
+
+    least: dict[str, float] = {}
+    for done, name in enumerate(BASES):
+        note(name, done / len(BASES))
+        least[name] = min(percent(name, factor) for factor in (2, 4, 8, 16, 32))
+    return {
+        **{
+            name: Measured(percent(name, 64), detail=f"{least[name]:.3f} % up to 32 times")
+            for name in _LINEAR
+        },
+        "up-to-32": Measured(
+            min(least.values()), detail=", ".join(f"{name} {value:.3f} %" for name, value in least.items())
+        ),
+    }
+
+
+_KINDS = ("allreduce", "ring", "all-gather", "all-to-all", "pairs")
+
+
+def training_model(note: Progress, latency: float | None = None) -> Values:
+    """Return the figures of the check `training-model`."""
+    errors: dict[str, list[float]] = {kind: [] for kind in _KINDS}
+    for done, item in enumerate(compare(latency=latency)):
+        note("emulating collectives", done / len(CASES))
+        errors[item.case.kind].append(item.error_percent)
+    return {
+        kind: Measured(max(map(abs, some)), detail=f"{min(some):+.1f} to {max(some):+.1f} %")
+        for kind, some in errors.items()
+    }
