@@ -175,8 +175,9 @@ def _wrong_path(node: str, path: Path, destination: str) -> PlanError:
 def _headers(
     finder: PathFinder, paths: PathColumns, steered: NDArray[np.int64], used: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return bitmap and instructions of the source route of each path in `used`, and any for others."""
-    hops = paths.hops[:, :MAX_INSTRUCTIONS]
+    """Return bitmap and instructions of the source route of each path in `used`, and 0 for others."""
+    bitmaps, instructions = np.zeros(len(paths.nodes), np.int32), np.zeros(len(paths.nodes), np.int64)
+    hops, steered = paths.hops[used, :MAX_INSTRUCTIONS], steered[used]
     ports = np.where(hops >= 0, _working_ports(finder)[hops], 0).astype(np.int64)
     hop = np.arange(hops.shape[1])
     ports[hop >= steered[:, None]] = 0
@@ -184,10 +185,11 @@ def _headers(
     instr = (ports << shifts).sum(axis=1)
     bitmap = ((1 << steered) - 1) << np.maximum(MAX_HOPS - steered, 0)
     simple = (steered <= MAX_INSTRUCTIONS) & (ports <= MAX_PORT).all(axis=1)
-    for row in used[~simple[used]].tolist():
-        path = paths.path(row)[: int(steered[row]) + 1]
-        bitmap[row], instr[row] = pack(tuple(steered_ports(finder, path)))
-    return bitmap.astype(np.int32), instr
+    for place in np.flatnonzero(~simple).tolist():
+        path = paths.path(int(used[place]))[: int(steered[place]) + 1]
+        bitmap[place], instr[place] = pack(tuple(steered_ports(finder, path)))
+    bitmaps[used], instructions[used] = bitmap, instr
+    return bitmaps, instructions
 
 
 def _working_ports(finder: PathFinder) -> NDArray[np.int32]:
