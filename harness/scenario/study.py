@@ -48,7 +48,9 @@ def _kinds(given: Any) -> Any:
 
 
 _Seed = Annotated[int, Field(ge=0, lt=2**63)]
-_Kind = Annotated[str, Field(pattern=r"^(link|switch|npu|pair:[1-9][0-9]*)$")]
+_Kind = Annotated[
+    str, Field(pattern=r"^(link|switch|npu|pair:[1-9][0-9]*|random:[1-9][0-9]?(x[1-9][0-9]{0,4})?)$")
+]
 
 
 @final
@@ -58,7 +60,8 @@ class Study(Model):
     Attributes:
         set: Values of an axis, by the key of the scenario that takes them, as `link.detect_us`.
         seeds: Seeds of each point; none means the scenario's own.
-        cut_each: What fails in turn: every `link`, `switch` or `npu`, or `pair:N`, N random pairs of links.
+        cut_each: What fails in turn: every `link`, `switch` or `npu`, or `pair:N`, N random pairs of links;
+            or `random:NxR`, R times N random faults of links (100 times unless given).
         combine: All combinations of values (`grid`), or the first values, the second, and so on (`list`).
         sample: Number of points that are drawn from all; None means all points.
     """

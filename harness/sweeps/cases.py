@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of a study that fails something in turn: every link, switch or NPU, or random pairs of links."""
+"""Cases of a study that fails something in turn: every link, switch or NPU, random pairs, random faults."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ from topologies import Fabric
 
 __all__ = ["Case", "cases_of", "sample_pairs"]
 
+# Runs of random faults unless a number is given, and the share of these faults that take a link down.
+_RUNS = 100
+_DOWN = 0.5
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Targets of one kind, `link`, `switch` or `npu`, that fail together; without targets nothing fails."""
+    """Targets of one kind, `link`, `switch` or `npu`, that fail together; without targets nothing fails.
+
+    Of the kind `random` the faults are `drawn`, and the targets are these faults in words.
+    """
 
     kind: str = ""
     targets: tuple[str, ...] = ()
+    drawn: tuple[Fault, ...] = ()
 
     @property
     def name(self) -> str:
@@ -32,6 +40,8 @@ class Case:
 
     def faults(self, variant: Variant) -> tuple[Fault, ...]:
         """Return the faults of the case at the times of the variant's faults; the last time may repeat."""
+        if self.drawn:
+            return self.drawn
         times = [fault.at_us for fault in variant.faults]
         return tuple(
             Fault.model_validate({"at_us": times[min(number, len(times) - 1)], self.kind: target})
@@ -40,9 +50,9 @@ class Case:
 
 
 def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Case, ...]:
-    """Return the cases of `link`, `switch`, `npu` or `pair:N` in the order of the fabric.
+    """Return the cases of `link`, `switch`, `npu` or `pair:N` in the order of the fabric, or of `random:NxR`.
 
-    NPUs are those that take part in a job. The seed draws pairs.
+    NPUs are those that take part in a job. The seed draws pairs and random faults.
 
     Raises:
         ScenarioError: The fabric has nothing of that kind.
@@ -50,6 +60,9 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
     links = [link.name for link in fabric.links]
     if kind.startswith("pair:"):
         return tuple(Case("link", pair) for pair in sample_pairs(links, int(kind.partition(":")[2]), seed))
+    if kind.startswith("random:"):
+        count, _, runs = kind.partition(":")[2].partition("x")
+        return tuple(_random_case(links, variant, int(count), seed, run) for run in range(int(runs or _RUNS)))
     targets = {
         "link": lambda: links,
         "switch": lambda: [node.name for node in fabric.switches],
@@ -61,6 +74,34 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
             remedy="take a fabric with switches, such as ub-rack-lrs",
         )
     return tuple(Case(kind, (target,)) for target in targets)
+
+
+def _random_case(links: Sequence[str], variant: Variant, count: int, seed: int, run: int) -> Case:
+    """Return the run-th case of random faults: of different links, until the variant's last fault.
+
+    Half of the links go down for good; others flap, lose frames, or slow down.
+    """
+    chance = random.Random(f"{seed} {run}")  # a longer campaign begins with the runs of a shorter one
+    latest_us = max(fault.at_us for fault in variant.faults)
+    drawn: list[Fault] = []
+    for link in chance.sample(links, min(count, len(links))):
+        at_us = round(chance.uniform(0.01, 1) * latest_us, 3)
+        flap = {"event": "flap", "period_us": max(round(latest_us, 3), 0.002), "count": chance.randint(1, 3)}
+        others = (
+            flap,
+            {"event": "loss", "percent": 100},
+            {"event": "rate", "percent": chance.randint(5, 50)},
+        )
+        event = {"event": "down"} if chance.random() < _DOWN else chance.choice(others)
+        drawn.append(Fault.model_validate({"at_us": max(at_us, 0.001), "link": link, **event}))
+    drawn.sort(key=lambda fault: fault.at_us)
+    return Case("random", tuple(map(_words, drawn)), tuple(drawn))
+
+
+def _words(fault: Fault) -> str:
+    """Return a drawn fault as a scenario has it."""
+    keys = fault.model_dump(by_alias=True, exclude_none=True)
+    return "{" + ", ".join(f"{key}: {value}" for key, value in keys.items()) + "}"
 
 
 def _members(fabric: Fabric, job: JobSettings) -> tuple[str, ...]:

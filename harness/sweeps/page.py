@@ -14,7 +14,7 @@ from harness.report.markup import shown, table
 from harness.report.page import STYLE
 from harness.sweeps.comparisons import Comparison
 from harness.sweeps.statistics import CONFIDENCE, SHOWN, Group, Spread, differences, grouped
-from harness.sweeps.table import Record
+from harness.sweeps.table import RANKED, RANKING, Record, worst
 
 __all__ = ["distributions", "study_html"]
 
@@ -54,6 +54,7 @@ def study_html(
         *_statistics(groups, axes),
         *_differences(records, axes),
         *_comparisons(compared),
+        *_worst(records),
         *_troubles(records),
         f"<p>Command that repeats this study: <code>{escape(command)}</code></p>",
     ]
@@ -66,6 +67,25 @@ def study_html(
         f"<style>{STYLE}</style></head>",
     ]
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
+
+
+def _worst(records: Sequence[Record]) -> Iterator[str]:
+    """Yield the failures that cost most, where something failed."""
+    ranked = worst(records, RANKED)
+    if not ranked:
+        return
+    yield "<h2>Worst failures</h2>"
+    heads = ["variant", "what failed", "outcome", *RANKING.values()]
+    rows = [
+        [
+            escape(record["variant"]),
+            f"<code>{escape(record['cut'])}</code>",
+            record["status"],
+            *(shown(record.get(metric, nan)) if metric in record else "" for metric in RANKING),
+        ]
+        for record in ranked
+    ]
+    yield table(heads, rows, len(RANKING))
 
 
 def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:

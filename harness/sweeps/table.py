@@ -11,10 +11,16 @@ from harness.sweeps.comparisons import compare_variants
 from harness.sweeps.plan import StudyPlan
 from harness.sweeps.store import RunResult
 
-__all__ = ["Record", "axes_of", "passed", "record_of", "summary_json"]
+__all__ = ["RANKED", "RANKING", "Record", "axes_of", "passed", "record_of", "summary_json", "worst"]
 
 Record = dict[str, Any]
 """Columns of a run: run, variant, the axes, seed, cut, status, trouble, spare, cut_off, and the metrics."""
+
+RANKING = {"completion_us": "took, µs", "convergence_us": "tables right, µs", "lost_frames": "frames lost"}
+"""Metrics of a ranking of failures, and the heads of their columns."""
+
+RANKED = 10
+"""Rows of a ranking."""
 
 HEAD = ("run", "variant", "seed", "cut", "failed", "status", "trouble", "spare", "cut_off")
 """Columns that are neither an axis nor a metric."""
@@ -48,9 +54,10 @@ def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:
 def passed(runs: Sequence[RunResult], cut_each: Sequence[str]) -> bool:
     """Return whether all runs are right, or ended before their fault.
 
-    Where switches fail in turn, a run may also have stopped because nodes were unreachable.
+    Where switches or random links fail, a run may also have stopped because nodes were unreachable.
     """
-    accepted = {"right", "over", *(("stopped",) if "switch" in cut_each else ())}
+    parts = any(kind == "switch" or kind.startswith("random:") for kind in cut_each)
+    accepted = {"right", "over", *(("stopped",) if parts else ())}
     return all(run["status"] in accepted for run in runs)
 
 
@@ -77,6 +84,15 @@ def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
         "runs": records,
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def worst(records: Sequence[Record], count: int) -> list[Record]:
+    """Return the records of failures, the worst first: wrong results, then the longest times."""
+    failing = [record for record in records if record["failed"]]
+    order = ("wrong", "error", "fails", "stopped", "right", "over")
+    return sorted(
+        failing, key=lambda record: (order.index(record["status"]), -record.get("completion_us", 0))
+    )[:count]
 
 
 def _count(records: Sequence[Record], status: str) -> int:

@@ -12,7 +12,16 @@ from rich.markup import escape
 from harness.sweeps.comparisons import Comparison, compare_variants
 from harness.sweeps.page import distributions, study_html
 from harness.sweeps.statistics import SHOWN, Group, grouped
-from harness.sweeps.table import Record, axes_of, passed, record_of, summary_json
+from harness.sweeps.table import (
+    RANKED,
+    RANKING,
+    Record,
+    axes_of,
+    passed,
+    record_of,
+    summary_json,
+    worst,
+)
 from harness.sweeps.worker import STATUSES
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
@@ -47,6 +56,7 @@ def print_study(
         folder.write("report.html", study_html(title, "; ".join(about), records, axes, command, compared)),
     ]
     _print_groups(console, grouped(records, axes), axes)
+    _print_worst(console, records)
     _print_troubles(console, records)
     _print_comparisons(console, compared)
     _print_late(console, late)
@@ -86,6 +96,22 @@ def _shown(group: Group, metric: str) -> str:
     half = len(values) // 2
     middle = values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
     return f"{middle:.4g}" if middle == values[-1] else f"{middle:.4g} - {values[-1]:.4g}"
+
+
+def _print_worst(console: Console, records: Sequence[Record]) -> None:
+    """Print the failures that cost most, where something failed."""
+    rows = [
+        (
+            escape(record["variant"]),
+            escape(record["cut"]),
+            record["status"],
+            *(f"{record[metric]:.6g}" if metric in record else "" for metric in RANKING),
+        )
+        for record in worst(records, RANKED)
+    ]
+    if rows:
+        heads = ("variant", "what failed", "outcome", *RANKING.values())
+        print_table(console, heads, rows, numbers=tuple(RANKING.values()), caption="the worst failures")
 
 
 def _name(record: Record) -> str:

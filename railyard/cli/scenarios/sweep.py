@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from enum import StrEnum
@@ -28,8 +30,12 @@ EXAMPLES = """
 railyard sweep experiments/01_first_train/every_link.yaml --cut-each link
 railyard sweep experiments/08_recovery/scenario.yaml --cut-each pair:100 --jobs 4
 railyard sweep FILE --set link.detect_us=1,10,100 --seeds 1..20
+railyard sweep FILE --faults 3 --budget 10m
 railyard sweep FILE --seeds 1..100 --shard 2/8 --out results/part2
 """
+
+# Runs that a campaign within a time may have.
+_DRAWN = 2000
 
 _POLITE = "stopping: runs that have begun may end; again ends at once"
 
@@ -56,6 +62,18 @@ def sweep(
         list[str] | None,
         typer.Option(metavar="KIND", help="fail each link, switch or npu in turn, or pair:N pairs of links"),
     ] = None,
+    faults: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=99, help="random campaign: runs with N random faults of links, drawn by the seed"
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="90s", help="begin no run after this time, as 90s, 10m or 2h; the same command goes on"
+        ),
+    ] = "",
     combine: Annotated[
         Combine | None, typer.Option(help="all combinations of values, or the first, the second ... of all")
     ] = None,
@@ -96,7 +114,11 @@ def sweep(
     from railyard.cli.display.study import print_study
     from railyard.cli.scenarios.interrupts import Interrupts
 
-    options = _options(axes or (), seeds, cut_each or (), combine, sample)
+    seconds = _seconds(budget)
+    kinds = [*(cut_each or ())]
+    if faults is not None:
+        kinds.append(f"random:{faults}" + (f"x{_DRAWN}" if seconds else ""))
+    options = _options(axes or (), seeds, kinds, combine, sample)
     part = _shard(shard)
     plan = plan_study(file_of(file), options, variant or (), seed)
     if not any(key.split(".")[0] == "topology" for key in plan.study.set):
@@ -113,13 +135,22 @@ def sweep(
             Interrupts(_POLITE) as interrupts,
             counting(missing, "runs") as advance,
         ):
-            conducted = conduct(runs, study, executor, stop=interrupts.stopped, note=lambda _: advance())
+            ends = time.monotonic() + seconds if seconds else math.inf
+            conducted = conduct(
+                runs,
+                study,
+                executor,
+                stop=lambda: interrupts.stopped() or time.monotonic() >= ends,
+                note=lambda _: advance(),
+            )
         late = {run.key for run in conducted.late}
         done = [result for run in plan.runs if (result := study.get(run.key)) is not None]
         complete = len(done) == len([run for run in plan.runs if run.key not in late])
         for item in conducted.lost:
             tell(f"lost: {item.run.name}: {item.lost}")
-        if interrupts.code or not complete:
+        if seconds and done and not (complete or interrupts.code or conducted.lost):
+            tell(f"{len(done)} of {len(plan.runs)} runs within {budget}; the same command goes on")
+        elif interrupts.code or not complete:
             count = f"{len(done)} of {len(plan.runs)}"
             tell(f"{count} results are in {study.output.path}; the same command goes on")
             if interrupts.code or conducted.lost:
@@ -128,6 +159,14 @@ def sweep(
             raise typer.Exit(0 if passed(own, plan.study.cut_each) else 1)
         good = print_study(plan, done, conducted.late, study.output, _command(file))
     raise typer.Exit(0 if good else 1)
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a time such as 90s, 10m or 2h; 0 without one."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if text and match is None:
+        raise typer.BadParameter(f"{text!r} is not like 90s, 10m or 2h", param_hint="--budget")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
 
 
 def _first_line(plan: StudyPlan, runs: Sequence[Run], missing: int, jobs: int, ray: str | None) -> str:
@@ -175,7 +214,7 @@ def _options(
         return Study.model_validate(given)
     except ValidationError as ex:
         key = str(ex.errors()[0]["loc"][0]).replace("_", "-")
-        examples = {"seeds": "1..20 or 1,2,5", "cut-each": "link, switch, npu or pair:20"}
+        examples = {"seeds": "1..20 or 1,2,5", "cut-each": "link, switch, npu, pair:20 or random:3x100"}
         raise typer.BadParameter(f"is not like {examples.get(key, 'A,B')}", param_hint=f"--{key}") from None
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Axes of a study become runs, each with a key that follows from everything its result depends on."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,6 +67,69 @@ def test_something_fails_in_turn_after_a_healthy_run(write: Write):
     assert {fault.at_us for run in plan.runs for fault in run.variant.faults} == {0.05}
 
 
+def test_random_faults_are_drawn_by_the_seed(write: Write):
+    plan = planned(write, "{cut_each: 'random:2x20'}")
+    drawn = [run.variant.faults for run in plan.runs]
+    assert [len(faults) for faults in drawn] == [0] + [2] * 20
+    assert len(set(drawn)) == 21
+    events = [fault.event for faults in drawn for fault in faults]
+    assert set(events) == {"down", "flap", "loss", "rate"}
+    for first, second in drawn[1:]:
+        assert first.link != second.link
+        assert 0 < first.at_us <= second.at_us <= 0.05
+    longer = planned(write, "{cut_each: 'random:2x30'}")
+    assert [run.key for run in longer.runs[:21]] == [run.key for run in plan.runs]
+    assert [run.key for run in planned(write, "{cut_each: 'random:2x20'}", seed=2).runs] != [
+        run.key for run in plan.runs
+    ]
+
+
+def test_a_campaign_ranks_the_worst_failures(railyard: Railyard, write: Write, tmp_path: Path):
+    out = tmp_path / "campaign"
+    code, printed, _ = railyard("sweep", write(TEXT), "--cut-each", "random:2x6", "--jobs", "1", "--out", out)
+    assert "the worst failures" in printed
+    runs = json.loads((out / "sweep.json").read_text())["runs"]
+    # On a mesh this small two faults may leave no path, and a silent link may be the only one.
+    assert code == (not {run["status"] for run in runs} <= {"right", "over", "stopped"})
+    slowest = max((run for run in runs if run["status"] == "right"), key=lambda run: run["completion_us"])
+    page = (out / "report.html").read_text()
+    ranking = page[page.index("Worst failures") :]
+    failing = [run for run in runs if run["cut"]]
+    at = {
+        status: [ranking.index(run["cut"]) for run in failing if run["status"] == status]
+        for status in ("wrong", "stopped", "right")
+    }
+    assert [*at["wrong"], *at["stopped"]] == sorted([*at["wrong"], *at["stopped"]])
+    assert ranking.index(slowest["cut"]) == min(at["right"]) > max([*at["wrong"], *at["stopped"], 0])
+    # The faults of a row are those of a scenario.
+    faults = ", ".join(slowest["cut"].split(" and "))
+    again = TEXT.replace("[{at_us: 0.05, link: npu0-npu1}]", f"[{faults}]")
+    assert railyard("run", write(again), "--variant", "cut", "--quiet", "--out", tmp_path / "again")[0] == 0
+    result = json.loads((tmp_path / "again" / "result.json").read_text())
+    assert result["metrics"]["cut.completion_us"] == slowest["completion_us"]
+
+
+def test_a_campaign_ends_with_its_time_and_goes_on(railyard: Railyard, write: Write, tmp_path: Path):
+    counts = []
+    for _ in range(2):
+        railyard(
+            *(
+                "sweep",
+                write(TEXT),
+                "--faults",
+                "1",
+                "--budget",
+                "2s",
+                "--jobs",
+                "1",
+                "--out",
+                tmp_path / "out",
+            )
+        )
+        counts.append(len([*(tmp_path / "out" / "runs").glob("*.json")]))
+    assert 0 <= counts[0] <= counts[1] < 2001
+
+
 def test_keys_follow_what_a_result_depends_on_and_no_more(write: Write, monkeypatch: pytest.MonkeyPatch):
     few = planned(write, "{set: {link.detect_us: [1, 2]}, seeds: 1..2}", variants=("cut",))
     more = planned(write, "{set: {link.detect_us: [1, 2, 3]}, seeds: 1..4}", variants=("cut",))
@@ -111,7 +175,8 @@ def test_options_win_over_the_file(write: Write):
         (("--seeds", "one"), "--seeds"),
         (("--set", "link.detect_us"), "is not like link.detect_us=1,10"),
         (("--set", "a=[1"), "not a list of values"),
-        (("--cut-each", "rail"), "link, switch, npu or pair:20"),
+        (("--cut-each", "rail"), "link, switch, npu, pair:20 or"),
+        (("--budget", "ten"), "is not like 90s, 10m or 2h"),
         (("--shard", "3/2"), "is not like 2/8"),
     ],
 )
