@@ -98,7 +98,7 @@ def check_run(
         print(name, *(f"{result.metric(variant, name):,}" for variant in result.variants), sep=" | ")
     for item in result.assertions():
         if item["verdict"] != "holds":
-            print(f"{item['verdict']}: {item['assertion']}: {item['value']}, stated: {item['limit']}")
+            print(f"{item['verdict']}: {item['name']}: {item['value']}, stated: {item['limit']}")
     said = {"all assertions hold": result.passed, **dict(facts(result))}
     said[f"at most {most_seconds:g} s a variant"] = seconds <= most_seconds * len(result.variants)
     said[f"at most {most_gb:g} GB"] = peak_gb <= most_gb
