@@ -9,6 +9,7 @@ side bar.
 import re
 from pathlib import Path
 
+from pygments.lexers.c_cpp import CLexer
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
@@ -63,6 +64,7 @@ def adapt(_app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect `adapt`, and show programs of jq, which Pygments does not know, as they are."""
+    """Connect `adapt`; Pygments knows neither P4, which looks like C, nor jq, which stays as it is."""
     app.connect("source-read", adapt)
+    app.add_lexer("p4", CLexer)
     app.add_lexer("jq", TextLexer)

@@ -128,44 +128,29 @@ def receiving_end(fabric: Fabric, name: str, direction: int) -> End:
 
 
 def frame_words(fabric: Fabric, frame: bytes) -> str:
-    """Return source, destination, operation and PSN of a frame, as far as it has them."""
-    if (read := _headers(frame)) is not None:
-        scna, dcna, operation, psn = read
-        return f"{_name(fabric, scna)} to {_name(fabric, dcna)}: {operation}, PSN {psn}"
-    # A run that records nothing does not load Scapy.
-    from emulation.traffic.frames.layers import NTH, TPH, Ether
+    """Return source, destination, operation and PSN of a frame, as far as it has them.
 
-    packet = Ether(from_cna24(frame))
-    network, transport = packet.getlayer(NTH), packet.getlayer(TPH)
-    if network is None:
-        return packet.summary()
-    ends = f"{_name(fabric, network.scna)} to {_name(fabric, network.dcna)}"
-    if transport is None:
-        return f"{ends}: notice"
-    operation = transport.get_field("opcode").i2repr(transport, transport.opcode)
-    return f"{ends}: {operation}, PSN {transport.psn}"
-
-
-def _name(fabric: Fabric, cna: int) -> str:
-    return getattr(fabric.node_of(cna), "name", f"{cna:#06x}")
-
-
-def _headers(frame: bytes) -> tuple[int, int, str, int] | None:
-    """Return scna, dcna, operation and PSN of a frame of an agent with CNA16; None for any other frame.
-
-    Scapy takes a hundred times as long, and a recording reads many thousands.
+    The layout is that of `emulation.traffic.frames.layers`; Scapy takes a hundred times as long, and a
+    recording reads many thousands of frames.
     """
+    frame = from_cna24(frame)
+    ethertype = int.from_bytes(frame[12:14], "big")
     at = ETHERNET_BYTES + _LPH_BYTES
-    if len(frame) < at + _NTH_BYTES + _TPH_BYTES or frame[12:14] != ETHERTYPE.to_bytes(2, "big"):
-        return None
-    cfg = frame[ETHERNET_BYTES + 1] & 0xF
+    cfg = frame[ETHERNET_BYTES + 1] & 0xF if len(frame) >= at else 0
     if cfg == CFG_SOURCE_ROUTE:
         at += SRH_BYTES
-    elif cfg != CFG_CNA16:
-        return None
+    if ethertype != ETHERTYPE or cfg not in (CFG_CNA16, CFG_SOURCE_ROUTE) or len(frame) < at + _NTH_BYTES:
+        return f"a frame of type {ethertype:#06x}"
     network, transport = frame[at : at + _NTH_BYTES], frame[at + _NTH_BYTES :]
-    operation = _OPCODES.get(transport[0]) if len(transport) >= _TPH_BYTES else None
-    if operation is None or network[7] >> 3 & 1:  # mgmt: a notice has no transport header
-        return None
-    scna, dcna = int.from_bytes(network[:2], "big"), int.from_bytes(network[2:4], "big")
-    return scna, dcna, operation, int.from_bytes(transport[6:9], "big")
+    ends = " to ".join(_name(fabric, network[start : start + 2]) for start in (0, 2))
+    if network[7] >> 3 & 1:  # mgmt: no transport header follows
+        return f"{ends}: notice"
+    if len(transport) < _TPH_BYTES:
+        return ends
+    operation = _OPCODES.get(transport[0], f"opcode {transport[0]}")
+    return f"{ends}: {operation}, PSN {int.from_bytes(transport[6:9], 'big')}"
+
+
+def _name(fabric: Fabric, cna: bytes) -> str:
+    number = int.from_bytes(cna, "big")
+    return getattr(fabric.node_of(number), "name", f"{number:#06x}")

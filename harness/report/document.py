@@ -15,7 +15,7 @@ from harness.run.observation.values import OperationReport
 from harness.scenario.metrics import ALL_METRICS
 from harness.version import railyard_version
 
-__all__ = ["FORMAT", "SCHEMA_VERSION", "result_schema", "to_document", "to_json"]
+__all__ = ["FORMAT", "SCHEMA_VERSION", "operation_document", "result_schema", "to_document", "to_json"]
 
 FORMAT = "railyard-result"
 SCHEMA_VERSION = 1
@@ -70,7 +70,8 @@ def to_document(result: Result) -> dict[str, Any]:
         }
     if result.operations:
         document["operations"] = {
-            name: [_operation(report) for report in reports] for name, reports in result.operations.items()
+            name: [operation_document(report) for report in reports]
+            for name, reports in result.operations.items()
         }
     for key, cells in (("counters", result.counters), ("registers", result.registers)):
         if cells:
@@ -85,7 +86,8 @@ def to_document(result: Result) -> dict[str, Any]:
     return document
 
 
-def _operation(report: OperationReport) -> dict[str, Any]:
+def operation_document(report: OperationReport) -> dict[str, Any]:
+    """Return an operation of a traffic graph as result.json has it."""
     times = {"begin_us": report.begin_ps, "end_us": report.end_ps}
     return {
         "job": report.job,

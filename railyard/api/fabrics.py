@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.output import output_folder
-from railyard.api.records import Record
+from railyard.api.records import Record, renamed
 from topologies import Fabric
 from topologies.families.registry import build, families
 from topologies.model.codec import to_json
@@ -30,13 +30,16 @@ def fabric(name: str, **parameters: Any) -> Fabric:
 
 
 def fabrics() -> list[Record]:
-    """Return the families of fabrics: name, description and names of the parameters."""
+    """Return the families of fabrics: name, text (a description) and names of the parameters."""
     return [
-        {
-            "name": family.name,
-            "description": family.text,
-            "parameters": tuple(parameter.name for parameter in family.parameters),
-        }
+        renamed(
+            {
+                "name": family.name,
+                "text": family.text,
+                "parameters": tuple(parameter.name for parameter in family.parameters),
+            },
+            description="text",
+        )
         for family in families()
     ]
 

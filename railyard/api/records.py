@@ -4,17 +4,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, final
 
 from controller.p4runtime.entry_encoding import calls_of
 from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range
 from emulation.testbed import LinkUsage
 from topologies import Link
 
-__all__ = ["Record", "entry_record", "link_records"]
+__all__ = ["Record", "entry_record", "link_records", "renamed"]
 
 Record = dict[str, Any]
 """A row of a table: values by column name. The unit of a column is the end of its name, as `delay_ns`."""
+
+
+@final
+class _Renamed(Record):
+    """A record that answers a former column name with the present one."""
+
+    def __init__(self, values: Record, former: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self._former = former
+
+    def __missing__(self, key: str) -> Any:
+        if key in self._former:
+            raise KeyError(f"{key!r} is called {self._former[key]!r} now, as in the JSON of the command")
+        raise KeyError(key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Renamed, (dict(self), self._former)
+
+
+def renamed(values: Record, **former: str) -> Record:
+    """Return a record that refuses former column names, each with its present name in the KeyError."""
+    return _Renamed(values, former)
 
 
 def link_records(link: Link, usage: tuple[LinkUsage, LinkUsage], elapsed_ps: int) -> Iterator[Record]:

@@ -15,7 +15,7 @@ from harness.recording.records import Record as RunRecord
 from harness.report import results
 from harness.report.captures import read_capture
 from harness.report.charts import Charts
-from harness.report.document import to_json
+from harness.report.document import operation_document, to_json
 from harness.report.incidents import incidents_json
 from harness.report.page import report_html
 from harness.report.picture import picture_svg
@@ -23,7 +23,7 @@ from harness.run.observation.collect import link_of
 from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
-from railyard.api.records import Record, link_records
+from railyard.api.records import Record, link_records, renamed
 from railyard.api.series import blasts_of, events_of, incidents_of, links_of, nodes_of, ranks_of
 from topologies import Fabric
 
@@ -109,10 +109,9 @@ class Result:
             until completion), lost_frames (with a failed or impaired link), refused_frames (link down or
             queue full), max_queued_bytes, rate_gbps.
         """
-        chosen = self.runs if variant is None else {variant: self._run(variant)}
         return [
             {"variant": name, **record}
-            for name, run in chosen.items()
+            for name, run in self._chosen(variant).items()
             for link, usage in run.observation.link_usage.items()
             for record in link_records(
                 replace(link_of(self.fabric, link), rate_bps=run.rates_bps[link]),
@@ -123,7 +122,6 @@ class Result:
 
     def timeline(self, variant: str | None = None) -> list[Record]:
         """Return the data that reached NPUs over time: variant, time_us (start of a bin), bytes, gbps."""
-        chosen = self.runs if variant is None else {variant: self._run(variant)}
         return [
             {
                 "variant": name,
@@ -131,7 +129,7 @@ class Result:
                 "bytes": size,
                 "gbps": 8 * size * 1000 / run.observation.timeline.bin_ps,
             }
-            for name, run in chosen.items()
+            for name, run in self._chosen(variant).items()
             for number, size in enumerate(run.observation.timeline.delivered)
         ]
 
@@ -230,23 +228,20 @@ class Result:
             variant: name of a variant; without it all variants.
 
         Returns:
-            Records of variant, job, operation, kind, source, target (of a send, else empty), bytes, begin_us,
-            end_us; times are None for what never began or ended.
+            Records of variant, job, id, kind, members, bytes, begin_us, end_us, as in result.json, and source
+            and target (of a send, else empty); times are None for what never began or ended.
         """
-        chosen = self.runs if variant is None else {variant: self._run(variant)}
         return [
-            {
-                "variant": name,
-                "job": report.job,
-                "operation": report.id,
-                "kind": report.kind,
-                "source": report.members[0],
-                "target": report.members[1] if len(report.members) > 1 else "",
-                "bytes": report.size,
-                "begin_us": None if report.begin_ps is None else report.begin_ps / 10**6,
-                "end_us": None if report.end_ps is None else report.end_ps / 10**6,
-            }
-            for name, run in chosen.items()
+            renamed(
+                {
+                    "variant": name,
+                    **operation_document(report),
+                    "source": report.members[0],
+                    "target": report.members[1] if len(report.members) > 1 else "",
+                },
+                operation="id",
+            )
+            for name, run in self._chosen(variant).items()
             for report in run.observation.operations
         ]
 
@@ -260,10 +255,9 @@ class Result:
             Records of variant, node, counter, index, packets, bytes: every cell other than 0 of each indexed
             counter that the built-in program lacks.
         """
-        chosen = self.runs if variant is None else {variant: self._run(variant)}
         return [
             {"variant": name, **asdict(cell)}
-            for name, run in chosen.items()
+            for name, run in self._chosen(variant).items()
             for cell in run.observation.counters
         ]
 
@@ -274,18 +268,39 @@ class Result:
             Records of variant, node, register, index, value (without a sign). BMv2 lets nobody read
             registers over P4Runtime: a run on it has none.
         """
-        chosen = self.runs if variant is None else {variant: self._run(variant)}
         return [
             {"variant": name, **asdict(cell)}
-            for name, run in chosen.items()
+            for name, run in self._chosen(variant).items()
             for cell in run.observation.registers
         ]
 
     def assertions(self) -> list[Record]:
-        """Return every assertion: name, verdict (`holds`, `fails`, `not judged`), value, limit."""
+        """Return every assertion as in result.json, and its `verdict`: `holds`, `fails` or `not judged`.
+
+        Returns:
+            Records of name, metric, op, limit, value, passed, judged, verdict.
+        """
         return [
-            {"assertion": item.name, "verdict": item.verdict, "value": item.value, "limit": item.limit}
+            renamed({**asdict(item), "verdict": item.verdict}, assertion="name")
             for item in self.verdict.assertions
+        ]
+
+    def faults(self, variant: str | None = None) -> list[Record]:
+        """Return the faults by time: variant, and the keys that each has in a scenario file."""
+        return [
+            {"variant": name, **fault}
+            for name, faults in self.verdict.faults.items()
+            if name in self._chosen(variant)
+            for fault in faults
+        ]
+
+    def bounds(self, variant: str | None = None) -> list[Record]:
+        """Return the lower bounds of each job's collective: variant, job, bound (what it is), us."""
+        return [
+            {"variant": name, **asdict(bound)}
+            for name, bounds in self.verdict.bounds.items()
+            if name in self._chosen(variant)
+            for bound in bounds
         ]
 
     def plot(self, variant: str | None = None) -> Drawing:
@@ -341,6 +356,9 @@ class Result:
             return figures
         target.write("picture.svg", self.plot().svg)
         return target.write("report.html", self.report())
+
+    def _chosen(self, variant: str | None) -> Mapping[str, VariantRun]:
+        return self.runs if variant is None else {variant: self._run(variant)}
 
     def _run(self, variant: str) -> VariantRun:
         if variant not in self.runs:

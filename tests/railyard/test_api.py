@@ -189,6 +189,19 @@ def test_a_result_is_tables(result: Result):
     arrived = frame(result.timeline("cut"))["bytes"].sum()
     assert arrived == sum(result.runs["cut"].observation.timeline.delivered) > 0
     assert {item["verdict"] for item in result.assertions()} == {"holds"}
+    document = json.loads(result.to_json())
+    tables = (document["assertions"], result.assertions())
+    for of_json, of_python in zip(*tables, strict=True):
+        assert of_json.items() <= of_python.items()
+    assert [row for row in result.faults() if row["variant"] == "cut"] == [
+        {"variant": "cut", **fault} for fault in document["faults"]["cut"]
+    ]
+    for name, rows in document["bounds"].items():
+        assert result.bounds(name) == [{"variant": name, **row} for row in rows]
+    with pytest.raises(KeyError, match="'assertion' is called 'name' now"):
+        result.assertions()[0]["assertion"]
+    with pytest.raises(KeyError, match="'description' is called 'text' now"):
+        railyard.fabrics()[0]["description"]
     with pytest.raises(RailyardError, match="no metric 'speed'"):
         result.metric("cut", "speed")
     with pytest.raises(RailyardError, match="there are healthy, cut"):
@@ -198,7 +211,7 @@ def test_a_result_is_tables(result: Result):
 def test_one_variant_runs_without_assertions_about_the_others(result: Result):
     alone = railyard.run(SMALL, variant="healthy")
     assert alone.metrics() == result.metrics()[:1]
-    assert all(not str(item["assertion"]).startswith("cut") for item in alone.assertions())
+    assert all(not str(item["name"]).startswith("cut") for item in alone.assertions())
 
 
 def test_the_same_seed_gives_the_bytes_of_the_command(command, result: Result, tmp_path: Path):

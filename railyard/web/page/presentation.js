@@ -9,13 +9,13 @@ import { useEffect, useState } from "preact/hooks";
 import { html, useStore } from "./ui.js";
 import { classOf, count, us } from "./words.js";
 
-/** Whether the fabric alone is shown, and what changes that; the key F does, and Escape ends it.
+/** State of full screen, and the function that changes it; the key F does too, and Escape ends it.
  * @returns {[boolean, () => void]} */
 export function useFullScreen() {
   const [full, set] = useState(false);
   const toggle = () => {
     set(!full);
-    // Where the browser has no full screen, as on some phones, the page alone makes room.
+    // Some phones have no full screen: there the page alone makes room.
     const turned = full ? document.fullscreenElement && document.exitFullscreen() : document.documentElement.requestFullscreen?.();
     turned?.catch(() => {});
   };
@@ -48,7 +48,7 @@ export function Caption({ page, which }) {
     <span>${told(track, store.past(track), store.time)}</span></p>`;
 }
 
-/** What happened last, and what followed from it, in words. @param {Track} track @param {RunEvent[]} past @param {number} time */
+/** Words for the last event and for what followed from it. @param {Track} track @param {RunEvent[]} past @param {number} time */
 function told(track, past, time) {
   const { end } = track;
   if (end && end.completion_ps && time >= end.completion_ps)

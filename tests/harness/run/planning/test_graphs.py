@@ -57,7 +57,7 @@ def test_all_forms_give_the_same_run(write: Write, tmp_path: Path) -> None:
     assert inline.passed
     assert inline.operations() == of_file.operations() == in_python.operations()
     assert inline.metrics() == of_file.metrics() == in_python.metrics()
-    rows = {row["operation"]: row for row in inline.operations()}
+    rows = {row["id"]: row for row in inline.operations()}
     assert rows["work"]["begin_us"] == rows["data"]["end_us"]
     assert rows["result"]["begin_us"] == rows["work"]["end_us"] == pytest.approx(rows["work"]["begin_us"] + 3)
     graph.save(tmp_path / "saved.json")
@@ -186,7 +186,7 @@ def test_the_traffic_graph_of_the_experiment() -> None:
     path = Path(__file__).parents[4] / "experiments" / "23_traffic_graph" / "scenario.yaml"
     result = railyard.run(path)
     assert result.passed
-    rows = {row["operation"]: row for row in result.operations("inline")}
+    rows = {row["id"]: row for row in result.operations("inline")}
     stored, flowing = rows["stored"]["end_us"], rows["flowing"]["end_us"]
     assert stored == pytest.approx(2 * rows["first"]["end_us"], rel=0.01)
     assert flowing - 20 < 0.6 * stored

@@ -2,6 +2,8 @@
 """Counters and registers of a user's own P4 program, in the result and in Python."""
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import jsonschema
 import pytest
 
 import railyard
-from harness.files import PROGRAMS
+from harness.files import P4_SOURCES, PROGRAMS
 from harness.report.document import result_schema
 
 SCENARIO = """\
@@ -36,6 +38,7 @@ registers {
 COUNT = {"type": "counter_array", "value": "UbEgress.seen"}
 WRITE = [{"type": "register_array", "value": "UbEgress.last"}, {"type": "hexstr", "value": "0x00000003"}]
 LENGTH = {"type": "field", "value": ["standard_metadata", "packet_length"]}
+GUIDE = Path(__file__).resolve().parents[4] / "docs" / "use" / "bring-your-own.md"
 Write = Callable[[str], Path]
 
 
@@ -95,6 +98,21 @@ def test_result_json_has_the_same_keys(write: Write):
     for key, table in (("counters", result.counters()), ("registers", result.registers())):
         assert list(document[key]) == ["mine"]
         assert [{"variant": "mine", **cell} for cell in document[key]["mine"]] == table
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c is not installed")
+def test_the_changed_program_of_the_guide_counts_long_frames(write: Write):
+    changed = re.search(r"```p4\n(#ifndef COUNTERS_P4.*?)```", GUIDE.read_text(), re.DOTALL)
+    assert changed
+    path = write(SCENARIO.replace("mine.json", "my-p4/ub_npu.p4"))
+    shutil.copytree(P4_SOURCES, path.parent / "my-p4")
+    (path.parent / "my-p4" / "control" / "counters.p4").write_text(changed[1])
+    result = railyard.run(path)
+    assert result.passed
+    lengths = {cell["value"] for cell in result.registers("mine") if cell["register"] == "longest"}
+    assert max(lengths) > 1000
+    assert {cell["counter"] for cell in result.counters("mine")} == {"long_frames"}
+    assert all(cell["bytes"] > 1000 * cell["packets"] for cell in result.counters("mine"))
 
 
 def test_a_run_of_built_in_programs_has_neither(write: Write):
