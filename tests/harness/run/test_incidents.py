@@ -84,7 +84,7 @@ def test_reactions_add_up_to_the_metrics(flap: Result) -> None:
 
 
 def test_assertions_are_about_each_fault(flap: Result) -> None:
-    own = [item for item in flap.assertions() if "faults" in item["assertion"]]
+    own = [item for item in flap.assertions() if "faults" in item["name"]]
     assert [item["verdict"] for item in own] == ["holds"] * 4
     assert not any("recovered_us" in key for key in flap.verdict.metrics)
 
