@@ -2,6 +2,7 @@
 """Structured addresses: a 16-bit compact network address (CNA) cut into fields that follow physical place."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 from topologies.errors import TopologyError
@@ -21,7 +22,7 @@ class AddressField:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AddressPlan:
     """The fields of an address, widest place first; together they are the whole address.
 
@@ -30,18 +31,28 @@ class AddressPlan:
 
     fields: tuple[AddressField, ...]
 
-    @property
+    @cached_property
     def bits(self) -> int:
+        """Bits of an address."""
         return sum(part.bits for part in self.fields)
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """Bits to the right of each field, and its largest value; of two fields of a name, the first."""
+        places: dict[str, tuple[int, int]] = {}
+        right = self.bits
+        for part in self.fields:
+            right -= part.bits
+            places.setdefault(part.name, (right, (1 << part.bits) - 1))
+        return places
 
     def shift(self, name: str) -> int:
         """Bits to the right of a field."""
-        at = self._position(name)
-        return sum(part.bits for part in self.fields[at + 1 :])
+        return self._place(name)[0]
 
     def mask(self, name: str) -> int:
         """Return the largest value of a field."""
-        return (1 << self.fields[self._position(name)].bits) - 1
+        return self._place(name)[1]
 
     def pack(self, **values: int) -> int:
         """Return the address of these field values; a field left out is 0."""
@@ -65,13 +76,13 @@ class AddressPlan:
 
     def prefix(self, name: str, address: int) -> tuple[int, int]:
         """(value, length) of the prefix that ends just before field `name`: the segment its members share."""
-        below = self.shift(name) + self.fields[self._position(name)].bits
+        shift, mask = self._place(name)
+        below = shift + mask.bit_length()
         return address >> below << below, self.bits - below
 
-    def _position(self, name: str) -> int:
-        names = [part.name for part in self.fields]
-        if name not in names:
-            raise TopologyError(
-                f"no address field named {name!r}", remedy=f"fields of this plan: {', '.join(names)}"
-            )
-        return names.index(name)
+    def _place(self, name: str) -> tuple[int, int]:
+        place = self._places.get(name)
+        if place is None:
+            names = ", ".join(part.name for part in self.fields)
+            raise TopologyError(f"no address field named {name!r}", remedy=f"fields of this plan: {names}")
+        return place
