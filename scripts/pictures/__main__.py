@@ -54,6 +54,9 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "ccu": charts.ccu,
     "every-path": partial(charts.completion, "19_every_path", "A pair, and a channel that swallows frames"),
     "lost-notices": partial(charts.completion, "20_lost_notices", "An AllReduce with a cut and lost notices"),
+    "notification": partial(
+        charts.completion, "43_notification", "An AllReduce, told of a cut in seven ways"
+    ),
     "loss-recovery": partial(charts.completion, "33_loss_recovery", "An AllReduce with losses"),
     "detours": partial(charts.completion, "35_detours", "Shares that do not know the traffic"),
     "floors": house.floors,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments 19 to 21 on every path, lost notices and adaptive sources: whole, or in a smaller mesh."""
+"""Experiments on every path, lost notices, adaptive sources and notification: whole, or in a smaller mesh."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +33,9 @@ def test_a_pair_fills_its_ports_by_every_path() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["19_every_path", "20_lost_notices", "21_adaptive", "22_routing"])
+@pytest.mark.parametrize(
+    "name", ["19_every_path", "20_lost_notices", "21_adaptive", "22_routing", "43_notification"]
+)
 def test_all_assertions_of_the_experiment_hold(name: str) -> None:
     assert railyard.run(EXPERIMENTS / name / "scenario.yaml").passed
 
