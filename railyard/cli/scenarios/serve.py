@@ -77,11 +77,10 @@ def serve(
 def _serve(
     file: Path, variants: list[str], seed: int | None, host: str | None, port: int, *, read_only: bool
 ) -> None:
+    tell(f"{file}: planning")  # before all that takes time
     serving = page_server()
     from harness.scenario.library import file_of
     from railyard.web.live import Live, opened
-
-    tell(f"{file}: planning")
 
     with opened(file_of(file), variants, seed, read_only=read_only) as source:
         live = source if isinstance(source, Live) else None
