@@ -5,18 +5,12 @@ A file of claims has checks; a check has a source of figures, a model or a scena
 figures. A claim has the paper's figure and its place, its kind, the interval in which it holds, for a known
 difference the interval in which ours is expected, and a mutation that must turn the verdict.
 
-    functions.py    functions that a file names
     claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
-    expression.py   arithmetic over figures, as a claim's `value:` has it
-    tasks.py        a call of a model or a run of a scenario, carried out in any process
-    sources.py      where figures come from; figures by name
+    figures/        where figures come from, and how they are computed
     check.py        check, row of the table, counts by kind
-    schema.py       the file as pydantic models, and its JSON schema
-    claims.schema.json  that schema, for editors
-    reader.py       file -> checks; faults with file, line and remedy
-    catalogue.py    the files that come with Railyard, by name
     store.py        figures of finished tasks, read back by the next call
     runner.py       tasks carried out: each figure once, resumed, in parallel
+    form/           the file: form, reader, catalogue, bundle
     mutations.py    each mutation applied: the verdict has to turn
     statistics.py   median over seeds and its bootstrap interval
     document.py     experiments.json
@@ -26,7 +20,6 @@ difference the interval in which ours is expected, and a mutation that must turn
 
 from __future__ import annotations
 
-from papers.claims.catalogue import claims_of, experiment_files, named_claims, paper_files
 from papers.claims.check import Check, Progress, Row, Values, counts, headline, judged, passed
 from papers.claims.claim import (
     Claim,
@@ -37,7 +30,8 @@ from papers.claims.claim import (
     Verdict,
     verdict,
 )
-from papers.claims.reader import ClaimFile, read_claims
+from papers.claims.form.catalogue import claims_of, experiment_files, named_claims, paper_files
+from papers.claims.form.reader import ClaimFile, read_claims
 from papers.claims.runner import Finished, Job, Runner, local, rows_of
 from papers.claims.statistics import over_seeds
 from papers.claims.store import KeptFigures

@@ -11,9 +11,9 @@ from textwrap import fill
 from typing import TypeAlias, final
 
 from papers.claims.claim import Claim, Interval, Kind, Measured, Verdict, number, verdict
-from papers.claims.expression import Expression
-from papers.claims.sources import Figures, Source
-from papers.claims.tasks import Progress
+from papers.claims.figures.expression import Expression
+from papers.claims.figures.sources import Figures, Source
+from papers.claims.figures.tasks import Progress
 from topologies.errors import RailyardError
 
 __all__ = [

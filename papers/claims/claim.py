@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, final
-
-from papers.claims.functions import called
 
 __all__ = [
     "Claim",
@@ -75,17 +73,6 @@ class Mutation:
     scale: float = 1.0
     shift: float = 0.0
     function: str = ""
-
-    def of(self, measured: Measured) -> Measured:
-        """Return the measured value changed."""
-
-        def of(value: float) -> float:
-            return float(called(self.function, value)) if self.function else self.scale * value + self.shift
-
-        if measured.low is None or measured.high is None:
-            return replace(measured, value=of(measured.value))
-        low, high = sorted((of(measured.low), of(measured.high)))
-        return replace(measured, value=of(measured.value), low=low, high=high)
 
 
 @final

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from harness.sweeps.worker_processes import Done
 from papers.claims.check import Check, Row
-from papers.claims.claim import Claim, Measured, Verdict, verdict
+from papers.claims.claim import Claim, Measured, Mutation, Verdict, verdict
+from papers.claims.figures.functions import called
 from papers.claims.runner import Finished, Job, Runner
 
-__all__ = ["Turn", "jobs_of", "mutated", "turns_everywhere"]
+__all__ = ["Turn", "changed", "jobs_of", "mutated", "turns_everywhere"]
 
 
 @final
@@ -29,6 +30,20 @@ class Turn:
     def turned(self) -> bool:
         """Return whether the mutation made an accepted value unexpected."""
         return self.row.verdict != "unexpected" and self.verdict == "unexpected"
+
+
+def changed(mutation: Mutation, measured: Measured) -> Measured:
+    """Return a measured value changed by a mutation without parameters."""
+
+    def of(value: float) -> float:
+        if mutation.function:
+            return float(called(mutation.function, value))
+        return mutation.scale * value + mutation.shift
+
+    if measured.low is None or measured.high is None:
+        return replace(measured, value=of(measured.value))
+    low, high = sorted((of(measured.low), of(measured.high)))
+    return replace(measured, value=of(measured.value), low=low, high=high)
 
 
 def jobs_of(check: Check) -> list[Job]:
@@ -69,7 +84,7 @@ def _turns(done: Sequence[Finished]) -> Iterator[Turn]:
             other = next(item for item in others if item.job.changes == mutation.parameters).rows[number]
             yield Turn(row, math.nan if other.measured is None else other.measured.value, other.verdict)
         else:
-            measured = mutation.of(row.measured)
+            measured = changed(mutation, row.measured)
             yield Turn(row, measured.value, verdict(row.claim, measured))
 
 
@@ -79,4 +94,4 @@ def turns_everywhere(claim: Claim) -> bool:
     if mutation is None or mutation.parameters:
         return False
     ends = [Measured(end) for end in (accepted.low, accepted.high) if abs(end) != float("inf")]
-    return bool(ends) and any(verdict(claim, mutation.of(end)) == "unexpected" for end in ends)
+    return bool(ends) and any(verdict(claim, changed(mutation, end)) == "unexpected" for end in ends)

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias, final
 
 from harness.sweeps.conduct import carry_out, late_runs
 from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop
-from papers.claims import tasks as work
 from papers.claims.check import Check, Row, judged
-from papers.claims.sources import Figures, ScenarioSource, Source
+from papers.claims.figures import tasks as work
+from papers.claims.figures.sources import Figures, ScenarioSource, Source
+from papers.claims.figures.tasks import Task
 from papers.claims.store import KeptFigures
-from papers.claims.tasks import Task
 from topologies.errors import RailyardError
 
 __all__ = ["Finished", "Job", "Note", "Runner", "local", "rows_of"]
@@ -139,8 +139,8 @@ class Runner:
             for done in carry_out(healthy, self._kept, executor, stop):
                 self._note(done, note)
                 yield
-            late = late_runs([task.run for tasks in groups for task in tasks if _of_study(task)], self._kept)
-            for run in late:
+            runs = [task.run for some in groups for task in some if isinstance(task, work.RunTask)]
+            for run in late_runs(runs, self._kept):
                 self._lost.setdefault(run.key, "")
             rest = [task for task in missing.values() if not self._ended((task,))]
             for done in carry_out(rest, self._kept, executor, stop):
@@ -174,10 +174,6 @@ def rows_of(check: Check) -> tuple[Row, ...]:
     """Compute a check in this process and return its rows."""
     (finished,) = Runner(KeptFigures(), local()).finished([Job.of(check)])
     return finished.rows
-
-
-def _of_study(task: Task) -> bool:
-    return isinstance(task, work.RunTask) and task.run.case is not None
 
 
 def _fails(task: Task) -> bool:

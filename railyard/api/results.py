@@ -208,9 +208,6 @@ class Result:
         """Return all incidents by variant, with nodes and ranks, as `railyard run --incidents` does."""
         return incidents_json(self.scenario.name, self.runs)
 
-    def _chosen(self, variant: str | None) -> Mapping[str, VariantRun]:
-        return self.runs if variant is None else {variant: self._run(variant)}
-
     def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
         if variant is not None:
             self._run(variant)

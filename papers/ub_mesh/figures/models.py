@@ -65,6 +65,7 @@ def cost_figures(
     ub_mesh_share: float = 0.20,
     stages: int = 1,
     opex_saved: float = 0.35,
+    capex: float = cost.CLOS_CAPEX_RATIO,
 ) -> Values:
     """Return the figures of the check `cost`."""
     prices = cost.fit_prices(clos_share=clos_share, ub_mesh_share=ub_mesh_share)
@@ -85,7 +86,7 @@ def cost_figures(
             100 * cost.power_saved(node),
             detail=f"a node of {node:,.0f} W; nodes of 700 to 1,275 W would save {high:.0f} to {low:.0f} %",
         ),
-        "efficiency": cost.cost_efficiency(average, cost.CLOS_CAPEX_RATIO, cost.OPEX_SAVED),
+        "efficiency": cost.cost_efficiency(average, capex, cost.OPEX_SAVED),
     }
 
 
@@ -96,8 +97,8 @@ def _copper(clos_share: float, ub_mesh_share: float) -> str:
     return f"{cost.capex_ratio(two_d_clos(), prices):.2f}x with copper at 10 and 30 $ a lane"
 
 
-def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16) -> Values:
-    """`lanes` of an NPU on the Clos; `uplink_lanes` of an NPU of UB-Mesh out of its rack."""
+def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16, repairs: float = 1) -> Values:
+    """`lanes` of an NPU on the Clos; `uplink_lanes` of an NPU of UB-Mesh out of its rack; `repairs` times as long."""
     base, ours = clos(lanes), ub_mesh(SuperPod(uplink_lanes=uplink_lanes))
     fit = av.fit_rates()
 
@@ -105,9 +106,9 @@ def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16) -> Val
         return av.mtbf_hours(av.failures_a_year(base if name == "clos" else ours, rates))
 
     return {
-        "clos": 100 * av.availability(av.CLOS_MTBF, av.MTTR_HOURS),
-        "ub-mesh": 100 * av.availability(av.UB_MESH_MTBF, av.MTTR_HOURS),
-        "monitored": 100 * av.availability(av.UB_MESH_MTBF, av.MONITORED_MTTR_HOURS),
+        "clos": 100 * av.availability(av.CLOS_MTBF, repairs * av.MTTR_HOURS),
+        "ub-mesh": 100 * av.availability(av.UB_MESH_MTBF, repairs * av.MTTR_HOURS),
+        "monitored": 100 * av.availability(av.UB_MESH_MTBF, repairs * av.MONITORED_MTTR_HOURS),
         "failures-clos": av.failures_a_year(base, fit),
         "failures-ub-mesh": av.failures_a_year(ours, fit),
         "mtbf-clos": hours("clos", av.HPN_RATES),

@@ -24,29 +24,55 @@ __all__ = ["EXAMPLES", "bundle", "loaded", "ran", "replay"]
 EXAMPLES = """
 railyard bundle results/first-train
 railyard run first-train.railyard
+railyard bundle my-paper.yaml
+railyard experiments my-paper.railyard
 """
 
 
 def bundle(
-    folder: Annotated[Path, typer.Argument(metavar="RESULT", help="folder of a run's results")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="RESULT", help="folder of a run's results, or a file of claims")
+    ],
     scenario: Annotated[
         Path | None, typer.Option(help="the scenario file, if it is no longer where it ran")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="folder of the results of a file of claims; else results/NAME")
     ] = None,
     target: Annotated[Path | None, typer.Option("--out", help="file; else NAME.railyard")] = None,
 ) -> None:
     """Pack scenario, fabric, plan, seed, versions, results and captures of a run into one file.
 
     `railyard run FILE.railyard` runs it again, on any machine and without root, and compares the results.
+
+    For a file of claims, pack the file, its scenarios and models, and its results. `railyard experiments
+    FILE.railyard` computes them again and compares.
     """
     from harness.report.bundle import SUFFIX, pack, write
     from harness.run.prepare import prepare
 
+    if folder.is_file():
+        _bundle_claims(folder, results, target)
+        return
     file, options = ran(folder)
     file = scenario or file
     checked, document = loaded(file, options["dims"])
     prepared = prepare(checked, document)
     path = target or Path(f"{checked.name}{SUFFIX}")
     write(path, pack(folder, file, checked, prepared, options))
+    out().print(f"written: {path}", soft_wrap=True, markup=False)
+
+
+def _bundle_claims(file: Path, results: Path | None, target: Path | None) -> None:
+    """Pack a file of claims and its results."""
+    from harness.report.bundle import SUFFIX, write
+    from papers.claims import read_claims
+    from papers.claims.form.bundle import pack
+
+    claims = read_claims(file)
+    content = pack(claims, results or Path("results", claims.name))
+    path = target or Path(f"{claims.name}{SUFFIX}")
+    write(path, content)
     out().print(f"written: {path}", soft_wrap=True, markup=False)
 
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from math import isnan
@@ -16,12 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from railyard.cli.display.screen import out, progress
+from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
+from railyard.cli.papers.carrying import runner_of, say_written, write_results
+from railyard.cli.papers.replay import replay
 
 if TYPE_CHECKING:
-    from harness.output import OutputFolder
-    from papers.claims import Check, ClaimFile, Finished, KeptFigures, Row, Runner
+    from papers.claims import Check, ClaimFile, Row
 
 __all__ = ["EXAMPLES", "experiments"]
 
@@ -48,7 +47,8 @@ COLOURS = {"holds": "green", "known difference": "yellow", "unexpected": "bold r
 
 def experiments(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="file of claims, or the name of a paper or an experiment")
+        str,
+        typer.Argument(metavar="[FILE]", help="file of claims, bundle, or name of a paper or experiment"),
     ] = "",
     only: Annotated[
         list[str] | None,
@@ -97,19 +97,26 @@ def experiments(
     After Ctrl-C or a kill the same command goes on: figures that the folder has from the same program are
     read back.
 
-    Exit code 1: a verdict is unexpected, or with --mutate a mutation changes no verdict.
+    A bundle, which `railyard bundle FILE` made, is run again: a row is equal to that of the bundle, within
+    what the claim accepts, or out of it.
+
+    Exit code 1: a verdict is unexpected, a row of a bundle is out, or with --mutate a mutation changes no
+    verdict.
     """
     from papers.claims import claims_of, read_claims
+    from papers.claims.form.bundle import is_claims
 
     if schema:
-        from papers.claims.schema import json_schema
+        from papers.claims.form.schema import json_schema
 
         typer.echo(json_schema(), nl=False)
         return
     if not file:
         _list_files()
         return
-    claims = read_claims(claims_of(file))
+    if is_claims(path := claims_of(file)):
+        raise typer.Exit(0 if replay(path, folder, jobs, ray) else 1)
+    claims = read_claims(path)
     if listing:
         _list(claims.checks)
         return
@@ -139,33 +146,6 @@ def _chosen(known: Sequence[Check], only: Sequence[str], long: bool, kinds: Sequ
     return [check for check in chosen if any(claim.kind.value in kinds for claim in check.claims)]
 
 
-@contextmanager
-def _runner(
-    kept: KeptFigures, checks: Sequence[Check], jobs: int, ray: str | None
-) -> Iterator[tuple[Runner, Callable[[object], None]]]:
-    """Yield what carries the checks out, and what to call for each task that ends."""
-    from papers.claims import Runner, local
-    from papers.claims.tasks import carry_out
-
-    names = [check.name for check in checks]
-    with progress(names) as show:
-
-        def note(task: str, stage: str, share: float) -> None:
-            show(task.partition(",")[0], stage, share)
-
-        def ended(done: object) -> None:
-            task: str = done.run.name  # type: ignore[attr-defined]
-            show(task.partition(",")[0], f"{task.partition(',')[2].strip() or 'figures'} done", 1.0)
-
-        if ray is None:
-            yield Runner(kept, local(note), jobs), ended if jobs > 1 else lambda _: None
-        else:
-            from harness.sweeps.cluster import RayCluster
-
-            address = None if ray == "local" else ray
-            yield Runner(kept, lambda _: RayCluster(carry_out, address), jobs), ended
-
-
 def _run(
     file: ClaimFile,
     chosen: Sequence[Check],
@@ -178,7 +158,7 @@ def _run(
 ) -> bool:
     """Run the checks; print and write the rows of each as it ends; return whether all passed."""
     from harness.output import output_folder
-    from papers.claims import Job, headline, passed
+    from papers.claims import Job, KeptFigures, headline, passed
 
     console = out()
     done: dict[str, Sequence[Row]] = {}
@@ -186,7 +166,10 @@ def _run(
     written: dict[str, Path] = {}
     console.print(file.title, style="bold", highlight=False, markup=False)
     wanted = [Job.of(check) for check in chosen]
-    with output_folder(folder) as target, _runner_of(target, chosen, jobs, ray, resume) as (runner, ended):
+    with (
+        output_folder(folder) as target,
+        runner_of(KeptFigures(target, resume=resume), chosen, jobs, ray) as (runner, ended),
+    ):
         before = [job.check.name for job in wanted if runner.has(job)]
         if before:
             console.print(f"read back: {', '.join(before)}", markup=False, soft_wrap=True)
@@ -195,65 +178,23 @@ def _run(
                 check, rows = finished.job.check, finished.rows
                 done[check.name] = [row for row in rows if not kinds or row.claim.kind.value in kinds]
                 _print(check, done[check.name], notes)
-                _write(target, file, finished, done, written, complete=len(done) == len(chosen))
+                write_results(target, file, finished, done, written, complete=len(done) == len(chosen))
         except (KeyboardInterrupt, SystemExit):
             console.print(f"stopped: {len(done)} of {len(chosen)} checks are done", markup=False)
-            _say(written)
+            say_written(written)
             raise
     for number, reason in enumerate(notes, 1):
         console.print(f"({number}) {reason}", markup=False, soft_wrap=True)
     every = [row for rows in done.values() for row in rows]
     for line in headline(every):
         console.print(line, markup=False, soft_wrap=True)
-    _say(written)
+    say_written(written)
     return passed(every)
-
-
-@contextmanager
-def _runner_of(
-    target: OutputFolder, checks: Sequence[Check], jobs: int, ray: str | None, resume: bool
-) -> Iterator[tuple[Runner, Callable[[object], None]]]:
-    from papers.claims import KeptFigures
-
-    with _runner(KeptFigures(target, resume=resume), checks, jobs, ray) as pair:
-        yield pair
-
-
-def _write(
-    target: OutputFolder,
-    file: ClaimFile,
-    last: Finished,
-    done: dict[str, Sequence[Row]],
-    written: dict[str, Path],
-    *,
-    complete: bool,
-) -> None:
-    """Write the results so far; `written` gets each file's path by its name."""
-    from papers.claims.document import to_document
-    from papers.claims.page import experiments_html
-
-    if last.picture:
-        name = f"{last.job.check.name}.svg"
-        written[name] = target.write(name, last.picture + "\n")
-    pictures = {
-        name: path.read_text(encoding="utf-8") for name, path in written.items() if path.suffix == ".svg"
-    }
-    document = to_document(file.name, file.title, done, file.checks, finished=complete)
-    written["experiments.json"] = target.write(
-        "experiments.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    )
-    page = experiments_html(file.title, done, file.checks, pictures, finished=complete)
-    written["experiments.html"] = target.write("experiments.html", page)
-
-
-def _say(written: dict[str, Path]) -> None:
-    for path in written.values():
-        out().print(f"written: {path}", markup=False, soft_wrap=True)
 
 
 def _list_files() -> None:
     from papers.claims import named_claims
-    from papers.claims.catalogue import titles
+    from papers.claims.form.catalogue import titles
 
     files = named_claims()
     print_table(
@@ -317,7 +258,7 @@ def _mutate(chosen: Sequence[Check], jobs: int, ray: str | None) -> bool:
     from papers.claims.mutations import mutated
 
     good, total = 0, 0
-    with _runner(KeptFigures(), chosen, jobs, ray) as (runner, ended):
+    with runner_of(KeptFigures(), chosen, jobs, ray) as (runner, ended):
         for check, turns in mutated(chosen, runner, ended):
             rows = []
             for turn in turns:

@@ -8,8 +8,8 @@ import pytest
 
 from papers.claims import Claim, Interval, Kind, Measured, Mutation, judged, over_seeds, verdict
 from papers.claims.claim import number
+from papers.claims.figures.sources import Figures
 from papers.claims.page import strip_svg
-from papers.claims.sources import Figures
 
 CLAIM = Claim(
     name="gain",

@@ -3,8 +3,8 @@
 
 import pytest
 
-from papers.claims.expression import Expression
-from papers.claims.sources import Figures
+from papers.claims.figures.expression import Expression
+from papers.claims.figures.sources import Figures
 from topologies.errors import RailyardError
 
 FIGURES = Figures(

@@ -7,8 +7,8 @@ import pytest
 
 from harness.errors import ScenarioError
 from papers.claims import Interval, Kind, read_claims
-from papers.claims.schema import json_schema
-from papers.claims.sources import ModelSource, ScenarioSource
+from papers.claims.figures.sources import ModelSource, ScenarioSource
+from papers.claims.form.schema import json_schema
 from tests.papers.claims.studies import CLAIMS, write_study
 
 HEAD = """\
@@ -115,5 +115,5 @@ def test_faults_of_what_a_file_names_have_its_line(study: Path, old: str, new: s
 
 
 def test_the_published_schema_is_that_of_the_models():
-    path = Path(__file__).parents[3] / "papers" / "claims" / "claims.schema.json"
+    path = Path(__file__).parents[3] / "papers" / "claims" / "form" / "claims.schema.json"
     assert path.read_text(encoding="utf-8") == json_schema()

@@ -8,7 +8,7 @@ import pytest
 
 from controller.circuits import allocate, check_demand, crossconnects
 from papers.claims import Check, Measured, Progress, Row, Values, judged
-from papers.claims.sources import Figures
+from papers.claims.figures.sources import Figures
 from papers.lumoscore.figures import circuits, faults, rewirings
 from papers.lumoscore.figures.speed import values
 from papers.lumoscore.load import Trace, full, least, refilled, states

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from papers.claims import Kind, named_claims, paper_files, read_claims
-from papers.claims.schema import json_schema
+from papers.claims.form.schema import json_schema
 from railyard.cli.papers.experiments import KindChoice
 
 Railyard = Callable[..., tuple[int, str, str]]

@@ -18,7 +18,7 @@ FILE = "claims.yaml"
 
 def paper_files() -> dict[str, Path]:
     """Return the files of the papers by their names."""
-    return {name_of(path): path for path in sorted(Path(__file__).parents[1].glob(f"*/{FILE}"))}
+    return {name_of(path): path for path in sorted(Path(__file__).parents[2].glob(f"*/{FILE}"))}
 
 
 def experiment_files() -> dict[str, Path]:

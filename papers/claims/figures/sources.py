@@ -23,8 +23,8 @@ from harness.scenario.study import Study
 from harness.sweeps.plan import Run, StudyPlan, plan_point, plan_study, variants_of
 from harness.sweeps.table import summary_json
 from papers.claims.claim import Measured
-from papers.claims.functions import called, function_of
-from papers.claims.tasks import ModelTask, RunTask, Task
+from papers.claims.figures.functions import called, function_of
+from papers.claims.figures.tasks import ModelTask, RunTask, Task
 from topologies.errors import RailyardError, suggestion
 from topologies.plugins import python_file
 

@@ -16,9 +16,9 @@ from harness.scenario.explain import explain
 from harness.scenario.loader import relocated
 from papers.claims.check import Check
 from papers.claims.claim import Claim, Interval, Kind, Mutation
-from papers.claims.expression import Expression
-from papers.claims.schema import CheckSettings, ClaimSettings, FileSettings, MutationSettings
-from papers.claims.sources import ASSERTIONS, ModelSource, ScenarioSource, Source
+from papers.claims.figures.expression import Expression
+from papers.claims.figures.sources import ASSERTIONS, ModelSource, ScenarioSource, Source
+from papers.claims.form.schema import CheckSettings, ClaimSettings, FileSettings, MutationSettings
 from topologies.errors import RailyardError, suggestion
 from topologies.plugins.python_file import is_reference
 
@@ -33,12 +33,13 @@ _RESULT_KEYS = frozenset(
 @final
 @dataclass(frozen=True, slots=True)
 class ClaimFile:
-    """A checked file of claims: those of a paper, or of a study."""
+    """A checked file of claims of a paper or a study; `files` are further files that models read."""
 
     path: Path
     name: str
     title: str
     description: str
+    files: tuple[Path, ...]
     checks: tuple[Check, ...]
     document: Document = field(repr=False, compare=False)
 
@@ -122,7 +123,9 @@ def read_claims(path: Path) -> ClaimFile:
         checks.append(_check(name, check, claims, document.folder))
     if faults:
         raise ScenarioError.joined(faults)
-    return ClaimFile(path, settings.name, settings.title, settings.description, tuple(checks), document)
+    files = tuple(document.folder / name for name in settings.files)
+    about = (settings.name, settings.title, settings.description)
+    return ClaimFile(path, *about, files, tuple(checks), document)
 
 
 def _with_common(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, final
 from harness.sweeps.plan import Run
 from harness.sweeps.worker import execute
 from papers.claims.claim import Measured
-from papers.claims.functions import called, function_of
+from papers.claims.figures.functions import called, function_of
 from topologies.errors import RailyardError
 
 __all__ = ["ModelTask", "Progress", "RunTask", "Task", "carry_out"]

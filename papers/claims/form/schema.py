@@ -187,11 +187,20 @@ class CheckSettings(Model):
 
 @final
 class FileSettings(Model):
-    """A file of claims: those of a paper, or of a study."""
+    """A file of claims: those of a paper, or of a study.
+
+    Attributes:
+        name: Name of the paper or study, also of its folder of results.
+        title: Title of the paper or study.
+        description: What it is about.
+        files: Further files that its models read, which a bundle needs.
+        checks: Checks by name.
+    """
 
     name: Name
     title: str
     description: str = ""
+    files: tuple[str, ...] = ()
     checks: Annotated[Mapping[Name, CheckSettings], Field(min_length=1)]
 
 

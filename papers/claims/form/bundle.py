@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundle of a file of claims: the file, what it names, and its results, in one file that can be run again."""
+
+from __future__ import annotations
+
+import json
+import platform
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, final
+
+from harness.errors import OutputError, ScenarioError
+from harness.scenario.digest import files_of, sha256
+from harness.scenario.loader import load
+from harness.version import railyard_version
+from papers.claims.check import Check, Row
+from papers.claims.figures.sources import ModelSource
+from papers.claims.form.reader import ClaimFile
+from topologies.plugins.python_file import is_reference
+
+__all__ = ["Compared", "Outcome", "compare", "is_claims", "pack", "unpack"]
+
+_FORMAT = "railyard-claims-bundle"
+_ABOUT = "bundle.json"
+_RESULTS = "results"
+
+Outcome: TypeAlias = Literal["equal", "within", "out"]
+"""A figure is the same, another that the claim accepts, or one that it does not accept."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A row of this machine beside the value and the verdict in a bundle."""
+
+    check: str
+    row: Row
+    value: float | None
+    outcome: Outcome
+
+
+def is_claims(path: Path) -> bool:
+    """Return whether a file is a bundle of claims."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as bundle:
+        return _ABOUT in bundle.namelist() and json.loads(bundle.read(_ABOUT)).get("format") == _FORMAT
+
+
+def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
+    """Return the files of a bundle by name.
+
+    Args:
+        file: the file of claims.
+        results: folder of its results.
+
+    Raises:
+        ScenarioError: The results are not those of this file, or a file is outside of the file's folder.
+        OutputError: A file cannot be read.
+    """
+    document = json.loads(_read(results / "experiments.json"))
+    if document["paper"] != file.name or not document["finished"]:
+        raise ScenarioError(
+            f"{results}: not all results of {file.path}", remedy=f"run `railyard experiments {file.path}`"
+        )
+    said = [(entry["name"], [row["name"] for row in entry["claims"]]) for entry in document["checks"]]
+    for name, claims in said:
+        declared = [claim.name for check in file.checks if check.name == name for claim in check.claims]
+        if claims != declared:
+            raise ScenarioError(
+                f"{results}: the check {name!r} has other claims than {file.path}",
+                remedy=f"run `railyard experiments {file.path}` again, without --kind",
+            )
+    home = file.path.resolve().parent
+    content: dict[str, bytes] = {}
+    for path in dict.fromkeys([file.path, *_named(file)]):
+        try:
+            name = path.resolve().relative_to(home).as_posix()
+        except ValueError:
+            raise ScenarioError(
+                f"{path}: outside of the folder of {file.path}", remedy="put it beside the file of claims"
+            ) from None
+        content[name] = _read(path)
+    functions = [function for function in _functions(file) if function and not is_reference(function)]
+    modules = sorted({function.partition(":")[0] for function in functions})
+    kept = [*results.glob("experiments.*"), *results.glob("*.svg"), *results.glob("figures/*.json")]
+    for path in sorted(kept):
+        content[f"{_RESULTS}/{path.relative_to(results).as_posix()}"] = _read(path)
+    about = {
+        "format": _FORMAT,
+        "schema": 1,
+        "name": file.name,
+        "file": file.path.name,
+        "checks": [name for name, _ in said],
+        "versions": {"railyard": railyard_version(), "python": platform.python_version()},
+        "modules": modules,
+        "sha256": {name: sha256(data) for name, data in sorted(content.items())},
+    }
+    return {_ABOUT: (json.dumps(about, indent=2) + "\n").encode(), **content}
+
+
+def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """Extract a bundle; return its file of claims, what bundle.json says, and its experiments.json.
+
+    Raises:
+        ScenarioError: The file is no bundle of claims, or it is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            bundle.extractall(folder)
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        document = json.loads((folder / _RESULTS / "experiments.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, zipfile.BadZipFile) as ex:
+        raise ScenarioError(f"{path}: not a bundle: {ex}", remedy="make one with `railyard bundle`") from None
+    for name, hashed in about["sha256"].items():
+        if not (folder / name).is_file() or sha256((folder / name).read_bytes()) != hashed:
+            raise ScenarioError(
+                f"{path}: {name} is not the file that was packed", remedy="get the bundle again"
+            )
+    return folder / about["file"], about, document
+
+
+def compare(check: Check, rows: Sequence[Row], document: Mapping[str, Any]) -> Iterator[Compared]:
+    """Yield each row of a check beside the value in the experiments.json of a bundle."""
+    (entry,) = (entry for entry in document["checks"] if entry["name"] == check.name)
+    before = {claim["name"]: claim for claim in entry["claims"]}
+    for row in rows:
+        was = before[row.claim.name]
+        value = None if row.measured is None else row.measured.value
+        outcome: Outcome = "out" if row.verdict == "unexpected" else "within"
+        if row.verdict == was["verdict"] and value == was["value"]:
+            outcome = "equal"
+        yield Compared(check.name, row, was["value"], outcome)
+
+
+def _named(file: ClaimFile) -> Iterator[Path]:
+    """Yield the files that a file of claims names, and those that its scenarios name."""
+    for function in _functions(file):
+        if is_reference(function):
+            yield Path(function.rpartition(":")[0])
+    for check in file.checks:
+        if not isinstance(check.source, ModelSource):
+            for scenario in check.source.files:
+                yield scenario
+                yield from files_of(load(scenario)[0])
+    yield from file.files
+
+
+def _functions(file: ClaimFile) -> Iterator[str]:
+    for check in file.checks:
+        if isinstance(check.source, ModelSource):
+            yield check.source.function
+        else:
+            yield check.source.derive
+        yield check.source.picture
+        for claim in check.claims:
+            if claim.mutation is not None:
+                yield claim.mutation.function
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as ex:
+        raise OutputError(
+            f"{path}: {ex.strerror}", remedy="run `railyard experiments FILE` first, or name --results"
+        ) from None

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks carried out for `railyard experiments`: progress, and the files of results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from railyard.cli.display.screen import out, progress
+
+if TYPE_CHECKING:
+    from harness.output import OutputFolder
+    from papers.claims import Check, ClaimFile, Finished, KeptFigures, Row, Runner
+
+__all__ = ["runner_of", "say_written", "write_results"]
+
+
+@contextmanager
+def runner_of(
+    kept: KeptFigures, checks: Sequence[Check], jobs: int, ray: str | None
+) -> Iterator[tuple[Runner, Callable[[object], None]]]:
+    """Yield what carries the checks out, and what to call for each task that ends."""
+    from papers.claims import Runner, local
+    from papers.claims.figures.tasks import carry_out
+
+    names = [check.name for check in checks]
+    with progress(names) as show:
+
+        def note(task: str, stage: str, share: float) -> None:
+            show(task.partition(",")[0], stage, share)
+
+        def ended(done: object) -> None:
+            task: str = done.run.name  # type: ignore[attr-defined]
+            show(task.partition(",")[0], f"{task.partition(',')[2].strip() or 'figures'} done", 1.0)
+
+        if ray is None:
+            yield Runner(kept, local(note), jobs), ended if jobs > 1 else lambda _: None
+        else:
+            from harness.sweeps.cluster import RayCluster
+
+            address = None if ray == "local" else ray
+            yield Runner(kept, lambda _: RayCluster(carry_out, address), jobs), ended
+
+
+def write_results(
+    target: OutputFolder,
+    file: ClaimFile,
+    last: Finished,
+    done: dict[str, Sequence[Row]],
+    written: dict[str, Path],
+    *,
+    complete: bool,
+) -> None:
+    """Write the results so far; `written` gets each file's path by its name."""
+    from papers.claims.document import to_document
+    from papers.claims.page import experiments_html
+
+    if last.picture:
+        name = f"{last.job.check.name}.svg"
+        written[name] = target.write(name, last.picture + "\n")
+    pictures = {
+        name: path.read_text(encoding="utf-8") for name, path in written.items() if path.suffix == ".svg"
+    }
+    document = to_document(file.name, file.title, done, file.checks, finished=complete)
+    written["experiments.json"] = target.write(
+        "experiments.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    )
+    page = experiments_html(file.title, done, file.checks, pictures, finished=complete)
+    written["experiments.html"] = target.write("experiments.html", page)
+
+
+def say_written(written: dict[str, Path]) -> None:
+    """Print the paths of files that were written."""
+    for path in written.values():
+        out().print(f"written: {path}", markup=False, soft_wrap=True)

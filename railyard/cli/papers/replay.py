@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard experiments BUNDLE: claims of a bundle computed again, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from railyard.cli.display.screen import out
+from railyard.cli.display.table import print_table
+from railyard.cli.papers.carrying import runner_of, say_written, write_results
+
+if TYPE_CHECKING:
+    from papers.claims import Row
+    from papers.claims.form.bundle import Compared
+
+__all__ = ["replay"]
+
+
+def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
+    """Run the checks of a bundle again; print which rows are equal, within or out; False if one is out."""
+    from tempfile import TemporaryDirectory
+
+    from harness.output import output_folder
+    from papers.claims import Job, KeptFigures, read_claims
+    from papers.claims.form.bundle import compare, unpack
+
+    counts = {"equal": 0, "within": 0, "out": 0}
+    colours = {"equal": "green", "within": "yellow", "out": "bold red"}
+    with TemporaryDirectory(prefix="railyard-bundle-") as temporary:
+        file, about, before = unpack(path, Path(temporary))
+        claims = read_claims(file)
+        chosen = [check for check in claims.checks if check.name in about["checks"]]
+        claims.examine(chosen)
+        done: dict[str, Sequence[Row]] = {}
+        written: dict[str, Path] = {}
+        with (
+            output_folder(folder or Path("results", f"{claims.name}-replay")) as target,
+            runner_of(KeptFigures(target, resume=False), chosen, jobs, ray) as (runner, ended),
+        ):
+            for finished in runner.finished([Job.of(check) for check in chosen], note=ended):
+                check = finished.job.check
+                done[check.name] = finished.rows
+                write_results(target, claims, finished, done, written, complete=len(done) == len(chosen))
+                rows = []
+                for item in compare(check, finished.rows, before):
+                    counts[item.outcome] += 1
+                    rows.append(_compared(item, colours[item.outcome]))
+                headings = ("claim", "accepted", "in the bundle", "here", "")
+                print_table(out(), headings, rows, title=f"{check.name}: {check.title}")
+    version = about["versions"]["railyard"]
+    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    out().print(f"{path}: {words}; the bundle is from Railyard {version}", markup=False, soft_wrap=True)
+    say_written(written)
+    return not counts["out"]
+
+
+def _compared(item: Compared, colour: str) -> tuple[str, ...]:
+    from papers.claims.check import ours
+    from papers.claims.claim import number
+
+    claim = item.row.claim
+    was = "-" if item.value is None else number(item.value, claim.unit)
+    cells = (claim.text, claim.accepted.text(claim.unit), was, ours(item.row))
+    return (*map(escape, cells), f"[{colour}]{item.outcome}[/]")
