@@ -98,7 +98,7 @@ def _copper(clos_share: float, ub_mesh_share: float) -> str:
 
 
 def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16, repairs: float = 1) -> Values:
-    """Return hours between failures of both fabrics.
+    """Return availabilities in percent, failures a year and hours between failures, of both fabrics.
 
     Args:
         note: Receives what is computed.
