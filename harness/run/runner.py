@@ -231,6 +231,7 @@ def _observe(
         seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by, log)
         if watcher is not None and watched is not None:
             watcher.end(watched, seen)
+        control.on_activity = None  # the log refers to the control loop
         watch.lap("check")
     watch.lap("stop")
     watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
