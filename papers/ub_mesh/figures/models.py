@@ -98,7 +98,7 @@ def _copper(clos_share: float, ub_mesh_share: float) -> str:
 
 
 def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16, repairs: float = 1) -> Values:
-    """`lanes` of an NPU on the Clos; `uplink_lanes` of an NPU of UB-Mesh out of its rack; `repairs` times as long."""
+    """`lanes` of an NPU on the Clos, `uplink_lanes` out of a rack; repairs take `repairs` times as long."""
     base, ours = clos(lanes), ub_mesh(SuperPod(uplink_lanes=uplink_lanes))
     fit = av.fit_rates()
 
