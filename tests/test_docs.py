@@ -101,7 +101,7 @@ def test_links_lead_somewhere(path: Path):
         pytest.param(path, block, id=f"{name_of(path)}-{number}")
         for path in GUIDES
         for number, block in enumerate(blocks(path, "yaml"))
-        if "\nname:" in f"\n{block}"
+        if "\nname:" in f"\n{block}" and "\nchecks:" not in block  # files of claims have tests of their own
     ],
 )
 def test_scenarios_of_the_guides_are_good(path: Path, block: str, tmp_path: Path):
