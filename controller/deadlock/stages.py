@@ -20,6 +20,7 @@ from controller.deadlock.turn_rules import CLASS_VLS, RULE_NAMES, Direction, Rul
 from controller.errors import PlanError
 from topologies import Fabric, Node
 from topologies.model.columns import NO_DIMENSION, columns
+from topologies.model.computed_once import computed_once
 from topologies.model.lines import is_sparse_mesh
 
 __all__ = ["StageOrder", "rules_of_turns", "staged_rules"]
@@ -150,7 +151,8 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
     return RuleSet(name, CLASS_VLS, VlIncrement.TABLE, order, dict(turns))
 
 
-def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
+@computed_once
+def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> Set[Stage]:
     """Return the kinds of hops of a fabric; possible circuits count like links."""
     stages: set[Stage] = set()
     seen: set[tuple[int, int, int, int, int | None]] = set()
