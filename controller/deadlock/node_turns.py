@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the turns that a rule set permits close a cycle, for a whole fabric at once.
+"""Search for a cycle among the turns that a rule set permits, for a whole fabric at once.
 
 `permitted_graph` has every pair of hops at a node, which are many millions where switches have many ports.
 Here all hops of one way at a node are one vertex: which turns the rules permit follows from ways alone, so a

@@ -171,8 +171,8 @@ def _message(table: TableEncoder, rows: Rows, kind: Kind) -> _Sized | None:
     if len(known) < len(parts) or len(action.params) != len(rows.params):
         return None
     call = _Sized(_DIRECT, (_ACTION_ID + varint(action.id), *known[len(match) :]))
-    made = () if kind == "delete" else (_Sized(_ACTION, (call,)),)
-    entry = (_TABLE_ID + varint(table.id), *known[: len(match)], *made, priority)
+    calls = () if kind == "delete" else (_Sized(_ACTION, (call,)),)
+    entry = (_TABLE_ID + varint(table.id), *known[: len(match)], *calls, priority)
     return _Sized(_UPDATES, (_HEADS[kind], _Sized(_ENTITY, (_Sized(_TABLE_ENTRY, entry),))))
 
 

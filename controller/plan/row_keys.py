@@ -41,12 +41,12 @@ def difference(old: Rows, new: Rows) -> RowDifference | None:
     place = np.argsort(after, kind="stable")
     _check_unique(new, after[place], place)
     at = np.searchsorted(before[order], after)
-    found = order[np.minimum(at, len(order) - 1)] if len(order) else np.zeros(len(after), np.intp)
-    known = before[found] == after if len(order) else np.zeros(len(after), np.bool_)
+    position = order[np.minimum(at, len(order) - 1)] if len(order) else np.zeros(len(after), np.intp)
+    known = before[position] == after if len(order) else np.zeros(len(after), np.bool_)
     kept = np.flatnonzero(known)
-    changed = new.taken(kept).changed_rows(old.taken(found[kept]))
+    changed = new.taken(kept).changed_rows(old.taken(position[kept]))
     stays = np.zeros(len(old), np.bool_)
-    stays[found[kept]] = True
+    stays[position[kept]] = True
     return RowDifference(kept[changed], np.flatnonzero(~known), np.flatnonzero(~stays))
 
 

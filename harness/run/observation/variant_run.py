@@ -33,9 +33,7 @@ class VariantRun:
     traffic: TrafficMatrix | None = None
     work_until_ps: int = 0
     bounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    _busy: dict[str, tuple[float, float]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _busy: dict[str, tuple[float, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def doubtful(self) -> bool:

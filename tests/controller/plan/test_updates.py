@@ -90,9 +90,13 @@ def test_writes_one_after_the_other(
     third: dict[tuple[int, int, int], int],
 ) -> None:
     states = [node(table, position) for position, table in enumerate((first, second, third))]
-    one, two = (diff(*pair) for pair in pairwise(states))
-    assert apply_in_turn(states[0], [one, two]) == states[2]
-    for written in ([tuple(one), two], [one, tuple(two)], [tuple(one), tuple(two)]):
+    first_write, second_write = (diff(*pair) for pair in pairwise(states))
+    assert apply_in_turn(states[0], [first_write, second_write]) == states[2]
+    for written in (
+        [tuple(first_write), second_write],
+        [first_write, tuple(second_write)],
+        [tuple(first_write), tuple(second_write)],
+    ):
         assert set(apply_in_turn(states[0], written)) == set(states[2])
 
 

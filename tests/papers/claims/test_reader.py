@@ -98,7 +98,7 @@ def test_faults_of_the_form_have_file_line_and_remedy(study: Path, old: str, new
     [
         ("model.py:links", "model.py:lnks", 6, "no 'lnks'; the file has links"),
         ("model.py:links", "nowhere.at.all:links", 6, "write module:function or FILE.py:function"),
-        ("nodes: 4", "ndoes: 4", 6, "has no argument 'ndoes'; did you mean 'nodes'"),
+        ("nodes: 4", "nodez: 4", 6, "has no argument 'nodez'; did you mean 'nodes'"),
         ("set: {nodes: 3}", "set: {node: 3}", 12, "has no argument 'node'"),
         ("scenario: scenario.yaml", "scenario: ring.yaml", 25, "ring.yaml: no such file"),
         ("ring.completion_us / direct", "ring.completion / direct", 34, "no figure 'ring.completion'"),
