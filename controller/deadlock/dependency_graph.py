@@ -30,6 +30,7 @@ __all__ = [
     "check_acyclic",
     "find_cycle",
     "graph_of_pairs",
+    "is_acyclic",
     "path_graph",
     "permitted_graph",
 ]
@@ -155,7 +156,7 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
 
     The cycle is a shortest cycle through the first channel on any cycle, by the order of the fabric's links.
     """
-    if _is_acyclic(graph):
+    if is_acyclic(graph.before, graph.after, graph.hops.channels):
         return ()
     from scipy.sparse.csgraph import breadth_first_order, connected_components
 
@@ -177,18 +178,17 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
     return tuple(graph.hops.channel(int(members[member])) for member in reversed(way))
 
 
-def _is_acyclic(graph: DependencyGraph) -> bool:
-    """Return whether the graph has no cycle.
+def is_acyclic(before: NDArray[np.integer], after: NDArray[np.integer], size: int) -> bool:
+    """Return whether a graph of edges from `before[i]` to `after[i]`, of `size` vertices, has no cycle.
 
-    Channels that nothing waits for are removed with their dependencies, round after round: without a cycle
-    no dependency is left.
+    Vertices to which no edge leads are removed with their edges, round after round: without a cycle no edge
+    is left.
     """
-    channels = graph.hops.channels
-    order = np.argsort(graph.before, kind="stable")
-    after = graph.after[order]
-    # Dependencies by the channel before: those of channel c are `after[first[c] : first[c + 1]]`.
-    first = np.searchsorted(graph.before[order], np.arange(channels + 1))
-    waiting = np.bincount(graph.after, minlength=channels)
+    order = np.argsort(before, kind="stable")
+    waiting = np.bincount(after, minlength=size)
+    after = after[order]
+    # Edges by the vertex before: those of vertex v are `after[first[v] : first[v + 1]]`.
+    first = np.searchsorted(before[order], np.arange(size + 1))
     free = np.flatnonzero(waiting == 0)
     left = len(after)
     while len(free):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.deadlock.channels import VLS, Hops
+from controller.deadlock.dependency_graph import is_acyclic
 from controller.deadlock.turn_rules import ENTRY_VLS, RuleSet
 from topologies import Fabric
 
@@ -22,10 +23,6 @@ Integers = NDArray[np.int64]
 
 def permits_no_cycle(fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS) -> bool:
     """Return whether `permitted_graph` of the same arguments, U-turns included, has no cycle."""
-    # SciPy takes longer to import than a small run.
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     hops = Hops(fabric, rules)
     if not len(hops):
         return True
@@ -53,9 +50,7 @@ def permits_no_cycle(fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int]
     while not used[heads[in_use]].all():
         used[heads[in_use]] = True
         in_use = used[tails]
-    tails, heads = tails[in_use], heads[in_use]
-    matrix = coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(size, size))
-    return connected_components(matrix, directed=True, connection="strong")[0] == size
+    return is_acyclic(tails[in_use], heads[in_use], size)
 
 
 def _keys(nodes: NDArray[np.int32], way: NDArray[np.int32], ways: int) -> Integers:

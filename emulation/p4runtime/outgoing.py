@@ -126,6 +126,10 @@ class Outgoing:
                 return None
             self._changed.clear()
             await self._changed.wait()
+        return self.take()
+
+    def take(self) -> p4r.StreamMessageResponse:
+        """Take the next message of a queue that has one."""
         cell = self._waiting.popleft()
         if cell is self._state:
             self._state = None

@@ -12,7 +12,6 @@ from typing import Any
 
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.message import Message
 
 from emulation._engine import Network
 from emulation.p4runtime.clock import VirtualTime
@@ -297,10 +296,8 @@ def _live(bench: _Bench, choose: Choices) -> None:
         elif kind == "idle":
             bench.device.idle(value)
     for stream in (bench.primary, bench.other):
-        while not stream.outgoing.empty():
-            message = stream.outgoing.get_nowait()
-            if isinstance(message, Message):
-                message.SerializeToString()
+        while len(stream.outgoing):
+            stream.outgoing.take().SerializeToString()
 
 
 _DOINGS = (*[_write] * 6, *[_read] * 3, _configure, *[_say] * 3, *[_live] * 3)
