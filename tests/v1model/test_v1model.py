@@ -49,7 +49,8 @@ def test_the_list_is_that_of_the_installed_p4c() -> None:
     compiler = shutil.which(COMPILER)
     if compiler is None:
         pytest.skip(f"{COMPILER} is not on the PATH")
-    places = [*Path(compiler).resolve().parents, Path("/usr/share/p4c")]
+    above = Path(compiler).resolve().parents  # a build tree, or the prefix of an installation
+    places = [*above, *(place / "share" / "p4c" for place in above)]
     include = next(place / "p4include" for place in places if (place / "p4include" / "v1model.p4").exists())
     text = "".join((include / name).read_text() for name in ("core.p4", "v1model.p4"))
     assert externs_in(text) == EXTERNS.keys()
