@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from controller.deadlock.channels import VLS, Hops
 from controller.deadlock.dependency_graph import is_acyclic
 from controller.deadlock.turn_rules import ENTRY_VLS, RuleSet
+from controller.plan.path_columns import ragged
 from topologies import Fabric
 
 __all__ = ["permits_no_cycle"]
@@ -59,8 +60,4 @@ def _keys(nodes: NDArray[np.int32], way: NDArray[np.int32], ways: int) -> Intege
 
 def _joined(nodes: Integers, others: Integers) -> tuple[Integers, Integers]:
     """Return all pairs of positions at which two ascending arrays have the same number."""
-    low, high = np.searchsorted(others, nodes), np.searchsorted(others, nodes, side="right")
-    counts = high - low
-    rows = np.repeat(np.arange(len(nodes)), counts)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return rows, low[rows] + within
+    return ragged(np.searchsorted(others, nodes), np.searchsorted(others, nodes, side="right"))

@@ -181,7 +181,10 @@ class Rows(Sequence[Entry]):
         ]
 
     def has_keys_of(self, other: Rows) -> bool:
-        """Return whether other rows, of the same columns, have the same keys in the same order."""
+        """Return whether row i of both blocks has the same key, for every i.
+
+        Both blocks have the same columns (`has_columns_of`).
+        """
         pairs = zip(self.key_columns(), other.key_columns(), strict=True)
         return len(self) == len(other) and all(np.array_equal(own, its) for own, its in pairs)
 

@@ -194,7 +194,10 @@ class Scheme(ABC):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return what a plan keeps of a previous plan of the same strategy, rules and hashing."""
+        """Return the parts of plan `previous` that still hold in a new plan for `fabric`.
+
+        Both plans have the same strategy, rules and hashing. By default no part is kept.
+        """
         return Reused()
 
     def repair(

@@ -120,7 +120,10 @@ def _search_standby(
 
 
 def _with_decided(candidates: PathColumns, buckets: NDArray[np.int64], decided: Decided) -> Routes:
-    """Return the routes with the decided pairs in place; paths beside the candidates stand behind them."""
+    """Return the routes of all pairs, with the paths of `decided` for its pairs.
+
+    A decided path that is no candidate is added behind the candidates of its pair.
+    """
     if not decided:
         return Routes(candidates, buckets)
     rows: dict[int, Sequence[Path]] = {}

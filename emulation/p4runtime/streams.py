@@ -70,14 +70,17 @@ class Stream:
             self._losses.count(self._device_id, self._name, str(message.WhichOneof("update")))
 
     def send_directly(self, message: p4r.StreamMessageResponse) -> None:
-        """Pass a message to a client in the same process, or queue it."""
+        """Give a message to the client at once if it runs in this process, else queue it."""
         if self.packets is not None and self.packets.to_client is not None:
             self.packets.to_client(message)
         else:
             self.send(message)
 
     async def next(self) -> p4r.StreamMessageResponse | None:
-        """Take the next message for the client; None at the end. The log learns of what was lost before."""
+        """Wait for the next message to the client and return it; None when the stream has ended.
+
+        Messages that a full queue has lost are logged when the queue is empty.
+        """
         if not self.outgoing:
             self.say_lost()
         return await self.outgoing.get()

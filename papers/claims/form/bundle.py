@@ -136,7 +136,7 @@ def compare(check: Check, rows: Sequence[Row], document: Mapping[str, Any]) -> I
 
 
 def _named(file: ClaimFile) -> Iterator[Path]:
-    """Yield the files that a file of claims names, and those that its scenarios name."""
+    """Yield each file named in a file of claims, or in one of its scenarios."""
     for function in _functions(file):
         if is_reference(function):
             yield Path(function.rpartition(":")[0])

@@ -9,18 +9,12 @@ import pytest
 from finsy.proto import p4i, p4r
 
 from controller.errors import InstallError
-from controller.p4runtime.entry_encoding import Kind
 from controller.p4runtime.p4info import P4Info
 from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan.updates import Kind
+from tests.controller.p4runtime.match_types import MATCH_TYPES
 
 _WIDTHS = (1, 7, 8, 9, 31, 32, 48, 63, 64, 65, 128, 1100)
-_KINDS: dict[type[Match], Any] = {
-    Exact: p4i.MatchField.EXACT,
-    Lpm: p4i.MatchField.LPM,
-    Ternary: p4i.MatchField.TERNARY,
-    Range: p4i.MatchField.RANGE,
-    Optional: p4i.MatchField.OPTIONAL,
-}
 
 
 def _info() -> P4Info:
@@ -31,7 +25,7 @@ def _info() -> P4Info:
     numbers = iter(range(1, 1000))
     for bits in _WIDTHS:
         action.params.add(id=bits, name=f"p{bits}", bitwidth=bits)
-        for kind, match_type in _KINDS.items():
+        for kind, match_type in MATCH_TYPES.items():
             name = f"{kind.__name__}{bits}"
             table.match_fields.add(id=next(numbers), name=name, bitwidth=bits, match_type=match_type)
     return P4Info(p4i.P4Info(tables=[table], actions=[action]))
@@ -93,7 +87,7 @@ def _entry(dice: random.Random) -> Entry:
     def params() -> tuple[tuple[str, int], ...]:
         return tuple((f"p{bits}", number(bits)) for bits in _WIDTHS)
 
-    chosen = dice.sample([(kind, bits) for kind in _KINDS for bits in _WIDTHS], dice.randrange(1, 20))
+    chosen = dice.sample([(kind, bits) for kind in MATCH_TYPES for bits in _WIDTHS], dice.randrange(1, 20))
     members = tuple(params() for _ in range(dice.choice((0, 0, 1, 3))))
     return Entry(
         "table",

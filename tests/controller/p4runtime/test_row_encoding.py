@@ -12,27 +12,21 @@ from hypothesis import strategies as st
 
 from controller.errors import InstallError
 from controller.p4runtime.p4info import P4Info
-from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan.entry import Entry, Exact, Lpm, Optional, Range, Ternary
 from controller.plan.rows import Column, MatchColumn, NodeEntries, Rows
 from controller.plan.updates import Kind, Part
+from tests.controller.p4runtime.match_types import MATCH_TYPES
 
 _WIDTHS = (1, 4, 8, 9, 12, 16, 31, 32, 48, 63, 64, 128)
-_KINDS: dict[type[Match], Any] = {
-    Exact: p4i.MatchField.EXACT,
-    Lpm: p4i.MatchField.LPM,
-    Ternary: p4i.MatchField.TERNARY,
-    Range: p4i.MatchField.RANGE,
-    Optional: p4i.MatchField.OPTIONAL,
-}
 _DTYPES = (np.uint8, np.int16, np.uint32, np.int64, np.uint64)
-_FIELDS = [(f"{kind.__name__}{bits}", kind, bits) for kind in _KINDS for bits in _WIDTHS]
+_FIELDS = [(f"{kind.__name__}{bits}", kind, bits) for kind in MATCH_TYPES for bits in _WIDTHS]
 
 
 def _info() -> P4Info:
     """Return a p4info with a field of every kind and width, and an action for every count of parameters."""
     table = p4i.Table(preamble=p4i.Preamble(id=0x2000001, name="full.table", alias="table"))
     for number, (name, kind, bits) in enumerate([*_FIELDS, ("dcna", Lpm, 24)], 1):
-        table.match_fields.add(id=number, name=name, bitwidth=bits, match_type=_KINDS[kind])
+        table.match_fields.add(id=number, name=name, bitwidth=bits, match_type=MATCH_TYPES[kind])
     actions = []
     for count in range(len(_WIDTHS) + 1):
         action = p4i.Action(preamble=p4i.Preamble(id=0x100 + count, name=f"a{count}", alias=f"a{count}"))
