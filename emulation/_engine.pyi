@@ -324,6 +324,9 @@ class Participant(Station):
     def finished_ps(self) -> int | None: ...
     def failure(self) -> tuple[int, int, int] | None:
         """Peer, oldest PSN that it did not acknowledge, and time."""
+    @property
+    def received(self) -> int:
+        """Data frames that the agent has received so far."""
     def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int]:
         """Values of AgentStats, in its order, without those of the reduction."""
     def reduction_counts(self) -> tuple[int, ...] | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -49,8 +50,9 @@ class Prepared:
     """One variant with all that its run needs; its jobs share no members.
 
     A variant with a `pool` has no jobs. `faults` have their targets resolved in the fabric and are ordered by
-    time. `own` are programs of the user's own in place of built-in programs. `updates` has the serialised
-    entries of the plan. `lane_moves` change rates of links when jobs start.
+    time. `own` are programs of the user's own in place of built-in programs. `updates` keeps the
+    serialised entries of a plan that several runs install. `lane_moves` change rates of links when jobs
+    start.
     """
 
     variant: Variant
@@ -121,11 +123,12 @@ def prepare(
         ScenarioError: A part of the scenario is impossible; the message names its line.
     """
     with_line = Lines(document)
-    kept = kept or Kept()
+    alone, kept = kept is None, kept or Kept()
     if kept.fabric is None:
         kept.fabric = with_line(("topology",), scenario.topology.build)
     whole, plans = kept.fabric, kept.plans
-    prepared = []
+    prepared: dict[str, Prepared] = {}
+    keys = {}
     lines = _indices(document)
     for index, variant in enumerate(scenario.variants):
         at = ("variants", lines.get(variant.name, index))
@@ -178,11 +181,17 @@ def prepare(
         pool = None
         if variant.pool is not None:
             pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
-        updates = kept.updates.setdefault(same, KeptUpdates())
-        prepared.append(
-            Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool, lanes.moves)
+        prepared[variant.name] = Prepared(
+            variant, fabric, plans[same], transport, jobs, struck, own, None, pool, lanes.moves
         )
-    return tuple(prepared)
+        keys[variant.name] = same
+    uses = Counter(keys.values())
+    return tuple(
+        item
+        if alone and uses[keys[name]] == 1
+        else replace(item, updates=kept.updates.setdefault(keys[name], KeptUpdates()))
+        for name, item in prepared.items()
+    )
 
 
 def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:

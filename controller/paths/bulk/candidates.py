@@ -18,6 +18,7 @@ from controller.paths.bulk.switch_cores import SwitchCores
 from controller.paths.bulk.working_hops import WorkingHops
 from controller.paths.choice import PathChoice
 from controller.plan.path_columns import PairColumns, PathColumns, ragged
+from topologies.model.components import component_numbers
 
 __all__ = ["candidates_of"]
 
@@ -193,17 +194,8 @@ class _Search:
 
     def _parts(self, tails: Numbers, heads: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the number of the connected part of each usable node; -1 for other nodes."""
-        # SciPy takes longer to import than a small run.
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
         inside = usable[tails] & usable[heads]
-        size = len(usable)
-        links = coo_array(
-            (np.ones(inside.sum(), np.int8), (tails[inside], heads[inside])), shape=(size, size)
-        )
-        part = connected_components(links, directed=False)[1]
-        return np.where(usable, part, -1)
+        return np.where(usable, component_numbers(len(usable), tails[inside], heads[inside]), -1)
 
     def _may_be_relayed(self, sources: Numbers, destinations: Numbers) -> NDArray[np.bool_]:
         """Return whether a source has no switch above its destination, and a neighbour may have one."""

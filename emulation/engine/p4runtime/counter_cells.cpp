@@ -43,10 +43,10 @@ class ShortMessage {
 }  // namespace
 
 std::string counter_response(std::uint32_t counter_id, std::size_t first,
-                             std::span<const Switch::Count> cells) {
+                             std::span<const Count> cells) {
     std::string out;
     out.reserve(cells.size() * 24);
-    for (const Switch::Count& count : cells) {
+    for (const Count& count : cells) {
         ShortMessage index, data, entry, entity, response;
         index.number(kIndexOfIndex, first++);
         data.number(kByteCount, count.bytes);

@@ -7,13 +7,13 @@
 #include <span>
 #include <string>
 
-#include "switch/switch.h"
+#include "tables/counter.h"
 
 namespace railyard {
 
 // A serialised ReadResponse with a CounterEntry for each cell, as protocol buffers serialise it. `first`: the
 // index of the first cell.
 std::string counter_response(std::uint32_t counter_id, std::size_t first,
-                             std::span<const Switch::Count> cells);
+                             std::span<const Count> cells);
 
 }  // namespace railyard

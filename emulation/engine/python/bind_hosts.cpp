@@ -235,6 +235,7 @@ void bind_participant(nb::module_& m) {
         .def_prop_ro("done", [](const Participant& p) { return p.done(); })
         .def_prop_ro("finished_ps", [](const Participant& p) { return p.finished(); })
         .def("failure", failure_of)
+        .def_prop_ro("received", [](const Participant& p) { return p.stats().received; })
         .def("counts", stats_of)
         .def("reduction_counts", reduction_of)
         .def("array", array_of);

@@ -41,14 +41,14 @@ void bind_counters(nb::class_<SwitchSet>& c) {
     c.def("counter_read",
           [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
               const LockedSwitch s(n, sw);
-              const Switch::Count& count = s->counter(at).at(i);
+              const Count count = s->counter(at).get(i);
               return std::pair(count.packets, count.bytes);
           })
         .def("counter_read_all",
              [](SwitchSet& n, Index<Switch> sw, std::size_t at) {
                  const LockedSwitch s(n, sw);
                  nb::list out;
-                 for (const Switch::Count& count : s->counter(at))
+                 for (const Count& count : s->counter(at).read(0, s->counter(at).size()))
                      out.append(nb::make_tuple(count.packets, count.bytes));
                  return out;
              })
@@ -56,16 +56,13 @@ void bind_counters(nb::class_<SwitchSet>& c) {
              [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::uint32_t id, std::size_t first,
                 std::size_t most) {
                  const LockedSwitch s(n, sw);
-                 const std::span<const Switch::Count> cells = s->counter(at);
-                 if (first > cells.size()) throw std::out_of_range("no such cell");
-                 return to_bytes(
-                     counter_response(id, first, cells.subspan(first, std::min(most, cells.size() - first))));
+                 return to_bytes(counter_response(id, first, s->counter(at).read(first, most)));
              })
         .def("counter_write",
              [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, std::uint64_t packets,
                 std::uint64_t bytes) {
                  const LockedSwitch s(n, sw);
-                 s->counter(at).at(i) = {packets, bytes};
+                 s->counter(at).set(i, {packets, bytes});
              })
         .def("direct_counter_write", [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
                                         int priority, std::uint64_t packets, std::uint64_t bytes) {

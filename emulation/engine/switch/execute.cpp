@@ -107,14 +107,7 @@ void Traversal::execute(Place at) {
     OP(LogicalNot) v[i->dst] = (v[i->a] == 0) & i->mask; NEXT;
     OP(Other) operate(*i); NEXT;
 
-    OP(Count) {
-        Switch::Counter& c = switch_->counters_[i->a];
-        if (v[i->b] < c.size()) {
-            c[v[i->b]].packets += 1;
-            c[v[i->b]].bytes += ingress_length_;
-        }
-    }
-    NEXT;
+    OP(Count) switch_->counters_[i->a].add(v[i->b], ingress_length_); NEXT;
     OP(Apply) {
         const Continuation& then = apply(i->a);
         back = code + then.next;

@@ -13,6 +13,7 @@
 #include "frames/frame.h"
 #include "load/program/program.h"
 #include "switch/traversal.h"
+#include "tables/counter.h"
 #include "tables/meter.h"
 #include "tables/profile.h"
 #include "tables/table.h"
@@ -94,10 +95,6 @@ class Switch {
     // True if a frame hit an aged entry since the last call; next_ageing() has changed then.
     bool take_revived() { return std::exchange(revived_, false); }
 
-    struct Count {
-        std::uint64_t packets = 0, bytes = 0;
-    };
-    using Counter = std::vector<Count>;
     Counter& counter(std::size_t at) { return counters_.at(at); }
     std::vector<std::uint64_t>& registers(std::size_t at) {
         return registers_.at(at);

@@ -28,10 +28,7 @@ struct TranslatedProgram {
     static void operate(Traversal& t, Place place) { t.operate(t.program_.code[place]); }
     static void use_rounds(Traversal& t, unsigned count) { t.use_rounds(count); }
     static void count(Traversal& t, std::size_t counter, std::uint64_t index) {
-        Switch::Counter& cells = t.switch_->counters_[counter];
-        if (index >= cells.size()) return;
-        cells[index].packets += 1;
-        cells[index].bytes += t.ingress_length_;
+        t.switch_->counters_[counter].add(index, t.ingress_length_);
     }
     static void drop(std::uint64_t& egress_spec, std::uint64_t& multicast) {
         egress_spec = kDropPort;

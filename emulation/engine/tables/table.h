@@ -9,6 +9,7 @@
 
 #include "load/program/program.h"
 #include "tables/content.h"
+#include "tables/counter.h"
 #include "tables/meter.h"
 #include "tables/profile.h"
 
@@ -116,9 +117,6 @@ class Table {
     Profile* profile_;
     bool constant_ = spec_.const_entries;
 
-    struct Count {
-        std::uint64_t packets = 0, bytes = 0;
-    };
     std::vector<Count> counts_;
     std::vector<std::int32_t> prefixes_, priorities_;
     std::vector<bool> used_;  // false: in free_

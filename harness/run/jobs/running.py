@@ -230,7 +230,7 @@ class Job:
     @property
     def received(self) -> list[int]:
         """Data frames that the agent of each rank has received."""
-        return [] if self.begun_ps is None else [_progress(self._outcome(name))[2] for name in self.holders]
+        return [] if self.begun_ps is None else [_received(self._outcome(name)) for name in self.holders]
 
     def _specs(self) -> Mapping[str, AgentSpec]:
         """Return the description of each member's agent, by its node."""
@@ -253,6 +253,10 @@ class Job:
             cache=self.plan.kept.ranks,
         )
         return dict(zip(self.holders, specs, strict=True))
+
+
+def _received(outcome: Outcome) -> int:
+    return outcome.received if isinstance(outcome, Agent | RepeatingAgent) else outcome.stats.received
 
 
 def _progress(outcome: Outcome) -> Progress:

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from emulation.control.loop import ControlLoop
 from harness.run.jobs.running import Job, Jobs
 from harness.run.memory_pool.running import PoolRun
@@ -70,11 +73,14 @@ class FaultTrace:
 @final
 @dataclass(slots=True)
 class _Arrivals:
-    """Arrivals at a rank: its count, the last time at which it grew, and silences up to now."""
+    """Arrivals at the ranks of a job.
 
-    count: int = 0
-    grew_ps: int = 0
-    silences: list[tuple[int, int]] = field(default_factory=list)
+    `counts` are by rank, and `grew_ps` the times at which they grew last; `silences` are those of some ranks.
+    """
+
+    counts: NDArray[np.int64]
+    grew_ps: NDArray[np.int64]
+    silences: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
 
 @final
@@ -89,7 +95,7 @@ class FaultLog:
         settings = ready.variant.control
         self._exact = virtual and settings.hello_us is None and settings.lacp_us is None
         self._activities: list[Activity] = []
-        self._arrivals: dict[tuple[str, int], _Arrivals] = {}
+        self._arrivals: dict[str, _Arrivals] = {}  # by job
         self._looked_ps = 0
         control.on_activity = self.note
 
@@ -115,23 +121,29 @@ class FaultLog:
             ends[name] = link.a.node, link.b.node
         ranks: list[RankTrace] = []
         for job in self._jobs:
+            seen = self._arrivals.get(job.plan.name, _arrivals(job, 0))
             for rank, (node, end) in enumerate(zip(job.holders, job.ends, strict=True)):
-                seen = self._arrivals.get((job.plan.name, rank), _Arrivals())
-                silences = [*seen.silences]
-                last_ps = self._looked_ps if end.finished_ps is None else end.finished_ps
-                if end.finished_ps is None and last_ps > seen.grew_ps:
-                    silences.append((seen.grew_ps, last_ps))
+                silences = [*seen.silences.get(rank, ())]
+                grew_ps = int(seen.grew_ps[rank])
+                if end.finished_ps is None and self._looked_ps > grew_ps:
+                    silences.append((grew_ps, self._looked_ps))
                 ranks.append(RankTrace(job.plan.name, rank, node, end.finished_ps, tuple(silences)))
         return FaultTrace(
             self._detect_ps, self._processing_ps, self._exact, ends, tuple(self._activities), tuple(ranks)
         )
 
     def _look_at(self, job: Job, begun_ps: int, now_ps: int) -> None:
-        for rank, count in enumerate(job.received):
-            seen = self._arrivals.setdefault((job.plan.name, rank), _Arrivals(grew_ps=begun_ps))
-            if count == seen.count:
-                continue
-            # Nothing came from the slice in which the count grew last until the slice that ends now.
-            if self._looked_ps > seen.grew_ps:
-                seen.silences.append((seen.grew_ps, self._looked_ps))
-            seen.count, seen.grew_ps = count, now_ps
+        seen = self._arrivals.setdefault(job.plan.name, _arrivals(job, begun_ps))
+        counts = np.fromiter(job.received, np.int64)
+        grown = counts != seen.counts
+        # Nothing came from the slice in which the count grew last until the slice that ends now.
+        for rank in np.flatnonzero(grown & (seen.grew_ps < self._looked_ps)).tolist():
+            seen.silences.setdefault(rank, []).append((int(seen.grew_ps[rank]), self._looked_ps))
+        seen.counts = counts
+        seen.grew_ps[grown] = now_ps
+
+
+def _arrivals(job: Job, begun_ps: int) -> _Arrivals:
+    """Return the arrivals at the ranks of a job that has just begun."""
+    ranks = len(job.holders)
+    return _Arrivals(np.zeros(ranks, np.int64), np.full(ranks, begun_ps))

@@ -27,7 +27,7 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
 
 void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                   Answer& answer) {
-    if (frames_.empty()) frames_ = std::vector<Sent>(kMaxWindow);
+    if (in_flight() == frames_.size()) make_room();
     const std::uint32_t psn = next_psn_;
     const std::uint8_t lb = lb_;
     if (parameters_.lb_mode != 0) ++lb_;
@@ -44,6 +44,14 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     unfinished += kDataHeaderBytes + message.size;
     if (timer == kNever) timer = now + rto_;
     answer.add(writer_.frame(answer.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
+}
+
+// Few connections of a large fabric ever fill their window, so a connection starts with little room.
+void Sender::make_room() {
+    std::vector<Sent> larger(frames_.empty() ? 4 : 2 * frames_.size());
+    for (std::uint32_t psn = base_; psn != base_ + in_flight(); ++psn)
+        larger[psn & (larger.size() - 1)] = at(psn);
+    frames_.swap(larger);
 }
 
 bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t /*flags*/,

@@ -61,7 +61,7 @@ class Sender {
 
    protected:
     virtual Time estimate() const;
-    Sent& at(std::uint32_t psn) { return frames_[psn & kSlot]; }
+    Sent& at(std::uint32_t psn) { return frames_[psn & (frames_.size() - 1)]; }
     bool marked(std::uint32_t place) const { return place > 0 && (sacked_ >> (place - 1) & 1) != 0; }
     void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer);
 
@@ -74,11 +74,12 @@ class Sender {
     int retries_ = 0;
 
    private:
+    void make_room();
     void sample(Time rtt_now);
 
     DataWriter writer_;
     Payloads& payloads_;
-    std::vector<Sent> frames_;  // by the slot of the PSN; empty before the first
+    std::vector<Sent> frames_;  // by the last bits of the PSN: a power of two, at least the frames in flight
 };
 
 }  // namespace railyard
