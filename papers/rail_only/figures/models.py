@@ -73,11 +73,14 @@ def savings(note: Progress, transceiver: tuple[float, float] | None = None) -> V
     }
 
 
-def collectives(note: Progress, domain: int = 8, large: int = 256, inside: int = 32) -> Values:
+def collectives(
+    note: Progress, domain: int = 8, large: int = 256, inside: int = 32, wider: float = 1
+) -> Values:
     """Return the figures of the check `collectives`."""
     note("computing", 0.0)
     result: dict[str, Measured | float] = {"nic-share": 100 * nic_share(Grid(inside, 2))}
     for name, rates in (("A100", A100), ("H100", H100)):
-        result[f"dgx-{name.lower()}"] = 100 * slowdown(Grid(domain, 128), rates)
+        result[f"dgx-{name.lower()}"] = 100 * rates.nic / (wider * rates.hb)
+        result[f"exact-{name.lower()}"] = 100 * slowdown(Grid(domain, 128), rates)
         result[f"large-{name.lower()}"] = 100 * slowdown(Grid(large, 128), rates)
     return result
