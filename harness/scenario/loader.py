@@ -14,8 +14,8 @@ from harness.scenario.document import Document, Location
 from harness.scenario.explain import explain, in_file
 from harness.scenario.metrics import ALL_METRICS, FAULT_METRICS, ITERATION_METRICS, JOB_METRICS
 from harness.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
-from harness.scenario.traffic import GRAPH_KEYS
-from harness.scenario.workload import jobs_of
+from harness.scenario.traffic.jobs import GRAPH_KEYS
+from harness.scenario.traffic.workload import jobs_of
 from topologies.errors import RailyardError, suggestion
 
 __all__ = ["Lines", "load", "read", "relocated"]
