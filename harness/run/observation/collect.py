@@ -112,9 +112,7 @@ def collect(
         reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
         operations=data.operations,
         pool=data.pool,
-        trace=None
-        if log is None or not faults
-        else log.trace(ready.fabric, {link for fault in faults for link in fault.about}),
+        trace=None if log is None or not faults else log.trace(),
         counters=tuple(counters_of(ready, up.client)),
         registers=tuple(registers_of(ready, up.client)),
     )
