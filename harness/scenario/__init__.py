@@ -8,6 +8,7 @@ Its modules:
     topology   topology of a scenario: a family and its parameters
     traffic/   what a scenario sends: collectives, jobs, traffic graphs, pools of memory, workloads
     metrics    names, units and meanings of metrics, which assertions use
+    cell_metrics  metrics that are cells of counters and registers of programs of the user's own
     control    controllers of a variant, and identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines
     loader     file -> checked scenario; errors of lower floors with their line

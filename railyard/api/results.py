@@ -263,7 +263,7 @@ class Result:
 
         Returns:
             Records of variant, node, register, index, value (without a sign). BMv2 lets nobody read
-            registers over P4Runtime: a run on it has none.
+            registers over P4Runtime: a run on it has none, and `verdict.unread_registers` names them.
         """
         return [
             {"variant": name, **asdict(cell)}

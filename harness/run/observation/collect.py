@@ -71,6 +71,7 @@ def collect(
     reaction = control.report
     faults = tuple(map(FaultReport.of, ready.faults))
     reports_of_reduction = [agent.reduction for agent in stats if agent.reduction is not None]
+    registers, unread_registers = registers_of(ready, up.client)
     # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
     standing = {link.name for link in ready.fabric.links}
     usage = {
@@ -114,7 +115,8 @@ def collect(
         pool=data.pool,
         trace=None if log is None or not faults else log.trace(),
         counters=tuple(counters_of(ready, up.client)),
-        registers=tuple(registers_of(ready, up.client)),
+        registers=registers,
+        unread_registers=unread_registers,
     )
 
 

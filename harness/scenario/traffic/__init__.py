@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario sends: collectives and jobs, their traffic graphs, pools of memory, and workloads.
+"""Traffic of a scenario: collectives and jobs, their traffic graphs, pools of memory, and workloads.
 
 Its modules:
 
