@@ -178,9 +178,9 @@ class P4RuntimeClient:
         cells = decoder.cells()
         return {node: cells[node] for node in devices}
 
-    def read_registers(self, nodes: Iterable[str], register_id: int) -> dict[str, dict[int, int]]:
-        """Return the cells of a register by node and index; none where a server reads no registers."""
-        values: dict[str, dict[int, int]] = {node: {} for node in nodes}
+    def read_registers(self, nodes: Iterable[str], register_id: int) -> dict[str, dict[int, int] | None]:
+        """Return the cells of a register by node and index; None where a server reads no registers."""
+        values: dict[str, dict[int, int] | None] = dict.fromkeys(nodes)
 
         async def read(node: str) -> None:
             values[node] = await self._device(node).read_register(register_id)

@@ -306,8 +306,8 @@ class Device:
         except grpc.RpcError as error:
             raise self._failure(f"read of counter {counter}", error) from error
 
-    async def read_register(self, register_id: int) -> dict[int, int]:
-        """Return the value of every cell of a register by its index; {} where the server reads none."""
+    async def read_register(self, register_id: int) -> dict[int, int] | None:
+        """Return the value of every cell of a register by its index; None where the server reads none."""
         request = p4r.ReadRequest(device_id=self._id)
         request.entities.add().register_entry.register_id = register_id
         try:
@@ -318,7 +318,7 @@ class Device:
             }
         except grpc.RpcError as error:
             if _refuses_all(error):
-                return {}
+                return None
             raise self._failure(f"read of register {register_id}", error) from error
 
     # -- errors

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control loop: node controllers driven by port events, hellos and notices of a running testbed.
 
+activity           an activity of a node controller, and the news that led to it
 loop               ControlLoop: table writes and notices, after detection and processing times
 hellos             hellos between the two ends of a link, paused while no data arrive
 messenger          messages of node controllers in band, acknowledged and repeated

@@ -15,10 +15,11 @@ from controller.p4runtime.client import P4RuntimeClient
 from controller.plan.diff import apply_in_turn
 from controller.plan.rows import NodeEntries
 from controller.recovery.hello import Hello
-from controller.recovery.messages import Acknowledgement, latest_sequences
+from controller.recovery.messages import Acknowledgement, latest_sequences, link_of
 from controller.recovery.shared_schemes import SharedSchemes
+from emulation.control.activity import Activity, News
 from emulation.control.bonding import Bonding, LacpTimes
-from emulation.control.frames import is_slow, read_management
+from emulation.control.frames import is_slow, read_management, sender_of
 from emulation.control.hellos import Hellos, HelloTimes
 from emulation.control.messenger import Messenger
 from emulation.control.packet_outs import received_frame, send_packet_outs
@@ -104,8 +105,8 @@ class ControlLoop:
         self.bonding: Bonding | None = None
         if lacp is not None:
             self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
-        self.on_activity: Callable[[str, str, int], None] | None = None
-        """Receives `rewrite` or `notice`, the node, and the number of table entries or messages."""
+        self.on_activity: Callable[[Activity], None] | None = None
+        """Receives each reaction of a controller as it takes effect."""
         self._told: set[str] = set()
         self._answering: set[tuple[str, int]] = set()  # silent pairs whose new paths are not yet written
         self._rewritten = self._silence_reports = 0
@@ -193,23 +194,25 @@ class ControlLoop:
         self._updated.clear()
         return self._installed
 
-    def adopt(self, plan: Plan, updates: Mapping[str, Sequence[Update]]) -> None:
+    def adopt(self, plan: Plan, updates: Mapping[str, Sequence[Update]], since_ps: int | None = None) -> None:
         """Write the updates, and let new node controllers continue from another plan.
 
         The plan includes all failures that any node knows; scheduled writes and notices are cancelled.
+        `since_ps` is the time of the event to which the plan answers, without it now.
         """
-        self.write(updates)
+        self.write(updates, since_ps)
         same = plan.fabric.links == self._fabric.links
         self._use_plan(plan, latest_sequences(self._controllers.values()))
         if self._hellos is not None:
             self._hellos.use_plan(same_links=same)
 
-    def write(self, updates: Mapping[str, Sequence[Update]]) -> None:
-        """Write updates now."""
+    def write(self, updates: Mapping[str, Sequence[Update]], since_ps: int | None = None) -> None:
+        """Write updates now; they answer to an event at `since_ps`, without it now."""
         changed = {node: own for node, own in updates.items() if own}
         self._client.write_all(changed)
+        news = News("by a controller", self.now_ps if since_ps is None else since_ps)
         for node, own in changed.items():
-            self._note_written(node, own)
+            self._note_written(node, own, news)
 
     def learn(self, node: str, updates: Sequence[Update]) -> None:
         """Write updates that are not a reaction to a failure."""
@@ -275,14 +278,20 @@ class ControlLoop:
             return
         if isinstance(message, Notice | Subscription):
             self._messenger.acknowledge(node, port, frame, message)
+            self._on_message(node, port, message, sender_of(frame))
+
+    def _on_message(self, node: str, port: int, message: Notice | Subscription, sender_cna: int) -> None:
+        """Handle a notice or a subscription that arrived at a port of a node."""
+        link, sender = link_of(self._fabric, message), self._fabric.node_of(sender_cna)
+        name, teller = link.name if link else None, sender.name if sender else None
         if isinstance(message, Subscription):
-            self._later(node, self._controllers[node].on_subscription(message))
-        if not isinstance(message, Notice):
+            reaction = self._controllers[node].on_subscription(message)
+            self._later(node, reaction, News("by a request", self.now_ps, name, False, teller))
             return
         reaction = self._controllers[node].on_notice(message, port)
         if reaction:
             self._told.add(node)
-        self._later(node, reaction)
+        self._later(node, reaction, News("by a notice", self.now_ps, name, message.up, teller))
 
     def _on_silence(self, node: str, cna: int, buckets: frozenset[int]) -> None:
         """Handle an agent's report of silent paths; ignore its repetitions until new paths are written."""
@@ -290,7 +299,8 @@ class ControlLoop:
         if pair not in self._answering:
             self._answering.add(pair)
             self._silence_reports += 1
-            self._later(node, self._controllers[node].on_silence(cna, buckets))
+            reaction = self._controllers[node].on_silence(cna, buckets)
+            self._later(node, reaction, News("by silence", self.now_ps))
             at = self._testbed.now_ps + self._processing_ps
             self._testbed.at(at, lambda: self._answering.discard(pair))
 
@@ -303,37 +313,34 @@ class ControlLoop:
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
         """Note that a port is usable from now on, or no longer."""
-        if self.is_routed(node, port):
-            self._later(node, self._controllers[node].on_port(port, up))
+        link = self._fabric.link_at(node, port)
+        if link is not None and self.is_routed(node, port):
+            news = News("by itself", self.now_ps, link.name, up)
+            self._later(node, self._controllers[node].on_port(port, up), news)
         for mover in self._movers:
             mover.on_port(node, port, up)
 
-    def _later(self, node: str, reaction: Reaction) -> None:
+    def _later(self, node: str, reaction: Reaction, news: News) -> None:
         if reaction:
             at, plan = self._testbed.now_ps + self._processing_ps, self.plan
             if self._rewiring is not None:
                 at = max(at, self._rewiring.held_until(node))
-            self._testbed.at(at, lambda: self._apply(node, reaction) if self.plan is plan else None)
+            self._testbed.at(at, lambda: self._apply(node, reaction, news) if self.plan is plan else None)
 
-    def _apply(self, node: str, reaction: Reaction) -> None:
-        self._write(node, reaction.updates)
+    def _apply(self, node: str, reaction: Reaction, news: News) -> None:
+        if reaction.updates:
+            self._client.write(node, reaction.updates)
+            self._note_written(node, reaction.updates, news)
         if reaction.lost:
             self._testbed.routes_lost(node, reaction.lost)
         messages = (*reaction.notices, *reaction.subscriptions)
         self._messenger.send(node, messages)
-        self._tell("notice", node, len(messages))
+        if messages and self.on_activity is not None:
+            self.on_activity(Activity("notice", node, self.now_ps, len(messages), news))
 
-    def _tell(self, activity: str, node: str, count: int) -> None:
-        if count and self.on_activity is not None:
-            self.on_activity(activity, node, count)
-
-    def _write(self, node: str, updates: Sequence[Update]) -> None:
-        if updates:
-            self._client.write(node, updates)
-            self._note_written(node, updates)
-
-    def _note_written(self, node: str, updates: Sequence[Update]) -> None:
+    def _note_written(self, node: str, updates: Sequence[Update], news: News) -> None:
         self._updated.setdefault(node, []).append(updates)
         self._rewritten += len(updates)
         self._converged = self._testbed.now_ps
-        self._tell("rewrite", node, len(updates))
+        if self.on_activity is not None:
+            self.on_activity(Activity("rewrite", node, self.now_ps, len(updates), news))

@@ -109,7 +109,7 @@ class _Runtime(Protocol):
         """Apply crossconnect maps to optical switches; return when the new circuits are up."""
         ...
 
-    def adopt(self, plan: Plan, updates: Mapping[str, Sequence[Update]]) -> None:
+    def adopt(self, plan: Plan, updates: Mapping[str, Sequence[Update]], since_ps: int | None = None) -> None:
         """Write the updates and continue from another plan; scheduled writes are cancelled."""
         ...
 
@@ -265,7 +265,7 @@ class TakeoverController:
         except PlanError as ex:
             spares = ", ".join(places.values())
             raise self._cut_off(decided.lost, (decided.lost,), f"{spares} cannot take over: {ex}") from ex
-        self._runtime.adopt(self._plan, updates)
+        self._runtime.adopt(self._plan, updates, decided.detected_ps)
         spare = replacement.places[decided.lost]
         npu = next(place for place, holder_name in places.items() if holder_name == spare)
         self.done.append(

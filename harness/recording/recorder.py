@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import final
 
+from emulation.control.activity import Activity
 from emulation.faults import Fault
 from emulation.testbed import LinkSample
 from harness.recording.frames import FrameKeeper, check_links
@@ -36,6 +37,9 @@ of its connections: `rtt_ps` is the longest of all NPUs, `rtt_p90_ps` the one th
 # Ticks of a run that reaches its bound, and ticks of one width: then the width doubles.
 _TICKS = 128
 _TICKS_OF_WIDTH = 2400
+
+# Nodes of an incident that are recorded, those that knew of it first.
+_MOST_NODES = 256
 
 
 @final
@@ -163,7 +167,8 @@ class Recorder:
         if seen.cut_off:
             self.put(event(now, "cut-off", seen.cut_off))
         for incident in incidents_of(seen):
-            self.put(event(now, "incident", incident.sentence, links=incident.links[:64]))
+            nodes = [node.record(incident.at_ps) for node in incident.nodes[:_MOST_NODES]]
+            self.put(event(now, "incident", incident.sentence, links=incident.links[:64], nodes=nodes))
         self.put(
             json_record(
                 Kind.END,
@@ -248,16 +253,16 @@ class Recorder:
             )
         )
 
-    def _on_activity(self, activity: str, node: str, count: int) -> None:
+    def _on_activity(self, activity: Activity) -> None:
         if self._logs is not None:
-            self._logs(activity, node, count)
-        run = self._run
-        assert run is not None
+            self._logs(activity)
+        node, count, news = activity.node, activity.count, activity.news
+        who = f"{node}, told by {news.teller}," if news.learns == "by a notice" and news.teller else node
         words = {
-            "notice": f"{node} sends {count} notice{'s' * (count > 1)}",
-            "rewrite": f"{node} rewrites {count} table entr{'ies' if count > 1 else 'y'}",
+            "notice": f"{who} sends {count} notice{'s' * (count > 1)}",
+            "rewrite": f"{who} rewrites {count} table entr{'ies' if count > 1 else 'y'}",
         }
-        self.put(event(run.testbed.now_ps, activity, words[activity], node=node, count=count))
+        self.put(event(activity.at_ps, activity.kind, words[activity.kind], node=node, count=count))
 
 
 def _called(job: str) -> str:

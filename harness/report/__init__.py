@@ -6,6 +6,7 @@ Its modules:
     metrics   observation -> metrics that scenario.metrics declares
     job_metrics  metrics of jobs
     incidents what each fault led to: metrics, JSON, a section of the report
+    own_cells counters and registers of the user's own P4 programs, for assertions and report
     results   metrics and assertions -> result
     document  result -> result.json, whose schema is result.schema.json
     junit     results -> JUnit XML

@@ -78,6 +78,8 @@ def to_document(result: Result) -> dict[str, Any]:
             document[key] = {
                 name: [asdict(cell) for cell in of_variant] for name, of_variant in cells.items()
             }
+    if result.unread_registers:
+        document["unread_registers"] = {name: [*unread] for name, unread in result.unread_registers.items()}
     if result.fidelity:
         document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
     else:

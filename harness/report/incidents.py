@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from harness.report.markup import shown, table
-from harness.run.observation.incidents import Incident, RankStall, incidents_of
+from harness.run.observation.incidents import Incident, RankStall, first_names, incidents_of
 from harness.run.observation.variant_run import Figure, VariantRun, us
 from harness.scenario.schema import Scenario
 
@@ -41,7 +41,11 @@ def fault_metrics(run: VariantRun) -> dict[str, Figure]:
 
 
 def incident_record(incident: Incident) -> dict[str, Any]:
-    """Return an incident as plain values; times are us, None where nothing happened."""
+    """Return an incident as plain values.
+
+    Times are us, None where nothing happened: `at_us` and `finished_us` of the run, all others since
+    the fault.
+    """
     return {
         "fault": incident.fault,
         "phase": incident.phase,
@@ -60,18 +64,7 @@ def incident_record(incident: Incident) -> dict[str, Any]:
             "jobs": len({rank.job for rank in incident.stalled}),
             "ranks": len(incident.stalled),
         },
-        "nodes": [
-            {
-                "node": node.node,
-                "learns": node.learns,
-                "learned_us": us(node.learned_ps),
-                "acted_us": us(node.acted_ps),
-                "recovered_us": None if node.recovered_ps is None else us(node.recovered_ps),
-                "entries_rewritten": node.entries,
-                "notices": node.notices,
-            }
-            for node in incident.nodes
-        ],
+        "nodes": [node.record(incident.at_ps) for node in incident.nodes],
         "jobs": [
             {
                 "job": job,
@@ -118,13 +111,22 @@ def incidents_html(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterat
 
 
 def _node_table(incident: Incident) -> str:
-    heads = ["node", "knows of it", "at, µs", "tables right, µs", "entries", "messages sent"]
+    heads = [
+        "node",
+        "knows of it",
+        "told by",
+        "after, µs",
+        "tables right, µs",
+        "entries",
+        "messages sent",
+    ]
     rows = [
         [
             escape(node.node),
             node.learns,
-            shown(us(node.learned_ps)),
-            "" if node.recovered_ps is None else shown(us(node.recovered_ps)),
+            escape(first_names(node.told_by)),
+            shown(us(node.learned_ps - incident.at_ps)),
+            "" if node.recovered_ps is None else shown(us(node.recovered_ps - incident.at_ps)),
             shown(node.entries),
             shown(node.notices),
         ]

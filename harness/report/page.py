@@ -29,6 +29,7 @@ from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERA
 from harness.report.figures.plot import colour
 from harness.report.incidents import incidents_html
 from harness.report.markup import shown, table
+from harness.report.own_cells import cells_html
 from harness.report.picture import link_use
 from harness.report.results import Result
 from harness.report.sources import citations
@@ -91,6 +92,7 @@ _WHY_INCIDENTS = (
     "What each fault led to: the nodes that noticed it, the nodes that were told, the time until all tables "
     "were right, and the ranks that received nothing for a while. Open one for its nodes and ranks."
 )
+_WHY_CELLS = "Cells other than 0 at the end of the run, of what the built-in programs lack."
 _WHY_ASSERTIONS = "What the scenario says must hold, and the value that was measured."
 _WHY_METRICS = "Everything that was counted or computed; point at a value for its meaning and its unit."
 
@@ -154,6 +156,7 @@ def report_html(
         *_traffic(scenario, runs),
         *_deadlocks(scenario, result, fabric),
         *_incidents(scenario, runs),
+        *_cells(scenario, runs),
         *_takeovers(scenario, result),
         *_captures(captures),
         *filter(None, [fidelity_html(scenario, result)]),
@@ -192,6 +195,12 @@ def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
         PHASES_STYLE: any(job.iterations for run in runs.values() for job in run.observation.jobs),
     }
     return "".join(style for style, wanted in needed.items() if wanted)
+
+
+def _cells(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the counters and registers of programs of the user's own; nothing without any."""
+    parts = [*cells_html(scenario, runs)]
+    return [heading("Counters and registers of your own P4 programs", _WHY_CELLS), *parts] if parts else []
 
 
 def _incidents(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:

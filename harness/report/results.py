@@ -12,6 +12,7 @@ from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
 from harness.report.incidents import fault_metrics
 from harness.report.metrics import measure
+from harness.report.own_cells import cell_figures, is_unread
 from harness.run.observation.values import CounterCell, Deadlock, OperationReport, RegisterCell
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.digest import digest
@@ -47,7 +48,8 @@ class Outcome:
 
     `metric` is VARIANT.METRIC, or VARIANT.faults[N].METRIC for the fault at index N of `Result.faults`; the
     METRIC is then `at_us` or one of FAULT_METRICS.
-    An assertion about times that are not trustworthy is not `judged`: its `passed` decides nothing.
+    An assertion about times that are not trustworthy, or about a register that the switches refuse to read,
+    is not `judged`: its `passed` decides nothing.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Result:
         operations: Operations of traffic graphs by variant, of the variants with any.
         counters: Cells of counters of the user's own P4 programs, by variant, of the variants with any.
         registers: Cells of their registers, likewise.
+        unread_registers: Registers that the switches refused to read, by variant, of the variants with any.
         input: Hash of all that the scenario consists of (harness.scenario.digest).
     """
 
@@ -110,6 +113,7 @@ class Result:
     operations: Mapping[str, tuple[OperationReport, ...]] = field(default_factory=dict)
     counters: Mapping[str, tuple[CounterCell, ...]] = field(default_factory=dict)
     registers: Mapping[str, tuple[RegisterCell, ...]] = field(default_factory=dict)
+    unread_registers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
         """Return a metric of a variant."""
@@ -136,12 +140,12 @@ def conclude(
     outcomes = [
         outcome for variant, run in runs.items() for outcome in _always(scenario.variant(variant), run)
     ]
-    if any(".faults[" in metric for item in scenario.assertions for metric in item.metrics):
-        figures = metrics | {
+    asserted = frozenset(metric for item in scenario.assertions for metric in item.metrics)
+    figures = metrics | cell_figures(asserted, runs)
+    if any(".faults[" in metric for metric in asserted):
+        figures |= {
             f"{name}.{key}": value for name, run in runs.items() for key, value in fault_metrics(run).items()
         }
-    else:
-        figures = metrics
     outcomes += [_outcome(assertion, figures, runs) for assertion in scenario.assertions]
     return Result(
         scenario=scenario.name,
@@ -166,6 +170,9 @@ def conclude(
         counters={name: run.observation.counters for name, run in runs.items() if run.observation.counters},
         registers={
             name: run.observation.registers for name, run in runs.items() if run.observation.registers
+        },
+        unread_registers={
+            name: unread for name, run in runs.items() if (unread := run.observation.unread_registers)
         },
         input=digest(scenario, seed),
     )
@@ -222,7 +229,7 @@ def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
 
 
 def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], runs: Mapping[str, VariantRun]) -> Outcome:
-    doubtful = any(_doubtful(metric, runs) for metric in assertion.metrics)
+    doubtful = any(_doubtful(metric, runs) or is_unread(metric, runs) for metric in assertion.metrics)
     return compare_metrics(assertion, metrics, judged=not doubtful)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, final
@@ -28,7 +28,9 @@ from harness.run.planning.job_plan import JobPlan, demand_of
 from harness.run.planning.planner import plan_jobs
 from harness.run.planning.serdes_lanes import LaneMove, deal_lanes
 from harness.run.programs.network_header import check_credits, check_network_header
+from harness.run.programs.own_cells import check_cells, own_cells
 from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
+from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.document import Document, Location
 from harness.scenario.loader import Lines
 from harness.scenario.schema import (
@@ -185,6 +187,7 @@ def prepare(
             variant, fabric, plans[same], transport, jobs, struck, own, None, pool, lanes.moves
         )
         keys[variant.name] = same
+    _check_cells(with_line, document, prepared)
     uses = Counter(keys.values())
     return tuple(
         item
@@ -192,6 +195,20 @@ def prepare(
         else replace(item, updates=kept.updates.setdefault(keys[name], KeptUpdates()))
         for name, item in prepared.items()
     )
+
+
+def _check_cells(with_line: Lines, document: Document, by_name: Mapping[str, Prepared]) -> None:
+    """Raise a ScenarioError if an assertion names a cell that the programs of its variant lack."""
+    given = document.values.get("assertions", ())
+    for index, item in enumerate(given if isinstance(given, tuple) else ()):
+        limits = {(relation,): item.get(relation) for relation in ("max", "min", "equals")}
+        for at, named in ((), item), *limits.items():
+            metric = named.get("metric", "") if isinstance(named, dict) else ""
+            variant, _, cells = metric.partition(".")
+            cell, ready = cell_metric(cells), by_name.get(variant)
+            if cell is not None and ready is not None:
+                check = partial(check_cells, cell, ready.fabric, own_cells(ready.fabric, ready.own))
+                with_line(("assertions", index, *at, "metric"), check)
 
 
 def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:

@@ -6,11 +6,9 @@ Its modules:
     schema     scenario, variants, routing, links, transport, assertions
     faults     a target, an event and its parameters
     topology   topology of a scenario: a family and its parameters
-    traffic    collectives and jobs of a scenario
-    graph      traffic graph of a job
-    memory_pool  a pool of memory of a scenario
+    traffic/   what a scenario sends: collectives, jobs, traffic graphs, pools of memory, workloads
     metrics    names, units and meanings of metrics, which assertions use
-    workload   functions that make the jobs
+    cell_metrics  metrics that are cells of counters and registers of programs of the user's own
     control    controllers of a variant, and identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines
     loader     file -> checked scenario; errors of lower floors with their line

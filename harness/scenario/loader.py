@@ -10,12 +10,13 @@ from typing import Any, TypeVar, final
 from pydantic import ValidationError
 
 from harness.errors import ScenarioError
+from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.document import Document, Location
 from harness.scenario.explain import explain, in_file
 from harness.scenario.metrics import ALL_METRICS, FAULT_METRICS, ITERATION_METRICS, JOB_METRICS
 from harness.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
-from harness.scenario.traffic import GRAPH_KEYS
-from harness.scenario.workload import jobs_of
+from harness.scenario.traffic.jobs import GRAPH_KEYS
+from harness.scenario.traffic.workload import jobs_of
 from topologies.errors import RailyardError, suggestion
 
 __all__ = ["Lines", "load", "read", "relocated"]
@@ -197,12 +198,15 @@ def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
         for metric in FAULT_METRICS
     ]
     faults = []
+    # Names of cells are checked when the programs are at hand: harness.run.prepare.
+    own = {variant.name for variant in scenario.variants if variant.program}
     for index, assertion in enumerate(scenario.assertions):
         named: dict[Location, str] = {("metric",): assertion.metric}
         if isinstance(assertion.limit, Relative):
             named[assertion.relation, "metric"] = assertion.limit.metric
         for key, metric in named.items():
-            if metric not in known:
+            variant, _, cells = metric.partition(".")
+            if metric not in known and not (variant in own and cell_metric(cells)):
                 remedy = suggestion(metric, known, "see `railyard list --metrics`")
                 faults.append(document.at(("assertions", index, *key), f"no metric {metric!r}; {remedy}"))
     return faults

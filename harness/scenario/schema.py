@@ -16,11 +16,10 @@ from emulation.traffic.host.path_choice import Choose
 from emulation.traffic.host.reduction import Reduction
 from harness.scenario.control import Control
 from harness.scenario.faults import Fault
-from harness.scenario.graph import GraphSettings
-from harness.scenario.memory_pool import PoolSettings
 from harness.scenario.study import Study
 from harness.scenario.topology import Model, Name, NotNegative, Positive, Topology
-from harness.scenario.traffic import (
+from harness.scenario.traffic.graph import GraphSettings
+from harness.scenario.traffic.jobs import (
     BRANCHES,
     ELEMENT_BYTES,
     NUMBER,
@@ -30,6 +29,7 @@ from harness.scenario.traffic import (
     Part,
     alone,
 )
+from harness.scenario.traffic.memory_pool import PoolSettings
 from topologies.errors import suggestion
 from topologies.plugins.python_file import is_reference
 
@@ -221,7 +221,7 @@ class OwnProgram(Model):
 
 @final
 class WorkloadSettings(Model):
-    """A workload by name, or FILE.py:NAME, and the parameters of its function (harness.scenario.workload)."""
+    """A workload by name, or FILE.py:NAME, and its parameters: see harness.scenario.traffic.workload."""
 
     name: str
     params: Mapping[str, Any] = Field(default_factory=dict)

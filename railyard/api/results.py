@@ -172,14 +172,14 @@ class Result:
         return [row for row in events_of(self._recorded(variant)) if row["variant"] in self._of(variant)]
 
     def incidents(self, variant: str | None = None) -> list[Record]:
-        """Return how each node came to know of each fault and acted on it.
+        """Return how each node came to know of each fault, from whom, and what it did.
 
         Returns:
             Records of variant, fault, fault_us, node, learns (`by itself`: at an end of a failed link; `by a
-            notice`; `by silence`), learned_us, reacts_us (its first action), delay_us (from the fault to
-            that), repaired_us (its last table entry; None if it rewrote none), entries_rewritten,
-            notices_sent. Each down and each up of a flap is a fault. A reaction of a node that was told
-            counts for the last fault of which it can know.
+            notice`; `by silence`; `by a request` for news of the link; `by a controller` of spares or
+            circuits), told_by (nodes whose notices it read, in their order), learned_us, acted_us (its first
+            action), recovered_us (its last table entry; None if it rewrote none), entries_rewritten,
+            notices. Times of nodes count from the fault. Each down and each up of a flap is a fault.
         """
         return [*incidents_of(self._chosen(variant))]
 
@@ -263,7 +263,7 @@ class Result:
 
         Returns:
             Records of variant, node, register, index, value (without a sign). BMv2 lets nobody read
-            registers over P4Runtime: a run on it has none.
+            registers over P4Runtime: a run on it has none, and `verdict.unread_registers` names them.
         """
         return [
             {"variant": name, **asdict(cell)}

@@ -85,17 +85,7 @@ def incidents_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
     """Yield a row for each fault and node that reacts, see `Result.incidents`."""
     for variant, incident in _incidents(runs):
         for node in incident.nodes:
-            yield {
-                **_told(variant, incident),
-                "node": node.node,
-                "learns": node.learns,
-                "learned_us": us(node.learned_ps),
-                "reacts_us": us(node.acted_ps),
-                "delay_us": us(node.acted_ps - incident.at_ps),
-                "repaired_us": None if node.recovered_ps is None else us(node.recovered_ps),
-                "entries_rewritten": node.entries,
-                "notices_sent": node.notices,
-            }
+            yield {**_told(variant, incident), **node.record(incident.at_ps), "told_by": node.told_by}
 
 
 def ranks_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:

@@ -274,14 +274,18 @@ def test_an_incident_is_told_by_node():
     # Detection and processing of the scenario come before any node acts, and a told node acts later.
     fault_us = watched.metric("cut", "fault_us")
     assert {row["fault_us"] for row in rows.values()} == {fault_us}
-    first = max(rows[node]["reacts_us"] for node in ("npu0", "npu1"))
-    assert all(row["reacts_us"] > first for row in rows.values() if row["learns"] == "by a notice")
-    assert sum(row["notices_sent"] for row in rows.values()) == watched.metric("cut", "notices")
+    first = max(rows[node]["acted_us"] for node in ("npu0", "npu1"))
+    told = [row for row in rows.values() if row["learns"] == "by a notice"]
+    assert all(row["acted_us"] > first for row in told)
+    # An end of the link tells the sources next to it; the other end is as far away or farther.
+    assert {row["told_by"][0] for row in told} == {"npu0", "npu1"}
+    assert all(rows[node]["told_by"] == () for node in ("npu0", "npu1"))
+    assert sum(row["notices"] for row in rows.values()) == watched.metric("cut", "notices")
     assert sum(row["entries_rewritten"] for row in rows.values()) == watched.metric(
         "cut", "entries_rewritten"
     )
-    last = max(row["repaired_us"] for row in rows.values() if row["repaired_us"] is not None)
-    assert last - fault_us == pytest.approx(watched.metric("cut", "convergence_us"))
+    last = max(row["recovered_us"] for row in rows.values() if row["recovered_us"] is not None)
+    assert last == pytest.approx(watched.metric("cut", "convergence_us"))
 
 
 def test_tables_over_time_need_a_recording(result: Result):

@@ -11,7 +11,7 @@ from emulation.traffic.memory.extents import Directory, allocate
 from emulation.traffic.memory.wire import HEADER_BYTES
 from harness.errors import ScenarioError
 from harness.run.collectives.grids import members_of
-from harness.scenario.memory_pool import PoolSettings
+from harness.scenario.traffic.memory_pool import PoolSettings
 from topologies import HOST_PORT, Fabric, Link
 from topologies.transform.spares import has_spares
 

@@ -40,7 +40,7 @@ from harness.run.observation.values import (
 )
 from harness.run.prepare import Prepared
 from harness.run.standstill import cut_off
-from harness.scenario.traffic import LAST_PRIORITY
+from harness.scenario.traffic.jobs import LAST_PRIORITY
 from topologies import HOST_PORT, Fabric, Link
 from topologies.model.circuits import circuit_link, circuit_of
 
@@ -71,6 +71,7 @@ def collect(
     reaction = control.report
     faults = tuple(map(FaultReport.of, ready.faults))
     reports_of_reduction = [agent.reduction for agent in stats if agent.reduction is not None]
+    registers, unread_registers = registers_of(ready, up.client)
     # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
     standing = {link.name for link in ready.fabric.links}
     usage = {
@@ -112,11 +113,10 @@ def collect(
         reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
         operations=data.operations,
         pool=data.pool,
-        trace=None
-        if log is None or not faults
-        else log.trace(ready.fabric, {link for fault in faults for link in fault.about}),
+        trace=None if log is None or not faults else log.trace(),
         counters=tuple(counters_of(ready, up.client)),
-        registers=tuple(registers_of(ready, up.client)),
+        registers=registers,
+        unread_registers=unread_registers,
     )
 
 

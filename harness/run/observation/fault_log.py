@@ -7,35 +7,22 @@ counts between two slices of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from emulation.control.activity import Activity
 from emulation.control.loop import ControlLoop
 from harness.run.jobs.running import Job, Jobs
 from harness.run.memory_pool.running import PoolRun
 from harness.run.prepare import Prepared
-from topologies import Fabric
-from topologies.model.circuits import circuit_link, circuit_of
 
-__all__ = ["Activity", "FaultLog", "FaultTrace", "RankTrace"]
+__all__ = ["FaultLog", "FaultTrace", "RankTrace"]
 
 # Activities that are kept; a run with a longer history of faults keeps the first.
 _MOST = 1_000_000
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """A reaction of a node's controller: `count` table entries rewritten, or notices sent, at `at_ps`."""
-
-    kind: Literal["rewrite", "notice"]
-    node: str
-    at_ps: int
-    count: int
 
 
 @final
@@ -56,16 +43,13 @@ class RankTrace:
 @final
 @dataclass(frozen=True, slots=True)
 class FaultTrace:
-    """Reactions and ranks of a run with faults; times of detection and of processing in ps.
+    """Reactions and ranks of a run with faults.
 
-    `ends` are the nodes at the ends of each link that a fault is about. Detection takes `exact`ly its time
-    where carriers alone show a failure, in virtual time.
+    A node knows of a change of a link `detect_ps` after it at the earliest: the time of detection where
+    carriers alone show a failure, in virtual time; else 0.
     """
 
     detect_ps: int
-    processing_ps: int
-    exact: bool
-    ends: Mapping[str, tuple[str, str]]
     activities: tuple[Activity, ...] = ()
     ranks: tuple[RankTrace, ...] = ()
 
@@ -89,21 +73,18 @@ class FaultLog:
 
     def __init__(self, ready: Prepared, jobs: Jobs | PoolRun, control: ControlLoop, *, virtual: bool) -> None:
         self._jobs = tuple(jobs.all) if ready.pool is None else ()
-        self._detect_ps = round(ready.variant.link.detect_us * 10**6)
-        self._processing_ps = round(ready.variant.control.processing_us * 10**6)
-        self._control = control
         settings = ready.variant.control
-        self._exact = virtual and settings.hello_us is None and settings.lacp_us is None
+        exact = virtual and settings.hello_us is None and settings.lacp_us is None
+        self._detect_ps = round(ready.variant.link.detect_us * 10**6) if exact else 0
         self._activities: list[Activity] = []
         self._arrivals: dict[str, _Arrivals] = {}  # by job
         self._looked_ps = 0
         control.on_activity = self.note
 
-    def note(self, activity: str, node: str, count: int) -> None:
-        """Note a reaction of a controller that happens now."""
+    def note(self, activity: Activity) -> None:
+        """Note a reaction of a controller."""
         if len(self._activities) < _MOST:
-            kind: Literal["rewrite", "notice"] = "notice" if activity == "notice" else "rewrite"
-            self._activities.append(Activity(kind, node, self._control.now_ps, count))
+            self._activities.append(activity)
 
     def look(self, now_ps: int) -> None:
         """Note which ranks have received data since the last look."""
@@ -112,13 +93,8 @@ class FaultLog:
                 self._look_at(job, job.begun_ps, now_ps)
         self._looked_ps = now_ps
 
-    def trace(self, fabric: Fabric, links: Iterable[str]) -> FaultTrace:
-        """Return the trace of the run, whose faults are about these links."""
-        ends: dict[str, tuple[str, str]] = {}
-        for name in links:
-            circuit = circuit_of(fabric, name)
-            link = fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
-            ends[name] = link.a.node, link.b.node
+    def trace(self) -> FaultTrace:
+        """Return the trace of the run."""
         ranks: list[RankTrace] = []
         for job in self._jobs:
             seen = self._arrivals.get(job.plan.name, _arrivals(job, 0))
@@ -128,9 +104,7 @@ class FaultLog:
                 if end.finished_ps is None and self._looked_ps > grew_ps:
                     silences.append((grew_ps, self._looked_ps))
                 ranks.append(RankTrace(job.plan.name, rank, node, end.finished_ps, tuple(silences)))
-        return FaultTrace(
-            self._detect_ps, self._processing_ps, self._exact, ends, tuple(self._activities), tuple(ranks)
-        )
+        return FaultTrace(self._detect_ps, tuple(self._activities), tuple(ranks))
 
     def _look_at(self, job: Job, begun_ps: int, now_ps: int) -> None:
         seen = self._arrivals.setdefault(job.plan.name, _arrivals(job, begun_ps))

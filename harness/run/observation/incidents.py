@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Incidents: what each fault of a run led to, node by node and rank by rank. Times are picoseconds.
 
-Each down and each up of a flap is an incident of its own. A reaction of a node counts for the fault that the
-node detected at that moment. If it detected none, the reaction counts for the last fault of which it can have
-been told and to which it has not reacted yet; if there is none, for the last fault that nobody noticed.
+Each down and each up of a flap is an incident of its own. A reaction to news of a link counts for the last
+change of that link in the same direction. Any other reaction counts for the last fault: that to an agent's
+silence for the last fault that no carrier shows, if there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, final
+from typing import Any, final
 
-from harness.run.observation.fault_log import Activity, FaultTrace, RankTrace
+from emulation.control.activity import Activity, Learns
+from harness.run.observation.fault_log import FaultTrace, RankTrace
 from harness.run.observation.values import FaultReport, Observation
+from harness.run.observation.variant_run import us
 
-__all__ = ["Incident", "NodeReaction", "RankStall", "incidents_of"]
-
-Learns = Literal["by itself", "by a notice", "by silence"]
+__all__ = ["Incident", "NodeReaction", "RankStall", "first_names", "incidents_of"]
 
 
 @final
@@ -28,7 +29,8 @@ class NodeReaction:
 
     Attributes:
         node: Name of the node.
-        learns: `by itself` at an end of the link; `by a notice`; `by silence` of a path.
+        learns: How the node learned of it first: see emulation.control.activity.
+        told_by: Nodes that sent the notices to which it reacted, in their order.
         learned_ps: Time at which the node knew of the fault.
         acted_ps: Time of its first table entry or notice.
         recovered_ps: Time of its last table entry; None if it rewrote none.
@@ -38,11 +40,25 @@ class NodeReaction:
 
     node: str
     learns: Learns
+    told_by: tuple[str, ...]
     learned_ps: int
     acted_ps: int
     recovered_ps: int | None
     entries: int
     notices: int
+
+    def record(self, fault_ps: int) -> dict[str, Any]:
+        """Return the reaction as plain values; times are us after the fault."""
+        return {
+            "node": self.node,
+            "learns": self.learns,
+            "told_by": list(self.told_by),
+            "learned_us": us(self.learned_ps - fault_ps),
+            "acted_us": us(self.acted_ps - fault_ps),
+            "recovered_us": None if self.recovered_ps is None else us(self.recovered_ps - fault_ps),
+            "entries_rewritten": self.entries,
+            "notices": self.notices,
+        }
 
 
 @final
@@ -96,6 +112,12 @@ class Incident:
         return sum(node.learns == "by a notice" for node in self.nodes)
 
     @property
+    def tellers(self) -> tuple[str, ...]:
+        """Nodes that told others, those that told most first."""
+        told = Counter(node.told_by[0] for node in self.nodes if node.told_by)
+        return tuple(name for name, _ in told.most_common())
+
+    @property
     def nodes_rewritten(self) -> int:
         """Number of nodes that rewrote table entries."""
         return sum(node.entries > 0 for node in self.nodes)
@@ -133,9 +155,10 @@ class Incident:
             parts.append("no node noticed it by itself")
         else:
             after = _us(self.detected_ps - self.at_ps)
-            parts.append(f"{_first_names(self.detected_by)} noticed it after {after} us")
+            parts.append(f"{first_names(self.detected_by)} noticed it after {after} us")
         if self.nodes_told:
-            parts.append(f"{self.nodes_told} node{'s' * (self.nodes_told > 1)} told")
+            tellers = first_names(self.tellers)
+            parts.append(f"{tellers} told {self.nodes_told} node{'s' * (self.nodes_told > 1)}")
         if self.recovered_ps is not None:
             parts.append(
                 f"{self.entries} table entries of {self.nodes_rewritten} "
@@ -154,18 +177,17 @@ def incidents_of(seen: Observation) -> tuple[Incident, ...]:
         return ()
     changes = sorted(
         (
-            _Change(number, phase, fault, at_ps, up, trace)
+            _Change(number, phase, fault, at_ps, up)
             for number, fault in enumerate(seen.faults)
             for phase, (at_ps, up) in enumerate(fault.phases or ((fault.at_ps, fault.event == "up"),))
         ),
         key=lambda change: change.at_ps,
     )
-    reactions: list[dict[str, list[tuple[Activity, Learns]]]] = [{} for _ in changes]
+    reactions: list[dict[str, list[Activity]]] = [{} for _ in changes]
     for activity in trace.activities:
-        cause = _cause(activity, changes, reactions, trace)
+        cause = _cause(activity, changes, trace)
         if cause is not None:
-            number, learns = cause
-            reactions[number].setdefault(activity.node, []).append((activity, learns))
+            reactions[cause].setdefault(activity.node, []).append(activity)
     ends = [*(change.at_ps for change in changes[1:]), None]
     return tuple(
         Incident(
@@ -176,7 +198,7 @@ def incidents_of(seen: Observation) -> tuple[Incident, ...]:
             change.fault.about,
             tuple(
                 sorted(
-                    (_reaction(node, acts, trace) for node, acts in reaction.items()),
+                    (_reaction(node, acts) for node, acts in reaction.items()),
                     key=lambda node: (node.learned_ps, node.acted_ps),
                 )
             ),
@@ -192,61 +214,46 @@ def incidents_of(seen: Observation) -> tuple[Incident, ...]:
 
 @final
 class _Change:
-    """A fault, or a phase of a flap, with the nodes at the ends of its links."""
+    """A fault, or a phase of a flap."""
 
-    def __init__(
-        self, number: int, phase: int, fault: FaultReport, at_ps: int, up: bool, trace: FaultTrace
-    ) -> None:
-        self.number, self.phase, self.fault, self.at_ps = number, phase, fault, at_ps
+    def __init__(self, number: int, phase: int, fault: FaultReport, at_ps: int, up: bool) -> None:
+        self.number, self.phase, self.fault, self.at_ps, self.up = number, phase, fault, at_ps, up
+        self.links = frozenset(fault.about)
         self.moves_carrier = fault.event in ("down", "up", "flap")
         self.text = fault.text
         if fault.event == "flap":
             self.text = f"{fault.target} goes {'up' if up else 'down'} ({phase // 2 + 1} of a flap)"
-        self.ends = frozenset(node for link in fault.about for node in trace.ends.get(link, ()))
 
 
-def _cause(
-    activity: Activity,
-    changes: Sequence[_Change],
-    reactions: Sequence[dict[str, list[tuple[Activity, Learns]]]],
-    trace: FaultTrace,
-) -> tuple[int, Learns] | None:
-    """Return the position of the change to which a node reacts, and how it came to know of it."""
-    learned_ps = activity.at_ps - trace.processing_ps
-    before = [number for number, change in enumerate(changes) if change.at_ps <= learned_ps]
-    of_node = {number: acts for number in before if (acts := reactions[number].get(activity.node))}
-    for number, acts in of_node.items():
-        if acts[-1][0].at_ps == activity.at_ps:
-            return number, acts[-1][1]  # notices of the node that has just rewritten its entries
-    for number in reversed(before):
-        change = changes[number]
-        detected = learned_ps == change.at_ps + trace.detect_ps and change.moves_carrier
-        # Hellos, LACP and real time have no fixed time of detection.
-        if activity.node in change.ends and (detected or not (trace.exact or number in of_node)):
-            return number, "by itself"
-    told_ps = learned_ps - trace.detect_ps - trace.processing_ps
-    for number in reversed(before):
-        if changes[number].at_ps <= told_ps and number not in of_node and _noticed(reactions[number]):
-            return number, "by a notice"
-    impaired = [number for number in before if not changes[number].moves_carrier]
-    return ((impaired or before)[-1], "by silence") if before else None
+def _cause(activity: Activity, changes: Sequence[_Change], trace: FaultTrace) -> int | None:
+    """Return the position of the change to which a node reacts; None before the first."""
+    news = activity.news
+    before = [
+        number for number, change in enumerate(changes) if change.at_ps <= news.learned_ps - trace.detect_ps
+    ]
+    if news.learns == "by silence":
+        before = [number for number, change in enumerate(changes) if change.at_ps <= news.learned_ps]
+        before = [number for number in before if not changes[number].moves_carrier] or before
+    if news.link is not None:
+        about = [number for number in before if news.link in changes[number].links]
+        turned = [n for n in about if changes[n].moves_carrier and changes[n].up == news.up]
+        before = turned or about or before
+    return before[-1] if before else None
 
 
-def _noticed(reactions: Mapping[str, Sequence[tuple[Activity, Learns]]]) -> bool:
-    return any(learns == "by itself" for acts in reactions.values() for _, learns in acts)
-
-
-def _reaction(node: str, acts: Sequence[tuple[Activity, Learns]], trace: FaultTrace) -> NodeReaction:
-    first = acts[0][0]
-    rewrites = [activity for activity, _ in acts if activity.kind == "rewrite"]
+def _reaction(node: str, acts: Sequence[Activity]) -> NodeReaction:
+    first = acts[0]
+    rewrites = [activity for activity in acts if activity.kind == "rewrite"]
+    notices = [act.news.teller for act in acts if act.news.learns == "by a notice" and act.news.teller]
     return NodeReaction(
         node=node,
-        learns=acts[0][1],
-        learned_ps=max(0, first.at_ps - trace.processing_ps),
+        learns=first.news.learns,
+        told_by=tuple(dict.fromkeys(notices)),
+        learned_ps=first.news.learned_ps,
         acted_ps=first.at_ps,
         recovered_ps=max((activity.at_ps for activity in rewrites), default=None),
         entries=sum(activity.count for activity in rewrites),
-        notices=sum(activity.count for activity, _ in acts if activity.kind == "notice"),
+        notices=sum(activity.count for activity in acts if activity.kind == "notice"),
     )
 
 
@@ -263,6 +270,7 @@ def _us(time_ps: int) -> str:
     return f"{time_ps / 10**6:.4g}"
 
 
-def _first_names(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
+    """Return the first four names, and the number of the others."""
     more = len(names) - 4
     return ", ".join(names[:4]) + (f" and {more} more" if more > 0 else "")

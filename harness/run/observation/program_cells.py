@@ -3,51 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from controller.p4runtime.client import P4RuntimeClient
-from controller.p4runtime.p4info import P4Info
-from harness.files import PROGRAMS
 from harness.run.observation.values import CounterCell, RegisterCell
 from harness.run.prepare import Prepared
+from harness.run.programs.own_cells import own_cells
 
 __all__ = ["counters_of", "registers_of"]
 
 
 def counters_of(ready: Prepared, client: P4RuntimeClient) -> Iterator[CounterCell]:
     """Yield the cells, other than 0, of every indexed counter that the built-in program lacks."""
-    for info, built_in, nodes in _programs(ready):
-        known = {counter.preamble.alias for counter in built_in.message.counters}
-        for name in _new((counter.preamble.alias for counter in info.message.counters), known):
-            for node, cells in client.read_counters(nodes, name).items():
+    for own in own_cells(ready.fabric, ready.own):
+        for name in own.counters:
+            for node, cells in client.read_counters(own.nodes, name).items():
                 for index in (cells.packets | cells.bytes).nonzero()[0].tolist():
                     yield CounterCell(node, name, index, int(cells.packets[index]), int(cells.bytes[index]))
 
 
-def registers_of(ready: Prepared, client: P4RuntimeClient) -> Iterator[RegisterCell]:
-    """Yield the cells, other than 0, of every register that the built-in program lacks.
+def registers_of(
+    ready: Prepared, client: P4RuntimeClient
+) -> tuple[tuple[RegisterCell, ...], tuple[str, ...]]:
+    """Return the cells, other than 0, of every register that the built-in program lacks.
 
-    A server that reads no registers, as that of BMv2, has none.
+    The second value names the registers that a switch refused to read, as that of BMv2 does.
     """
-    for info, built_in, nodes in _programs(ready):
-        known = {register.preamble.alias for register in built_in.message.registers}
-        ids = {register.preamble.alias: register.preamble.id for register in info.message.registers}
-        for name in _new(ids, known):
-            for node, values in client.read_registers(nodes, ids[name]).items():
-                yield from (
-                    RegisterCell(node, name, index, value) for index, value in values.items() if value
-                )
-
-
-def _new(names: Iterable[str], known: set[str]) -> list[str]:
-    return sorted({*names} - known)
-
-
-def _programs(ready: Prepared) -> Iterator[tuple[P4Info, P4Info, list[str]]]:
-    """Yield each program of the user's own with the built-in program that it replaces, and its nodes."""
-    nodes: dict[tuple[bytes, str], list[str]] = {}
-    for node, files in ready.own.files.items():
-        nodes.setdefault((files.p4info, ready.fabric.node(node).program), []).append(node)
-    for (p4info, replaced), names in nodes.items():
-        built_in = (PROGRAMS / f"{replaced}.p4info.txtpb").read_bytes()
-        yield P4Info.parse(p4info), P4Info.parse(built_in), names
+    cells: list[RegisterCell] = []
+    refused: dict[str, None] = {}
+    for own in own_cells(ready.fabric, ready.own):
+        for name, (register_id, _) in own.registers.items():
+            for node, values in client.read_registers(own.nodes, register_id).items():
+                if values is None:
+                    refused[name] = None
+                    continue
+                cells += (RegisterCell(node, name, index, value) for index, value in values.items() if value)
+    return tuple(cells), tuple(refused)

@@ -226,7 +226,7 @@ class Observation:
     `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
     `trace` is what happened around the faults; None without a fault.
     `counters` and `registers` are the cells, other than 0, that programs of the user's own have and built-in
-    programs lack.
+    programs lack; `unread_registers` are those that the switches refused to read.
     """
 
     completion_ps: int
@@ -255,6 +255,7 @@ class Observation:
     trace: FaultTrace | None = None
     counters: tuple[CounterCell, ...] = ()
     registers: tuple[RegisterCell, ...] = ()
+    unread_registers: tuple[str, ...] = ()
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:

@@ -19,8 +19,8 @@ from harness.run.collectives.grids import members_of
 from harness.run.collectives.schedule import schedule_of
 from harness.run.planning.job_plan import JobPlan, JobShare
 from harness.scenario.document import Document, Location
-from harness.scenario.graph import GraphSettings, refused
 from harness.scenario.schema import ELEMENT_BYTES, JobSettings
+from harness.scenario.traffic.graph import GraphSettings, refused
 from topologies import Fabric
 from topologies.errors import suggestion
 

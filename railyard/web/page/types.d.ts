@@ -49,6 +49,8 @@ export interface RunEvent {
   target?: string;
   by?: string;
   count?: number;
+  /** Nodes that reacted to an incident; times are µs after the fault. */
+  nodes?: { node: string; learns: string; told_by: string[]; learned_us: number; recovered_us: number | null }[];
 }
 
 /** All links and totals at one time; a byte for each direction of a link, and a byte of state for a link. */

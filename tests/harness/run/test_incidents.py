@@ -68,6 +68,41 @@ def test_each_down_and_up_of_a_flap_is_told_by_itself(flap: Result) -> None:
             assert node.acted_ps == node.learned_ps + 500_000
 
 
+def test_a_told_node_names_who_told_it(flap: Result) -> None:
+    fabric = flap.fabric
+    for incident in told(flap):
+        for node in incident.nodes:
+            assert bool(node.told_by) == (node.learns == "by a notice")
+            # In direct mode only the ends of the link tell, the nearer one first.
+            assert set(node.told_by) <= set(incident.detected_by)
+            if node.told_by and set(fabric.neighbours(node.node)) & set(incident.detected_by):
+                assert node.told_by[0] in fabric.neighbours(node.node)
+    assert "told 8 nodes" in told(flap)[0].sentence
+
+
+def test_flooded_news_goes_from_neighbour_to_neighbour() -> None:
+    result = ran({"at_us": 2, "link": "npu0-npu1"}, routing={"notification": "flooding"})
+    (cut,) = told(result)
+    reached = {node.node: node for node in cut.nodes}
+    assert set(reached) == {node.name for node in result.fabric.nodes}
+    for node in cut.nodes:
+        for teller in node.told_by:
+            assert teller in result.fabric.neighbours(node.node)
+            assert reached[teller].acted_ps < node.learned_ps
+    assert set(cut.tellers) > {"npu0", "npu1"}
+
+
+def test_a_reaction_counts_for_the_link_that_the_node_learned_of() -> None:
+    """Two links fail before anybody can have been told of either."""
+    result = ran({"at_us": 2, "link": "npu0-npu1"}, {"at_us": 2.2, "link": "npu10-npu14"})
+    first, second = told(result)
+    assert set(first.detected_by) == {"npu0", "npu1"}
+    assert set(second.detected_by) == {"npu10", "npu14"}
+    assert {name for node in first.nodes for name in node.told_by} == {"npu0", "npu1"}
+    assert {name for node in second.nodes for name in node.told_by} == {"npu10", "npu14"}
+    assert first.nodes_told == second.nodes_told == 8
+
+
 def test_a_silent_link_has_no_reaction(flap: Result) -> None:
     (silent,) = [incident for incident in told(flap) if incident.fault == 2]
     assert silent.nodes == ()
@@ -129,6 +164,7 @@ def test_incidents_are_told_as_json(flap: Result) -> None:
     assert first["text"] == "npu0-npu1 goes down"
     assert first["blast_radius"]["nodes_told"] == 8
     assert [node["node"] for node in first["nodes"][:2]] == ["npu0", "npu1"]
+    assert [node["learned_us"] for node in first["nodes"][:2]] == [1, 1]
     assert first["jobs"][0]["finished_us"] == flap.metric("run", "completion_us")
     assert len(first["jobs"][0]["ranks"]) == 16
 

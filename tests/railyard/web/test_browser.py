@@ -151,6 +151,12 @@ def test_a_link_cut_by_click_and_saved_gives_the_same_result_again(browser: Brow
         page.get_by_role("tab", name="Events").click()
         expect(page.get_by_text("npu0-npu1 goes down (by hand)")).to_be_visible()
         expect(page.get_by_text(re.compile("npu0 rewrites .* table entries")).first).to_be_visible()
+        expect(
+            page.get_by_text(re.compile("told by npu[01], rewrites .* table entries")).first
+        ).to_be_visible()
+        page.get_by_text("who told which node").click()
+        row = page.get_by_role("row").filter(has=page.get_by_role("cell", name="npu2", exact=True))
+        expect(row).to_contain_text(re.compile("npu2by a noticenpu[01]"))
         until(page, "page.store.session.by_hand.healthy?.length === 1")
         (fault,) = page.evaluate("page.store.session.by_hand.healthy")
         assert (fault["link"], fault["event"]) == ("npu0-npu1", "down")

@@ -3,6 +3,7 @@
  * The panel of events: everything that happened, each a step to its time.
  *
  * @import { Page } from "../main.js"
+ * @import { RunEvent } from "../types.js"
  */
 import { useState } from "preact/hooks";
 import { html, useStore } from "../ui.js";
@@ -11,6 +12,27 @@ import { classOf, us } from "../words.js";
 const SHOWN = 400;
 /** @type {[string, string][]} */
 const GROUPS = [["fault", "faults"], ["control", "notices and tables"], ["job", "jobs"], ["change", "takeovers, circuits"]];
+
+/**
+ * Nodes of an incident: how each knew of the fault, from whom, and when its tables were right.
+ *
+ * @param {{nodes: NonNullable<RunEvent["nodes"]>}} props
+ */
+function Told({ nodes }) {
+  const after = (/** @type {number | null} */ time) => (time === null ? "" : us(time * 1e6));
+  return html`<details>
+    <summary>who told which node</summary>
+    <table>
+      <tr><th>node</th><th>knows of it</th><th>told by</th><th class="n">after</th><th class="n">tables right after</th></tr>
+      ${nodes.map(
+        (node) => html`<tr key=${node.node}>
+          <td>${node.node}</td><td>${node.learns}</td><td>${node.told_by.join(", ")}</td>
+          <td class="n">${after(node.learned_us)}</td><td class="n">${after(node.recovered_us)}</td>
+        </tr>`,
+      )}
+    </table>
+  </details>`;
+}
 
 /** @param {{page: Page}} props */
 export function Events({ page }) {
@@ -42,6 +64,7 @@ export function Events({ page }) {
             <span class="when">${us(event.t)}</span><i class=${classOf(event.kind)}></i>
             <span>${event.text}${event.by === "hand" ? " (by hand)" : ""}</span>
           </button>
+          ${event.nodes?.length && html`<${Told} nodes=${event.nodes} />`}
         </li>`,
       )}
     </ul>

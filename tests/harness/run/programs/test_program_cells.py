@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +14,10 @@ import pytest
 import railyard
 from harness.files import P4_SOURCES, PROGRAMS
 from harness.report.document import result_schema
+from harness.report.own_cells import UNREAD, cells_html
+from harness.report.results import conclude
+from harness.run.prepare import prepare
+from harness.scenario.loader import load
 
 SCENARIO = """\
 name: own
@@ -87,6 +92,73 @@ def test_own_counters_and_registers_are_in_the_result(write: Write, times: int):
     }
     assert all(0 < cell["value"] < 1200 for cell in registers)
     assert result.registers("built-in") == []
+
+
+ASSERTIONS = """\
+assertions:
+  - {metric: mine.counters.seen.packets, min: 1}
+  - {metric: "mine.counters.seen[npu0].bytes", max: {metric: mine.counters.seen.bytes}}
+  - {metric: "mine.registers.last[npu3:3]", max: 1200}
+  - {metric: mine.registers.last, equals: {metric: "mine.registers.last[npu1]", times: 1}}
+"""
+
+
+def test_assertions_take_cells(write: Write):
+    path = write(SCENARIO + ASSERTIONS)
+    own(path.parent, 1)
+    result = railyard.run(path)
+    cells = result.counters("mine")
+    by_metric = {item["metric"]: item for item in result.assertions()}
+    assert by_metric["mine.counters.seen.packets"]["value"] == sum(cell["packets"] for cell in cells)
+    of_node = by_metric["mine.counters.seen[npu0].bytes"]
+    assert of_node["value"] == sum(cell["bytes"] for cell in cells if cell["node"] == "npu0")
+    assert of_node["limit"] == sum(cell["bytes"] for cell in cells)
+    values = {(cell["node"], cell["index"]): cell["value"] for cell in result.registers("mine")}
+    assert by_metric["mine.registers.last[npu3:3]"]["value"] == values["npu3", 3]
+    assert by_metric["mine.registers.last"]["value"] == max(values.values())
+    assert all(item["verdict"] in ("holds", "fails") for item in by_metric.values())
+    page = result.report()
+    assert "counter seen: " in page
+    assert "register last: 4 cells other than 0" in page
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("mine.counters.sene.packets", r"a counter 'sene'; did you mean 'seen'"),
+        ("mine.counters.last.packets", "a counter 'last'"),
+        ("mine.registers.seen", "a register 'seen'; known are last"),
+        ("mine.counters.tx_by_port_vl.packets", "a counter 'tx_by_port_vl'; known are seen"),
+        ("mine.counters.seen[npu9].packets", "npu9"),
+        ("mine.counters.seen[npu1:2048].packets", "has no cell 2048; its cells are 0 to 2047"),
+        ("mine.counters.seen", "no metric 'mine.counters.seen'"),
+        ("built-in.counters.seen.packets", "no metric 'built-in.counters.seen.packets'"),
+    ],
+)
+@pytest.mark.parametrize("place", ["metric", "limit"])
+def test_check_knows_the_cells(write: Write, metric: str, message: str, place: str):
+    line = {
+        "metric": f'{{metric: "{metric}", max: 1}}',
+        "limit": f'{{metric: mine.npus, max: {{metric: "{metric}"}}}}',
+    }
+    path = write(f"{SCENARIO}assertions:\n  - {line[place]}\n")
+    own(path.parent, 1)
+    with pytest.raises(railyard.RailyardError, match=re.escape(message)) as refused:
+        prepare(*load(path))
+    assert f"{path.name}:8" in str(refused.value)
+
+
+def test_a_register_that_no_switch_lets_read_is_named_and_not_judged(write: Write):
+    path = write(SCENARIO + "assertions:\n  - {metric: mine.registers.last, min: 1}\n")
+    own(path.parent, 1)
+    result = railyard.run(path)
+    seen = result.runs["mine"].observation
+    refused = replace(seen, registers=(), unread_registers=("last",))
+    runs = {**result.runs, "mine": replace(result.runs["mine"], observation=refused)}
+    verdict = conclude(result.scenario, 1, "mininet", runs)
+    assert [outcome.verdict for outcome in verdict.assertions if "last" in outcome.metric] == ["not judged"]
+    assert verdict.unread_registers == {"mine": ("last",)}
+    assert f"register last: {UNREAD}" in "".join(cells_html(result.scenario, runs))
 
 
 def test_result_json_has_the_same_keys(write: Write):

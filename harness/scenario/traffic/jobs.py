@@ -12,8 +12,8 @@ from emulation.traffic.collectives.registry import find, kinds, names
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
 from emulation.traffic.host.iterations import IterationProfile
-from harness.scenario.graph import GraphSettings
 from harness.scenario.topology import Model, Name, NotNegative, Positive
+from harness.scenario.traffic.graph import GraphSettings
 from topologies.errors import RailyardError
 from topologies.plugins.python_file import is_reference
 

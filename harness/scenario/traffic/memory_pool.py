@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from emulation.traffic.memory.borrower import Mix
 from emulation.traffic.memory.wire import MAX_BYTES
 from harness.scenario.topology import Model, Positive
-from harness.scenario.traffic import Members
+from harness.scenario.traffic.jobs import Members
 
 __all__ = ["MixSettings", "PoolSettings"]
 

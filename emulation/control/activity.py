@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activities of node controllers, and the news that led to each."""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+__all__ = ["Activity", "Learns", "News"]
+
+Learns = Literal["by itself", "by a notice", "by a request", "by silence", "by a controller"]
+"""How a node learns of a fault.
+
+By itself: at an end of the link. By a notice of another node. By a request of a node that asks about the
+link. By silence: its agent hears nothing over a path. By a controller: that of spares or circuits.
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a node's controller reacts to.
+
+    Attributes:
+        learns: How the node learned of it.
+        learned_ps: Time at which it learned of it.
+        link: Name of the link that the news is about; None if it names no link.
+        up: Whether that link is usable now.
+        teller: Node that sent the notice or the request; None without a message.
+    """
+
+    learns: Learns
+    learned_ps: int
+    link: str | None = None
+    up: bool = False
+    teller: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A reaction of a node's controller: `count` table entries rewritten, or messages sent, at `at_ps`."""
+
+    kind: Literal["rewrite", "notice"]
+    node: str
+    at_ps: int
+    count: int
+    news: News

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters and registers that programs of the user's own have and built-in programs lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from controller.p4runtime.p4info import P4Info
+from emulation.errors import ProgramError
+from harness.files import PROGRAMS
+from harness.run.programs.own_program import OwnPrograms
+from harness.scenario.cell_metrics import CellMetric
+from topologies import Fabric
+from topologies.errors import suggestion
+
+__all__ = ["OwnCells", "check_cells", "own_cells"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OwnCells:
+    """Counters and registers of a program: id and number of cells, by name; and the nodes that run it."""
+
+    nodes: Sequence[str]
+    counters: Mapping[str, tuple[int, int]]
+    registers: Mapping[str, tuple[int, int]]
+
+
+def own_cells(fabric: Fabric, programs: OwnPrograms) -> tuple[OwnCells, ...]:
+    """Return the counters and registers of each program of the user's own."""
+    nodes: dict[tuple[bytes, str], list[str]] = {}
+    for node, files in programs.files.items():
+        nodes.setdefault((files.p4info, fabric.node(node).program), []).append(node)
+    cells: list[OwnCells] = []
+    for (p4info, replaced), names in nodes.items():
+        own = P4Info.parse(p4info).message
+        built_in = P4Info.parse((PROGRAMS / f"{replaced}.p4info.txtpb").read_bytes()).message
+        cells.append(
+            OwnCells(names, _new(own.counters, built_in.counters), _new(own.registers, built_in.registers))
+        )
+    return tuple(cells)
+
+
+def check_cells(metric: CellMetric, fabric: Fabric, cells: Sequence[OwnCells]) -> None:
+    """Raise a ProgramError unless a program of the user's own has the cells of a metric."""
+    of_kind = [(own.nodes, own.counters if metric.kind == "counter" else own.registers) for own in cells]
+    names = sorted({name for _, known in of_kind for name in known})
+    holders = {node: known[metric.name] for nodes, known in of_kind if metric.name in known for node in nodes}
+    if not holders:
+        raise ProgramError(
+            f"no program of your own has a {metric.kind} {metric.name!r}",
+            remedy=suggestion(metric.name, names) if names else f"declare a {metric.kind} in a program",
+        )
+    if metric.node is None:
+        return
+    fabric.node(metric.node)
+    if metric.node not in holders:
+        raise ProgramError(
+            f"{metric.node} runs no program with a {metric.kind} {metric.name!r}",
+            remedy=suggestion(metric.node, holders),
+        )
+    _, size = holders[metric.node]
+    if metric.index is not None and metric.index >= size:
+        raise ProgramError(
+            f"{metric.kind} {metric.name} has no cell {metric.index}", remedy=f"its cells are 0 to {size - 1}"
+        )
+
+
+def _new(own: Iterable[Any], built_in: Iterable[Any]) -> dict[str, tuple[int, int]]:
+    """Return id and number of cells of what the built-in program lacks, by name in order."""
+    known = {item.preamble.alias for item in built_in}
+    added = (item for item in own if item.preamble.alias not in known)
+    return {
+        item.preamble.alias: (item.preamble.id, item.size)
+        for item in sorted(added, key=lambda item: item.preamble.alias)
+    }
