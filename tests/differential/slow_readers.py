@@ -45,6 +45,7 @@ class Figures:
     """Figures of a run; memory in MiB, sampled every second."""
 
     seconds: float = 0.0
+    stop_seconds: float = 0.0
     flooded: int = 0
     slow: int = 0
     numbered: int = 0
@@ -64,7 +65,8 @@ class Figures:
             f"{self.seconds:.0f} s: {self.flooded} packet-outs of the controller that never reads; "
             f"{self.slow} messages read slowly; {self.numbered} of the third came back, {self.wrong} wrong; "
             f"{settled[0]:.1f} MiB after a tenth of the time, {settled[-1]:.1f} at the end, "
-            f"between {min(settled):.1f} and {max(settled):.1f}"
+            f"between {min(settled):.1f} and {max(settled):.1f}; "
+            f"ended {self.stop_seconds:.1f} s after SIGTERM"
         )
 
     @property
@@ -94,8 +96,10 @@ def run(seconds: float, rate: float, log: Path) -> Figures:
             if process.poll() is not None:
                 raise RuntimeError(f"the switch has ended with {process.returncode}")
         finally:
+            terminated = time.monotonic()
             process.terminate()
             process.wait()
+            figures.stop_seconds = time.monotonic() - terminated
     return figures
 
 

@@ -2,11 +2,14 @@
 """Effects that meet on one frame: truncate, clone, resubmit, recirculate, multicast, digest and drop."""
 
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from controller.p4runtime.client import ProgramFiles
 from emulation._engine import Network
 from tests.differential.effects.pairs import EFFECTS, EffectPairs
 from tests.differential.effects.programs import (
@@ -37,20 +40,37 @@ def lengths(codes: tuple[int, int, int, int]) -> dict[int, list[int]]:
     return {port: sorted(sizes) for port, sizes in result.items()}
 
 
-def test_every_pair_of_effects_meets_in_either_order_in_its_control() -> None:
+def pairs_of(files: ProgramFiles, frames: Iterable[bytes]) -> EffectPairs:
     pairs = EffectPairs()
-    network = engine_with(every_pair())
+    network = engine_with(files)
     network.set_logging(0, True)
-    for frame in every_frame():
+    for frame in frames:
         network.process(0, 0, frame)
         for text in logged(network):
             pairs.log(text)
     pairs.finish()
+    return pairs
+
+
+in_tables = pytest.mark.parametrize(
+    ("first", "second"),
+    [(False, False), (True, False), (False, True), (True, True)],
+    ids=["apply, apply", "table, apply", "apply, table", "table, table"],
+)
+
+
+@in_tables
+def test_every_pair_of_effects_meets_in_either_order_in_its_control(first: bool, second: bool) -> None:
+    pairs = pairs_of(every_pair(first, second), every_frame())
     assert pairs.missing == []
+    places = [("apply", "table")[in_table] for in_table in (first, second)]
+    assert set(pairs.places) == {(control, *places) for control in EFFECTS}
 
 
-def test_the_engine_sends_what_bmv2_has_sent_for_every_pair() -> None:
-    assert record().splitlines() == RECORD.read_text().splitlines()
+@in_tables
+def test_the_engine_sends_what_bmv2_has_sent_for_every_pair(first: bool, second: bool) -> None:
+    """An effect in an action of a table is the effect of the statement."""
+    assert record(every_pair(first, second)).splitlines() == RECORD.read_text().splitlines()
 
 
 @pytest.mark.parametrize("other", [CLONE, KEEPING_CLONE, DIGEST])
@@ -97,22 +117,29 @@ def test_a_checksum_with_payload_covers_as_much_payload_as_truncate_names(effect
     assert int.from_bytes(data[12:14]) == ones_complement(number + length + frame[18 : 18 + covered])
 
 
-def test_random_programs_end() -> None:
+def test_random_programs_end_and_their_effects_meet_in_tables_and_outside_of_them() -> None:
+    places: Counter[tuple[str, str, str]] = Counter()
     for seed in range(40):
-        network = engine_with(random_program(seed))
-        assert [network.process(0, 0, frame) for frame in random_frames(seed, 16)]
+        places += pairs_of(random_program(seed), random_frames(seed, 16)).places
+    assert set(places) == set(product(EFFECTS, ("apply", "table"), ("apply", "table")))
 
 
 def test_pairs_are_counted_by_pass_and_order() -> None:
     pairs = EffectPairs()
-    for text in ("begin ingress", "effect clone", "other", "effect drop", "effect clone", "begin egress"):
+    for text in ("begin ingress", "effect clone", "other", "effect drop in table", "effect clone"):
         pairs.log(text)
+    pairs.log("begin egress")
     pairs.log("effect drop")
     pairs.finish()
     assert pairs.counts == {
         ("ingress", "clone", "drop"): 1,
         ("ingress", "clone", "clone"): 1,
         ("ingress", "drop", "clone"): 1,
+    }
+    assert pairs.places == {
+        ("ingress", "apply", "table"): 1,
+        ("ingress", "table", "apply"): 1,
+        ("ingress", "apply", "apply"): 1,
     }
     assert ("egress", "drop", "drop") in pairs.missing
     assert "| clone | 0 | 1 | 0 | 0 | 0 | 1 |" in pairs.table()
@@ -130,7 +157,8 @@ def test_random_sources_log_all_effects() -> None:
 @pytest.mark.bmv2
 def test_both_switches_send_the_same(tmp_path: Path) -> None:
     with Meeting(tmp_path) as meeting:
-        assert meeting.differences(every_pair(), list(every_frame())) == []
+        for in_table in product((False, True), repeat=2):
+            assert meeting.differences(every_pair(*in_table), list(every_frame())) == []
         assert meeting.pairs.missing == []
         for seed in range(20):
             frames = list(random_frames(seed, 64))

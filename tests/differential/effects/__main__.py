@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -38,12 +39,13 @@ def main() -> int:
         Progress(*columns) as bar,
     ):
         task = bar.add_task("programs", total=arguments.count)
-        differences = meeting.differences(every_pair(), list(every_frame()))
-        differ += bool(differences)
-        for text in differences:
-            bar.console.print(f"every pair: {text}", markup=False)
-        if arguments.record and not differences:
-            RECORD.write_text(record())
+        for in_table in product((False, True), repeat=2):
+            differences = meeting.differences(every_pair(*in_table), list(every_frame()))
+            differ += bool(differences)
+            for text in differences:
+                bar.console.print(f"every pair, in tables {in_table}: {text}", markup=False)
+        if arguments.record and not differ:
+            RECORD.write_text(record(every_pair()))
         for seed in range(arguments.seed, arguments.seed + arguments.count):
             if arguments.seconds is not None and time.monotonic() - started > arguments.seconds:
                 break

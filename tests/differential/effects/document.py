@@ -2,7 +2,7 @@
 """v1model programs as BMv2's JSON, built from statements without a compiler.
 
 A program has metadata, a header `order` in every frame, and behind it a header `note` that only the program
-adds. Both controls are sequences of statements.
+adds. Both controls are sequences of statements; some of them are tables with constant entries.
 """
 
 import json
@@ -14,10 +14,13 @@ from typing import Any, final
 from controller.p4runtime.client import ProgramFiles
 
 __all__ = [
+    "Action",
+    "Entry",
     "If",
     "Json",
     "Op",
     "Statement",
+    "Table",
     "apply",
     "assign",
     "constant",
@@ -26,6 +29,7 @@ __all__ = [
     "note",
     "operation",
     "order",
+    "parameter",
     "program",
     "standard",
 ]
@@ -42,7 +46,11 @@ ORDER = (
 )
 """Fields of the header `order`, with their widths in bits."""
 _NOTE = (("seen", 16), ("kept", 16))
-_METADATA = (("kept", 16), ("lost", 16), ("recirculated", 8), ("digest_number", 16), ("digest_kept", 16))
+_METADATA = (
+    *(("kept", 16), ("lost", 16), ("recirculated", 8), ("allowed", 8)),
+    *(("digest_number", 16), ("digest_kept", 16)),
+)
+_PARAMETER_BITS = 32
 # Field lists by their index: 1 for further passes, 2 for clones, 3 preserves nothing.
 _FIELD_LISTS = {1: ("kept", "lost"), 2: ("kept",), 3: ()}
 _DIGEST = ("digest_number", "digest_kept")
@@ -66,7 +74,41 @@ class If:
     otherwise: Sequence["Statement"] = ()
 
 
-Statement = Op | If
+@final
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action of a table: primitives, and the number of their parameters, which have 32 bits each."""
+
+    operations: Sequence[Op]
+    parameters: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry: value and mask of each key, the position of its action, and the action's arguments."""
+
+    keys: Sequence[tuple[int, int]]
+    action: int
+    arguments: Sequence[int] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The application of a table with ternary keys and constant entries, of which the first match counts.
+
+    The last action is the default action and takes no parameters. `hit` and `miss` follow the application.
+    """
+
+    keys: Sequence[Json]
+    actions: Sequence[Action]
+    entries: Sequence[Entry]
+    hit: Sequence["Statement"] = ()
+    miss: Sequence["Statement"] = ()
+
+
+Statement = Op | If | Table
 
 
 def order(name: str) -> Json:
@@ -92,6 +134,11 @@ def standard(name: str) -> Json:
 def constant(value: int) -> Json:
     """Return a number."""
     return {"type": "hexstr", "value": hex(value)}
+
+
+def parameter(position: int) -> Json:
+    """Return a parameter of the action."""
+    return {"type": "runtime_data", "value": position}
 
 
 def operation(op: str, left: Json, right: Json) -> Json:
@@ -178,43 +225,70 @@ class _Nodes:
 
     def _lay(self, statements: Sequence[Statement], after: str | None) -> str | None:
         """Return the name of the first node of statements that are followed by the node `after`."""
-        operations: list[Json] = []
+        operations: list[Op] = []
         for statement in reversed(statements):
             if isinstance(statement, Op):
-                operations.insert(0, statement.document)
+                operations.insert(0, statement)
                 continue
-            after = self._action(operations, after)
+            after = self._in_place(operations, after)
             operations = []
-            branches = (self._lay(branch, after) for branch in (statement.then, statement.otherwise))
-            true_next, false_next = branches
-            after = self._named("node", self._conditions)
-            condition: Json = {"name": after, "id": len(self._conditions), "expression": statement.condition}
-            self._conditions.append(condition | {"true_next": true_next, "false_next": false_next})
-        return self._action(operations, after)
+            after = self._if(statement, after) if isinstance(statement, If) else self._table(statement, after)
+        return self._in_place(operations, after)
 
-    def _named(self, prefix: str, nodes: list[Json]) -> str:
-        return f"{prefix}_{len(self.actions)}_{len(nodes)}"
-
-    def _action(self, operations: list[Json], after: str | None) -> str | None:
+    def _in_place(self, operations: Sequence[Op], after: str | None) -> str | None:
         """Return the name of a table without a key that runs the operations; `after` if there are none."""
-        if not operations:
-            return after
-        name = self._named("act", self._tables)
-        number = len(self.actions)
-        self.actions.append({"name": name, "id": number, "runtime_data": [], "primitives": operations})
-        entry: Json = {"action_id": number, "action_const": True, "action_data": []}
-        table: Json = {
-            "name": f"tbl_{name}",
-            "id": number,
-            "key": [],
-            "match_type": "exact",
-            "type": "simple",
-        }
-        table |= {"max_size": 1024, "with_counters": False, "support_timeout": False, "direct_meters": None}
-        table |= {"action_ids": [number], "actions": [name], "base_default_next": after}
-        table |= {"next_tables": {name: after}, "default_entry": entry | {"action_entry_const": True}}
-        self._tables.append(table)
-        return f"tbl_{name}"
+        return self._table(Table((), (Action(operations),), ()), after) if operations else after
+
+    def _if(self, statement: If, after: str | None) -> str:
+        true_next, false_next = (self._lay(branch, after) for branch in (statement.then, statement.otherwise))
+        name = f"node_{len(self._conditions)}"
+        condition: Json = {"name": name, "id": len(self._conditions), "expression": statement.condition}
+        self._conditions.append(condition | {"true_next": true_next, "false_next": false_next})
+        return name
+
+    def _table(self, table: Table, after: str | None) -> str:
+        hit, miss = (self._lay(branch, after) for branch in (table.hit, table.miss))
+        first = len(self.actions)
+        for number, action in enumerate(table.actions, start=first):
+            data = [{"name": f"p{at}", "bitwidth": _PARAMETER_BITS} for at in range(action.parameters)]
+            primitives = [operation.document for operation in action.operations]
+            self.actions.append({"name": f"act_{number}", "id": number, "runtime_data": data})
+            self.actions[-1]["primitives"] = primitives
+        ids = range(first, len(self.actions))
+        names = [f"act_{number}" for number in ids]
+        name = f"tbl_{first}"
+        match = "ternary" if table.keys else "exact"
+        document: Json = {"name": name, "id": len(self._tables), "match_type": match, "type": "simple"}
+        document["key"] = [
+            {"match_type": match, "name": str(at), "target": key["value"], "mask": None}
+            for at, key in enumerate(table.keys)
+        ]
+        document |= {"max_size": 1024, "with_counters": False, "support_timeout": False}
+        document |= {"direct_meters": None, "action_ids": [*ids], "actions": names}
+        if table.hit or table.miss:
+            document |= {"base_default_next": None, "next_tables": {"__HIT__": hit, "__MISS__": miss}}
+        else:
+            document |= {"base_default_next": after, "next_tables": dict.fromkeys(names, after)}
+        default: Json = {"action_id": ids[-1], "action_const": True, "action_data": []}
+        document["default_entry"] = default | {"action_entry_const": True}
+        if table.keys:
+            document["entries"] = [
+                _entry(entry, ids[entry.action], priority)
+                for priority, entry in enumerate(table.entries, start=1)
+            ]
+        self._tables.append(document)
+        return name
+
+
+def _entry(entry: Entry, action_id: int, priority: int) -> Json:
+    """Return the JSON of a constant entry."""
+    keys = [{"match_type": "ternary", "key": hex(value), "mask": hex(mask)} for value, mask in entry.keys]
+    data = [hex(argument) for argument in entry.arguments]
+    return {
+        "match_key": keys,
+        "action_entry": {"action_id": action_id, "action_data": data},
+        "priority": priority,
+    }
 
 
 _MEMBERS = "".join(

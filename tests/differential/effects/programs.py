@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in which effects on one frame meet: one with every pair, and random ones.
 
-Both send a frame to port 1. Multicast group 1, and a clone session for each port, are those of `replication`.
+Effects stand in the controls themselves and in actions of tables. Both kinds of program send a frame to
+port 1. Multicast group 1, and a clone session for each port, are those of `replication`.
 No frame is at work without end: it is resubmitted once and recirculated once, and no clone is cloned.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import final
 
@@ -15,10 +16,13 @@ from finsy.proto import p4r
 from controller.p4runtime.client import ProgramFiles
 from tests.differential.effects.document import (
     ORDER,
+    Action,
+    Entry,
     If,
     Json,
     Op,
     Statement,
+    Table,
     apply,
     assign,
     constant,
@@ -27,6 +31,7 @@ from tests.differential.effects.document import (
     note,
     operation,
     order,
+    parameter,
     program,
     standard,
 )
@@ -41,6 +46,8 @@ _INGRESS_CODES = _FIRST_CODES | dict(enumerate(EFFECTS["ingress"][2:], start=4))
 _EGRESS_CODES = _FIRST_CODES | dict(enumerate(EFFECTS["egress"][2:], start=4))
 _PAYLOAD_BYTES = 46
 _NORMAL, _REPLICATED, _RESUBMITTED = 0, 5, 6  # values of instance_type
+# Bits of the metadata `allowed`, without which a frame would be at work without end.
+_MAY_CLONE, _MAY_RETURN = 1, 2
 
 
 def replication() -> list[p4r.Update]:
@@ -66,41 +73,49 @@ def replication() -> list[p4r.Update]:
 # -- effects
 
 
-def _effect(name: str, control: str, length: int, session: int) -> list[Statement]:
-    """Return the statements of an effect. A truncation is to `length` bytes, a clone goes to `session`."""
-    cloned = operation(
-        "or",
-        operation("==", standard("instance_type"), constant(_NORMAL)),
-        operation("==", standard("instance_type"), constant(_REPLICATED)),
-    )
-    primitive = f"clone_{control}_pkt_to_egress"
+def _effect(name: str, control: str, length: Json, session: Json, place: str = "") -> tuple[int, list[Op]]:
+    """Return the primitives of an effect, and the bits of `allowed` that it needs.
+
+    A truncation is to `length` bytes, a clone goes to `session`; `place` ends the log message.
+    """
+    said = log(f"effect {name.removeprefix('keeping ')}{place}")
     match name:
         case "truncate":
-            return [log("effect truncate"), apply("truncate", constant(length))]
+            return 0, [said, apply("truncate", length)]
         case "clone" | "keeping clone":
             fields = constant(2 if name == "keeping clone" else 3)
-            clone: list[Statement] = [log("effect clone"), apply(primitive, constant(session), fields)]
-            return clone if control == "ingress" else [If(cloned, clone)]
+            return _MAY_CLONE, [said, apply(f"clone_{control}_pkt_to_egress", session, fields)]
         case "resubmit":
-            first = operation("!=", standard("instance_type"), constant(_RESUBMITTED))
-            return [If(first, [log("effect resubmit"), apply("resubmit", constant(1))])]
+            return _MAY_RETURN, [said, apply("resubmit", constant(1))]
         case "recirculate":
-            first = operation("==", metadata("recirculated"), constant(0))
-            again = [assign(order("recirculated"), constant(1)), apply("recirculate", constant(1))]
-            return [If(first, [log("effect recirculate"), *again])]
+            return _MAY_RETURN, [said, assign(order(name + "d"), constant(1)), apply(name, constant(1))]
         case "multicast":
-            return [log("effect multicast"), assign(standard("mcast_grp"), constant(1))]
+            return 0, [said, assign(standard("mcast_grp"), constant(1))]
         case "digest":
             values = [assign(metadata("digest_number"), order("number"))]
             values.append(assign(metadata("digest_kept"), metadata("kept")))
-            return [log("effect digest"), *values, apply("generate_digest", constant(1), constant(1))]
+            return 0, [said, *values, apply("generate_digest", constant(1), constant(1))]
         case _:
-            drop = apply("mark_to_drop", {"type": "header", "value": "standard_metadata"})
-            return [log("effect drop"), drop]
+            return 0, [said, apply("mark_to_drop", {"type": "header", "value": "standard_metadata"})]
 
 
-def _add(target: Json, value: int) -> Op:
-    return assign(target, operation("+", target, constant(value)), 16)
+def _guarded(effect: tuple[int, Sequence[Op]]) -> list[Statement]:
+    """Return the statements of an effect that is carried out where it is allowed."""
+    bits, operations = effect
+    if not bits:
+        return [*operations]
+    allowed = operation("&", metadata("allowed"), constant(bits))
+    return [If(operation("==", allowed, constant(bits)), operations)]
+
+
+def _add(target: Json, value: int, bits: int = 16) -> Op:
+    return assign(target, operation("+", target, constant(value)), bits)
+
+
+def _instance(*types: int) -> Json:
+    """Return whether a frame is of one of two instance types."""
+    first, second = (operation("==", standard("instance_type"), constant(type)) for type in types)
+    return operation("or", first, second)
 
 
 _BEGIN_INGRESS: tuple[Statement, ...] = (
@@ -108,50 +123,78 @@ _BEGIN_INGRESS: tuple[Statement, ...] = (
     assign(standard("egress_spec"), constant(1)),
     assign(metadata("lost"), constant(0x5555)),
     _add(metadata("kept"), 1),
+    assign(metadata("allowed"), constant(_MAY_CLONE)),
+    If(
+        operation("!=", standard("instance_type"), constant(_RESUBMITTED)),
+        [_add(metadata("allowed"), _MAY_RETURN, 8)],
+    ),
 )
 # Egress writes down what it sees.
 _BEGIN_EGRESS: tuple[Statement, ...] = (
     log("begin egress"),
-    assign(metadata("recirculated"), order("recirculated"), 8),
     assign(order("instance"), standard("instance_type"), 8),
     assign(order("port"), standard("egress_port"), 8),
     assign(order("rid"), standard("egress_rid")),
     assign(order("kept"), operation("+", metadata("kept"), metadata("lost")), 16),
     assign(order("length"), standard("packet_length"), 16),
+    assign(metadata("allowed"), constant(0)),
+    If(_instance(_NORMAL, _REPLICATED), [_add(metadata("allowed"), _MAY_CLONE, 8)]),
+    If(
+        operation("==", order("recirculated"), constant(0)),
+        [_add(metadata("allowed"), _MAY_RETURN, 8)],
+    ),
 )
 
 
 # -- every pair
 
 
-def every_pair() -> ProgramFiles:
+def every_pair(first: bool = False, second: bool = False) -> ProgramFiles:
     """Return a program whose frames name two effects of ingress and two of egress, in this order.
 
-    The second truncation of ingress cuts shorter than the first, that of egress longer.
+    The second truncation of ingress cuts shorter than the first, that of egress longer. The `first` effects,
+    or the `second` ones, are actions of a table, which do the same as statements.
     """
 
-    def chosen(field: str, codes: dict[int, str], control: str, length: int, session: int) -> list[Statement]:
-        return [
-            If(
-                operation("==", order(field), constant(code)),
-                _effect(name, control, length, session),
-            )
+    def chosen(in_table: bool, field: str, control: str, length: int, session: int) -> list[Statement]:
+        codes = _INGRESS_CODES if control == "ingress" else _EGRESS_CODES
+        place = " in table" if in_table else ""
+        effects = {
+            code: _effect(name, control, constant(length), constant(session), place)
             for code, name in codes.items()
+        }
+        if in_table:
+            return [_table_by_code(field, effects)]
+        return [
+            If(operation("==", order(field), constant(code)), _guarded(effect))
+            for code, effect in effects.items()
         ]
 
     ingress = [
         *_BEGIN_INGRESS,
-        *chosen("ingress_first", _INGRESS_CODES, "ingress", 40, 1),
+        *chosen(first, "ingress_first", "ingress", 40, 1),
         _add(metadata("kept"), 0x10),
-        *chosen("ingress_second", _INGRESS_CODES, "ingress", 30, 2),
+        *chosen(second, "ingress_second", "ingress", 30, 2),
     ]
     egress = [
         *_BEGIN_EGRESS,
-        *chosen("egress_first", _EGRESS_CODES, "egress", 26, 3),
+        *chosen(first, "egress_first", "egress", 26, 3),
         _add(metadata("kept"), 0x100),
-        *chosen("egress_second", _EGRESS_CODES, "egress", 36, 4),
+        *chosen(second, "egress_second", "egress", 36, 4),
     ]
     return program(ingress, egress)
+
+
+def _table_by_code(field: str, effects: dict[int, tuple[int, list[Op]]]) -> Table:
+    """Return a table that carries out the effect whose code stands in a field of the header."""
+    whole = (1 << dict(ORDER)[field]) - 1
+    return Table(
+        keys=(order(field), metadata("allowed")),
+        actions=[*(Action(operations) for _, operations in effects.values()), Action(())],
+        entries=[
+            Entry(((code, whole), (bits, bits)), at) for at, (code, (bits, _)) in enumerate(effects.items())
+        ],
+    )
 
 
 def every_frame() -> Iterator[bytes]:
@@ -202,18 +245,58 @@ class _Random:
         self._chance, self._control = chance, control
 
     def block(self, depth: int) -> list[Statement]:
-        """Return some statements, with conditions in at most so many levels."""
+        """Return some statements, with conditions and tables in at most so many levels."""
         statements: list[Statement] = []
-        makers: tuple[Callable[[], list[Statement]], ...] = (self._effects, self._change, self._header)
         for _ in range(self._chance.randrange(1, 5)):
             if depth and self._chance.random() < 0.6:
                 other = self.block(depth - 1) if self._chance.random() < 0.4 else []
-                statements.append(If(self._condition(), self.block(depth - 1), other))
+                if self._chance.random() < 0.4:
+                    hit = self.block(depth - 1) if self._chance.random() < 0.3 else []
+                    statements.append(self._table(hit, other))
+                else:
+                    statements.append(If(self._condition(), self.block(depth - 1), other))
             else:
-                statements += self._chance.choice((self._effects, *makers))()
+                statements += self._chance.choice((self._effects, self._effects, self._other))()
         if self._chance.random() < 0.05:
             statements.append(If(self._condition(), [apply("exit")]))
         return statements
+
+    def _table(self, hit: Sequence[Statement], miss: Sequence[Statement]) -> Table:
+        """Return a table whose entries match part of `choice`."""
+        chance = self._chance
+        pairs = [self._action(chance.randrange(3)) for _ in range(chance.randrange(1, 4))]
+        entries: list[Entry] = []
+        for _ in range(chance.randrange(1, 5)):
+            at = chance.randrange(len(pairs))
+            needed, action = pairs[at]
+            mask = chance.choice((1, 3)) << chance.randrange(30)
+            keys = ((chance.getrandbits(32) & mask, mask), (needed, needed))
+            # Each is a length or the number of a clone session.
+            arguments = [chance.choice((0, 20)) + chance.randrange(1, 11) for _ in range(action.parameters)]
+            entries.append(Entry(keys, at, arguments))
+        default = Action(self._operations(allowed=0)[1] if chance.random() < 0.4 else ())
+        actions = (*(action for _, action in pairs), default)
+        return Table((order("choice"), metadata("allowed")), actions, entries, hit, miss)
+
+    def _action(self, parameters: int) -> tuple[int, Action]:
+        """Return an action with so many parameters, and the bits of `allowed` that it needs."""
+        values = [parameter(at) for at in range(parameters)]
+        bits, operations = self._operations(_MAY_CLONE | _MAY_RETURN, values)
+        if self._chance.random() < 0.05:
+            operations.append(apply("exit"))
+        return bits, Action(operations, parameters)
+
+    def _operations(self, allowed: int, parameters: Sequence[Json] = ()) -> tuple[int, list[Op]]:
+        """Return the primitives of an action, and the bits that they need, some of those of `allowed`."""
+        needed, operations = 0, list[Op]()
+        for _ in range(self._chance.randrange(1, 4)):
+            bits, effect = self._effect(" in table", parameters)
+            if bits & ~allowed or self._chance.random() < 0.2:
+                operations += self._other()
+            else:
+                needed |= bits
+                operations += effect
+        return needed, operations
 
     def _condition(self) -> Json:
         chance = self._chance
@@ -228,14 +311,21 @@ class _Random:
         return operation(chance.choice(("and", "or")), own, kind)
 
     def _effects(self) -> list[Statement]:
-        chance = self._chance
-        names = [*EFFECTS[self._control], "keeping clone"]
-        result: list[Statement] = []
-        for name in chance.choices(names, k=chance.randrange(1, 4)):
-            result += _effect(name, self._control, chance.randrange(20, 70), chance.randrange(1, 11))
-        return result
+        effects = (self._effect() for _ in range(self._chance.randrange(1, 4)))
+        return [statement for effect in effects for statement in _guarded(effect)]
 
-    def _change(self) -> list[Statement]:
+    def _effect(self, place: str = "", parameters: Sequence[Json] = ()) -> tuple[int, list[Op]]:
+        """Return an effect, with constants or the parameters of an action."""
+        chance = self._chance
+        name = chance.choice([*EFFECTS[self._control], "keeping clone"])
+        length = chance.choice([constant(chance.randrange(20, 70)), *parameters])
+        session = chance.choice([constant(chance.randrange(1, 11)), *parameters])
+        return _effect(name, self._control, length, session, place)
+
+    def _other(self) -> list[Op]:
+        return self._chance.choice((self._change, self._header))()
+
+    def _change(self) -> list[Op]:
         """Change what a copy does or does not take with it."""
         chance = self._chance
         target = chance.choice((metadata("kept"), metadata("lost"), order("rid")))
@@ -243,7 +333,7 @@ class _Random:
             return [assign(standard("egress_spec"), constant(chance.choice((*range(8), 511))))]
         return [assign(target, operation("^", target, constant(chance.getrandbits(16))), 16)]
 
-    def _header(self) -> list[Statement]:
+    def _header(self) -> list[Op]:
         """Add the header behind the first one, or remove it, which changes the length of the frame."""
         header = {"type": "header", "value": "note"}
         if self._chance.random() < 0.4:

@@ -17,7 +17,7 @@ from tests.differential.fuzz.both import Both
 __all__ = ["RECORD", "Meeting", "engine_with", "record"]
 
 RECORD = Path(__file__).parents[1] / "golden" / "effects.txt"
-"""Result of `record`, written when BMv2 agreed with every frame."""
+"""Result of `record` for each form of `every_pair`, written when BMv2 agreed with every frame."""
 
 _PORTS = range(8)
 # Seconds of silence after which a frame of BMv2 is lost, and in which nothing more may come; then again.
@@ -41,9 +41,9 @@ def engine_with(files: ProgramFiles) -> Network:
     return network
 
 
-def record() -> str:
+def record(files: ProgramFiles) -> str:
     """Return a line for each frame of `every_frame`: its number, and a checksum of the engine's outputs."""
-    network = engine_with(every_pair())
+    network = engine_with(files)
     lines: list[str] = []
     for number, frame in enumerate(every_frame()):
         outputs = sorted(f"{port}:{data.hex()}" for port, data in network.process(0, 0, frame))
