@@ -119,6 +119,12 @@ class Outgoing:
         self._ended = True
         self._changed.set()
 
+    def close(self) -> None:
+        """Discard what waits, and let `get` return None at once."""
+        self._waiting.clear()
+        self._bytes, self._state = 0, None
+        self.end()
+
     async def get(self) -> p4r.StreamMessageResponse | None:
         """Take the next message, waiting for it; None at the end."""
         while not self._waiting:

@@ -150,15 +150,20 @@ class Streams:
     async def _listen(self, stream: Stream, messages: AsyncIterator[p4r.StreamMessageRequest]) -> None:
         try:
             async for message in messages:
+                if self._closed:
+                    return
                 self._on_message(stream, message)
         finally:
             stream.outgoing.end()
 
     def close(self) -> None:
-        """End every stream, so that the server does not wait for its clients."""
+        """End every stream: requests that still come are not carried out, messages that wait are discarded.
+
+        So the server stops as soon under a flood as it does without one.
+        """
         self._closed = True
         for stream in self._open:
-            stream.outgoing.end()
+            stream.outgoing.close()
 
     def _on_message(self, stream: Stream, message: p4r.StreamMessageRequest) -> None:
         which = message.WhichOneof("update")

@@ -4,15 +4,19 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from finsy.proto import p4r, rpc_code, rpc_status
+from google.protobuf import any_pb2
 
 from controller.p4runtime.event_loop import background_loop, run
 from controller.p4runtime.local import DirectPackets
+from emulation._engine import Network
+from emulation.p4runtime.device import Device
 from emulation.p4runtime.outgoing import Handover, Losses, Outgoing
-from emulation.p4runtime.streams import Stream
+from emulation.p4runtime.status import Refusal
+from emulation.p4runtime.streams import Stream, Streams
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
 from tests.emulation.p4runtime.messages import CONFIG
@@ -81,6 +85,14 @@ def test_every_state_is_sent_while_there_is_room() -> None:
     queue.put_state(state(rpc_code.NOT_FOUND))
     queue.put_state(state(rpc_code.OK))
     assert taken(queue) == [f"state {rpc_code.NOT_FOUND}", f"state {rpc_code.OK}"]
+
+
+def test_a_closed_queue_discards_what_waits() -> None:
+    queue = Outgoing()
+    queue.put_state(state(rpc_code.OK))
+    assert all(queue.put(packet(number)) for number in range(3))
+    queue.close()
+    assert taken(queue) == []
 
 
 # -- the queue in front of the event loop
@@ -184,6 +196,37 @@ def test_a_primary_that_does_not_read_loses_packet_ins_and_another_one_none(
     assert len(received) * size < 56 << 20
     assert any("is full; messages are lost until it is read" in record.message for record in caplog.records)
     assert ready.enter().status.code == rpc_code.OK
+
+
+def test_a_server_that_stops_under_a_flood_does_not_work_it_off() -> None:
+    most = 10_000
+    streams = Streams(Network(), no_device, threading.RLock(), None)
+    requests: list[int] = []
+    at_close: list[int] = []
+
+    async def flood() -> AsyncIterator[p4r.StreamMessageRequest]:
+        while len(requests) < most:
+            requests.append(len(requests))
+            yield p4r.StreamMessageRequest(other=any_pb2.Any())  # is answered with an error
+            await asyncio.sleep(0)
+
+    async def answers() -> int:
+        count = 0
+        async for _ in streams.converse(flood()):
+            count += 1
+            if count == 100:
+                streams.close()
+                at_close.append(len(requests))
+            for _ in range(4):  # the client reads more slowly than it asks
+                await asyncio.sleep(0)
+        return count
+
+    assert asyncio.run(answers()) == 100
+    assert 100 < len(requests) <= at_close[0] + 1
+
+
+def no_device(device_id: int) -> Device:
+    raise Refusal(rpc_code.NOT_FOUND, f"no device {device_id}")
 
 
 def test_a_client_of_the_same_process_loses_nothing() -> None:
