@@ -10,6 +10,7 @@ HPN Pod one switch chooses.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import final
 
@@ -142,11 +143,19 @@ class PathProbe:
 
     def lbs_by_port(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
         """Return the values of lb by port, or by other steered part of a source route."""
-        fabric = self._plan.fabric
-        result: dict[Path, list[int]] = {}
-        for bucket, path in enumerate(self._steered(source, destination)):
-            result.setdefault(until_first_switch(fabric, path), []).extend(range(bucket, LB_VALUES, BUCKETS))
-        return tuple(tuple(sorted(lbs)) for lbs in result.values())
+        number = self._plan.route_columns.paths.pairs.number((source, destination))
+        if number is None:
+            return _lbs_by_part((0,) * BUCKETS)
+        routes, fabric = self._plan.route_columns, self._plan.fabric
+        rows = routes.buckets[number].tolist()
+        numbers: dict[Path, int] = {}
+        parts = {
+            row: numbers.setdefault(
+                until_first_switch(fabric, self._scheme.until_hash(routes.paths.path(row))), len(numbers)
+            )
+            for row in dict.fromkeys(rows)
+        }
+        return _lbs_by_part(tuple([parts[row] for row in rows]))
 
     def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
         """Return the sizes of the groups on the path of a frame with lb 0."""
@@ -190,3 +199,11 @@ class PathProbe:
                 for port, following in neighbours.items()
                 if following
             ]
+
+
+@cache
+def _lbs_by_part(parts: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the values of lb by number of the steered part that their bucket takes."""
+    lbs = np.arange(LB_VALUES)
+    part = np.array(parts)[lbs % BUCKETS]
+    return tuple(tuple(lbs[part == number].tolist()) for number in range(max(parts) + 1))

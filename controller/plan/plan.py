@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path
-from controller.plan.routes import Routes
+from controller.plan.routes import Routes, Weights
 from topologies import Fabric
 
 __all__ = ["Plan"]
@@ -66,3 +69,14 @@ class Plan:
             if weight:
                 shares[path] = shares.get(path, 0.0) + weight
         return shares
+
+    def bucket_weights(self) -> NDArray[np.float64]:
+        """Return the share of a pair's traffic on each of its buckets, shape (pairs, 16)."""
+        pairs = self.route_columns.paths.pairs
+        weights = np.full((len(pairs), BUCKETS), 1 / BUCKETS)
+        if isinstance(self.weights, Weights):
+            known = self.weights.numbers >= 0
+            weights[known] = np.array(self.weights.patterns).reshape(-1, BUCKETS)[self.weights.numbers[known]]
+        elif self.weights:
+            weights[[pairs.number(pair) for pair in self.weights]] = [*self.weights.values()]
+        return weights

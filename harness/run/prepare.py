@@ -171,12 +171,13 @@ def prepare(
             ),
         )
         if variant.transport.connections is not None:
-            jobs = with_line(
-                (*at, "transport", "connections"),
-                lambda chosen=variant, plan=plans[same], sending=jobs: _connected(
-                    plan, chosen, sending, scenario.seed
-                ),
-            )
+            connected = (same, sent, variant.transport.connections, scenario.seed)
+            if connected not in kept.jobs:
+                kept.jobs[connected] = with_line(
+                    (*at, "transport", "connections"),
+                    partial(_connected, plans[same], variant, jobs, scenario.seed),
+                )
+            jobs = kept.jobs[connected]
         own = BUILT_IN
         if variant.program:
             own = with_line((*at, "program"), partial(own_programs, plans[same], variant.program))

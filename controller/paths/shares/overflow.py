@@ -11,10 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import final
 
+import numpy as np
+
 from controller.paths.choice import PathChoice
 from controller.paths.shares.weights import rate_between
 from controller.plan.entry import Pair, Path, hops_of
 from controller.plan.plan import Plan
+from topologies.model.columns import columns
 
 __all__ = ["PlannedLoad", "overflow_paths"]
 
@@ -36,22 +39,27 @@ class PlannedLoad:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._demand: Mapping[Pair, float] = plan.demand or dict.fromkeys(plan.routes, 1.0)
-        self.bytes: defaultdict[Pair, float] = defaultdict(float)
-        for pair, amount in self._demand.items():
-            for path, share in plan.shares(*pair).items():
-                for hop in hops_of(path):
-                    self.bytes[hop] += amount * share
-        rates = ((hop, rate_between(plan.fabric, *hop)) for hop in self.bytes)
+        routes, table = plan.route_columns, columns(plan.fabric)
+        paths, self._pairs, self._weights = routes.paths, routes.paths.pairs, plan.bucket_weights()
+        self._demand = np.ones(len(self._pairs))
+        if plan.demand:
+            self._demand = np.array([plan.demand.get(pair, 0.0) for pair in self._pairs.names()])
+        shares = np.bincount(routes.buckets.ravel(), self._weights.ravel(), minlength=len(paths.nodes))
+        taken = paths.hops >= 0
+        amounts = np.repeat(shares * self._demand[paths.pair_of], taken.sum(axis=1))
+        by_hop = np.bincount(paths.hops[taken], amounts, minlength=len(table.tails))
+        used = np.flatnonzero(by_hop)
+        names = table.names
+        hops = [(names[a], names[b]) for a, b in zip(table.tails[used], table.heads[used], strict=True)]
+        self.bytes: Mapping[Pair, float] = dict(zip(hops, by_hop[used].tolist(), strict=True))
+        rates = ((hop, rate_between(plan.fabric, *hop)) for hop in hops)
         self.busiest = max((self.bytes[hop] / rate for hop, rate in rates), default=0.0)
 
     def by_bucket(self, source: str, destination: str) -> tuple[float, ...]:
         """Return the bytes that each bucket of a pair carries as planned."""
-        amount = self._demand.get((source, destination), 0.0)
-        paths = self._plan.routes[source, destination]
-        weights = self._plan.weights.get((source, destination)) or (1 / len(paths),) * len(paths)
-        return tuple(amount * weight for weight in weights)
+        number = self._pairs.number((source, destination))
+        assert number is not None
+        return tuple((self._demand[number] * self._weights[number]).tolist())
 
 
 def overflow_paths(
