@@ -162,6 +162,14 @@ class Tables:
         for entry in entries:
             self.write(Update("insert", entry))
 
+    def copy(self) -> "Tables":
+        """Return tables with the same entries, which change on their own."""
+        copied = Tables()
+        copied._entries = dict(self._entries)
+        copied._exact = dict(self._exact)
+        copied._other = {table: dict(entries) for table, entries in self._other.items()}
+        return copied
+
     def write(self, update: Update) -> None:
         """Insert, modify or delete an entry.
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabric in memory that forwards by the entries of a plan, switch after switch, as the P4 programs do."""
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,6 +23,19 @@ class Walk:
     end: str
 
 
+# Tables of the plans that were used last: many tests begin with the same plan.
+_RECENT: OrderedDict[int, tuple[Plan, dict[str, Tables]]] = OrderedDict()
+
+
+def _tables(plan: Plan) -> dict[str, Tables]:
+    """Return the tables of a plan's nodes; the caller copies what it changes."""
+    if id(plan) not in _RECENT:
+        _RECENT[id(plan)] = plan, {name: Tables(entries) for name, entries in plan.entries.items()}
+        if len(_RECENT) > 4:
+            _RECENT.popitem(last=False)
+    return _RECENT[id(plan)][1]
+
+
 class FakeFabric:
     """Pipelines of all switches of a plan's fabric, joined by its links."""
 
@@ -30,7 +44,7 @@ class FakeFabric:
         self.dead: set[str] = set(plan.failed)
         hosted = {node.name for node in plan.fabric.endpoints}
         self.switches = {
-            name: Pipeline(Tables(entries), has_host=name in hosted) for name, entries in plan.entries.items()
+            name: Pipeline(tables.copy(), has_host=name in hosted) for name, tables in _tables(plan).items()
         }
 
     def apply(self, node: str, updates: Iterable[Update]) -> None:
