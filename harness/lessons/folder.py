@@ -38,6 +38,8 @@ RECORD = ".railyard-lab.json"
 # Largest student's file that is checked, in bytes.
 _LARGEST = 1 << 20
 _KEPT_CHECKS = 500
+# Folders that a message names at most.
+_SHOWN = 5
 
 
 @final
@@ -85,18 +87,31 @@ def lab_of(folder: Path, name: str = "") -> Lab:
         LabError: The folder does not exist or belongs to no lab.
     """
     if not folder.is_dir():
-        raise LabError(f"{folder}: no such folder", remedy="start a lab with `railyard lab start N`")
+        started = _started(folder.parent)
+        remedy = "start a lab with `railyard lab start N`"
+        if started:
+            remedy = f"the labs here are {', '.join(started)}"
+        raise LabError(f"{folder}: no such folder", remedy=remedy)
     if name:
         return find_lab(name)
     if (folder / RECORD).is_file():
         return find_lab(read_record(folder).lab)
     fitting = [lab for lab in labs() if all((folder / file).is_file() for file in lab.files)]
     if len(fitting) != 1:
-        raise LabError(
-            f"{folder} is no folder of a lab",
-            remedy="start a lab with `railyard lab start N`, or name the lab with --lab N",
-        )
+        started = _started(folder)
+        remedy = "start a lab with `railyard lab start N`, or name the lab with --lab N"
+        if started:
+            remedy = f"name a folder in it: {', '.join(started)}"
+        raise LabError(f"{folder} is no folder of a lab", remedy=remedy)
     return fitting[0]
+
+
+def _started(parent: Path) -> list[str]:
+    """Return the first folders of labs in a folder, in order."""
+    try:
+        return sorted(str(record.parent) for record in parent.glob(f"*/{RECORD}"))[:_SHOWN]
+    except OSError:
+        return []
 
 
 def read_record(folder: Path) -> Record:

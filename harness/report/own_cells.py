@@ -15,7 +15,7 @@ from harness.scenario.schema import Scenario
 __all__ = ["UNREAD", "cell_figures", "cells_html", "is_unread"]
 
 UNREAD = "not read: the P4Runtime server of the switches refuses to read registers, as that of BMv2 does"
-"""Why a run has no cells of a register."""
+"""Reason for which a run has no cells of a register."""
 
 # Cells of a counter or register in a table of the report, the largest.
 _ROWS = 16

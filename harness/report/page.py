@@ -57,6 +57,7 @@ p { max-width: 46rem; }
 .no { color: var(--bad); }
 .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
 .panels figure { --page: var(--card); }
+.matrices svg { max-width: 36rem; }
 .cycles figure { max-width: 34rem; }
 .chip { display: inline-block; width: .8em; height: .8em; border-radius: 3px; }
 figure { margin: 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px;
@@ -64,6 +65,7 @@ figure { margin: 0; padding: .9rem 1rem; border: 1px solid var(--line); border-r
 figure svg { width: 100%; height: auto; display: block; }
 figcaption { font-size: .9rem; margin-bottom: .4rem; }
 .scroll { overflow-x: auto; }
+.scroll + .scroll { margin-top: 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: .93rem; }
 th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
@@ -305,6 +307,7 @@ def _traffic(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
         "Bytes from each rank to each rank, in the whole run; of a job with iterations, in one iteration. "
         "Lines separate groups, which are boards or domains; blank pairs send nothing.",
         list(figures.values()),
+        "panels matrices",
     )
 
 

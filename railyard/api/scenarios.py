@@ -119,6 +119,8 @@ def execute(
     """
     note = progress or silent
     seed = scenario.seed if seed is None else seed
+    if not 0 <= seed < 2**63:
+        raise ScenarioError(f"a seed of {seed}", remedy="give a whole number from 0 to 2^63 - 1")
     scenario = scenario.model_copy(update={"seed": seed})
     if prepared is None:
         prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))

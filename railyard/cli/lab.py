@@ -182,12 +182,13 @@ def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str,
         restored = "yes" if stage.id in record.restored else ""
         rows.append((str(number), stage.id, state, times[0] if times else "", hints, restored))
     headings = ("", "stage", "state", "first passed", "hints", "restored")
+    checks = f"{len(record.checks)} check{'s' * (len(record.checks) != 1)}"
     print_table(
         out(),
         headings,
         rows,
         names=("stage",),
-        caption=f"{len(record.checks)} checks; from your own record, which proves nothing to a teacher",
+        caption=f"{checks}; from your own record, which proves nothing to a teacher",
     )
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "Dims",
     "MachinesFile",
     "Parameters",
+    "Seed",
     "Switch",
     "dims_of",
     "fabric_of",
@@ -52,6 +53,10 @@ Parameters = Annotated[
 ]
 """Options beside the name of a fabric, for `fabric_of`."""
 
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, max=2**63 - 1, metavar="N", help="seed in place of the scenario's own"),
+]
 MachinesFile = Annotated[
     Path | None,
     typer.Option(

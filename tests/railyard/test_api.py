@@ -135,6 +135,8 @@ def test_a_frame_takes_the_planned_path_of_its_bucket(plan: Plan):
         (lambda mesh, plan: railyard.entries(plan, "npu9"), "npu9"),
         (lambda mesh, plan: railyard.trace(plan, "npu0", "npu3", bucket=16), "buckets are 0 to 15"),
         (lambda mesh, plan: railyard.draw(railyard.fabric("ub-pod")), "too many to draw"),
+        (lambda mesh, plan: railyard.run(SMALL, seed=2**64), "a seed of 18446744073709551616; give a whole"),
+        (lambda mesh, plan: railyard.run(SMALL, seed=-1), "a seed of -1; give a whole number from 0"),
         (lambda mesh, plan: railyard.run({**SMALL, "sede": 1}), "unknown key 'sede'; did you mean 'seed'"),
         (lambda mesh, plan: railyard.run(SMALL, variant="cutt"), "there are healthy, cut"),
         (lambda mesh, plan: railyard.run("missing.yaml"), "missing.yaml: no such file"),

@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import isclass, ismodule, isroutine
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,8 +29,8 @@ def load(reference: str) -> Any:
         raise TopologyError(f"{reference!r} names nothing in a Python file", remedy="write FILE.py:NAME")
     module = _module(Path(file))
     if not hasattr(module, name):
-        public = [key for key in vars(module) if not key.startswith("_")]
-        raise TopologyError(f"{file}: no {name!r}", remedy=f"the file has {', '.join(public) or 'no names'}")
+        own = ", ".join(key for key, value in vars(module).items() if _is_own(module, key, value))
+        raise TopologyError(f"{file}: no {name!r}", remedy=f"the file has {own or 'no names'}")
     return getattr(module, name)
 
 
@@ -73,6 +74,13 @@ def _module(path: Path) -> ModuleType:
         del sys.modules[name]
         raise _located(str(path), ex) from ex
     return module
+
+
+def _is_own(module: ModuleType, name: str, value: object) -> bool:
+    """Return whether a public name of a module is its own, not imported."""
+    if name.startswith("_") or ismodule(value):
+        return False
+    return not (isroutine(value) or isclass(value)) or value.__module__ == module.__name__
 
 
 def _located(file: str, ex: Exception) -> TopologyError:

@@ -26,9 +26,8 @@ class Failure:
     at_ps: int
 
     def __str__(self) -> str:
-        return (
-            f"rank {self.rank} gave up on rank {self.peer} at {self.at_ps} ps: PSN {self.psn} unacknowledged"
-        )
+        at = f"{self.at_ps / 10**6:g} µs"
+        return f"rank {self.rank} gave up on rank {self.peer} at {at}: PSN {self.psn} unacknowledged"
 
 
 @final

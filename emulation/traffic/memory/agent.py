@@ -31,7 +31,7 @@ class LostMemory:
     at_ps: int
 
     def __str__(self) -> str:
-        return f"the borrower of address {self.node:#06x} gave up at {self.at_ps} ps: {self.why}"
+        return f"the borrower of address {self.node:#06x} gave up at {self.at_ps / 10**6:g} µs: {self.why}"
 
 
 @final

@@ -156,6 +156,9 @@ def _print_late(console: Console, late: Sequence[Run]) -> None:
 
 
 def _print_counts(console: Console, records: Sequence[Record]) -> None:
+    if not records:
+        console.print("no run with a failure has ended")
+        return
     right = [record for record in records if record["status"] == "right"]
     words = f"{len(right)} right results of {len(records)}"
     if spares := sum(bool(record["spare"]) for record in records):

@@ -65,7 +65,10 @@ def print_summary(
             console.print(f"{variant}: {words}", markup=False, soft_wrap=True)
     for item in result.assertions:
         if item.verdict == "fails":
-            console.print(f"[red]fails[/] {escape(item.name)}: {item.value} against {item.limit}")
+            words = f"{escape(item.name)}: {item.value} against {item.limit}"
+            if item.metric.endswith("].at_us"):
+                words += "; the run ended before the fault, give an earlier `at_us:`"
+            console.print(f"[red]fails[/] {words}", soft_wrap=True)
         elif item.verdict == "not judged":
             console.print(f"[yellow]not judged[/] {escape(item.name)}: {item.value} against {item.limit}")
     if result.fidelity:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import Bed, MachinesFile, Switch, page_server, resized
+from railyard.cli.options import Bed, MachinesFile, Seed, Switch, page_server, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def run(
         list[str] | None,
         typer.Option(metavar="LINK", help="record this link in OUT/VARIANT-LINK.pcap; may be repeated"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
+    seed: Seed = None,
     variant: Annotated[
         list[str] | None,
         typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out, tell
-from railyard.cli.options import page_server
+from railyard.cli.options import Seed, page_server
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def serve(
     variant: Annotated[
         list[str] | None, typer.Option(help="variant of the scenario to run; may be repeated; else all")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
+    seed: Seed = None,
     host: Annotated[
         str | None,
         typer.Option(

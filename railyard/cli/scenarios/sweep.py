@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from railyard.cli.display.screen import MACHINE, counting, tell
+from railyard.cli.options import Seed
 
 if TYPE_CHECKING:
     from harness.scenario.study import Study
@@ -90,7 +91,7 @@ def sweep(
         str | None,
         typer.Option(metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
+    seed: Seed = None,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
     ] = None,

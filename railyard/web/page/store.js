@@ -186,6 +186,7 @@ export class Store {
   show(name) {
     this.variant = name;
     if (this.beside === name) this.beside = "";
+    this.time = Math.min(this.time, this.span);
     this.changed("tracks");
   }
 

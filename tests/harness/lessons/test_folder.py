@@ -64,6 +64,17 @@ def test_an_unknown_lab_is_answered_with_the_labs(name: str):
         find_lab(name)
 
 
+def test_a_wrong_folder_is_answered_with_the_labs_beside_it(tmp_path: Path):
+    start(find_lab("2"), tmp_path / "lab 2")
+    start(find_lab("3"), tmp_path / "lab-3")
+    with pytest.raises(LabError, match=r"no such folder; the labs here are .*lab 2, .*lab-3"):
+        lab_of(tmp_path / "3")
+    with pytest.raises(LabError, match=r"is no folder of a lab; name a folder in it: .*lab 2, .*lab-3"):
+        lab_of(tmp_path)
+    with pytest.raises(LabError, match="start a lab with `railyard lab start N`"):
+        lab_of(tmp_path / "lab-3" / "none")
+
+
 def test_hints_come_in_order_and_the_last_again(tmp_path: Path):
     start(DEADLOCK, tmp_path)
     stage = DEADLOCK.stage("kept")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def test_a_failure_is_named_with_both_figures(scenario: Scenario, runs: dict[str
     text = said(scenario, wrong, "embedded")
     assert "fails healthy.ratio_to_bound at most 2.5: 10.0 against 2.5\n" in text
     assert "4 of 5 assertions hold\n" in text
+
+
+def test_a_fault_after_the_end_says_what_to_do(scenario: Scenario, variant_run: Callable[..., VariantRun]):
+    late = {"healthy": variant_run(1_000_000), "cut": variant_run(250_000, cut="npu0-npu1")}
+    text = said(scenario, late, "embedded")
+    assert "0.3 against 0.25; the run ended before the fault, give an earlier `at_us:`\n" in text
 
 
 def test_what_is_wrong_with_the_data_is_told(scenario: Scenario, runs: dict[str, VariantRun]):

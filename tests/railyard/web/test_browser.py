@@ -287,6 +287,24 @@ def test_the_page_fits_dark_and_narrow(browser: Browser, recording: Path, width:
         until(page, f"({lightness} < 60) === {str(dark).lower()}")
 
 
+BEHIND = """page.views.some((view) => {
+  const { left, bottom } = view.canvas.parentElement.querySelector(".tools").getBoundingClientRect();
+  const canvas = view.canvas.getBoundingClientRect();
+  return Array.from(view.scene.x, (_, at) => view.placeOf({ kind: "node", at })).some(
+    ({ x, y }) => canvas.left + x > left && canvas.top + y < bottom);
+})"""
+"""Whether a node is behind the buttons of its picture."""
+
+
+def test_no_node_is_behind_the_buttons_of_a_phone_held_sideways(browser: Browser, recording: Path):
+    with serving(replay(recording), port=0) as address, visit(browser, address, width=844) as page:
+        page.set_viewport_size({"width": 844, "height": 390})
+        until(page, "!!page.scene() && page.views[0].times.length > 0")
+        page.get_by_role("button", name="compare").click()
+        until(page, "page.views.length === 2 && page.views.every((view) => view.scene)")
+        until(page, f"!({BEHIND})")
+
+
 def test_a_page_of_another_site_cannot_connect(browser: Browser, recording: Path):
     class Other(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -115,7 +115,11 @@ def test_addresses_and_ports_have_an_end() -> None:
         ("a.graphml", None, "a.graphml: No such file or directory; give JSON"),
         ("a.py:make", "def make():\n    return 1 / 0\n", "a.py:2: ZeroDivisionError: division by zero"),
         ("a.py:make", "def make(:\n", "a.py:1: SyntaxError"),
-        ("a.py:make", "import networkx\nmade = 1\n", "a.py: no 'make'; the file has networkx, made"),
+        (
+            "a.py:make",
+            "import networkx\nfrom math import sqrt\nfrom json import loads\nmade = 1\ndef ring(): pass\n",
+            "a.py: no 'make'; the file has made, ring",
+        ),
         ("a.py:make", "def make(): return 3\n", "a.py:make returned int; return a Fabric"),
     ],
 )

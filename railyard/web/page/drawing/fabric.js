@@ -128,16 +128,23 @@ export class FabricView {
     if (this.times.length > 120) this.times.shift();
   }
 
-  /** Show the whole fabric. */
+  /** Show the whole fabric, beside the buttons where it would lie behind them. */
   fit() {
     if (!this.scene || !this.canvas.clientWidth) return;
     const { box } = this.scene;
+    const tools = /** @type {HTMLElement | null} */ (this.canvas.parentElement?.querySelector(".tools"));
     const { clientWidth, clientHeight } = this.canvas;
-    const [width, height] = [clientWidth - SIDES, clientHeight - TOP - BOTTOM];
-    const scale = Math.max(LEAST, Math.min(72, width / box.width, height / box.height));
+    const height = clientHeight - TOP - BOTTOM;
+    const within = (/** @type {number} */ wide) => {
+      const scale = Math.max(LEAST, Math.min(72, (wide - SIDES) / box.width, height / box.height));
+      return { scale, left: (wide - box.width * scale) / 2, top: TOP + (height - box.height * scale) / 2 };
+    };
+    let { scale, left, top } = within(clientWidth);
+    if (tools?.offsetWidth && left + box.width * scale > tools.offsetLeft && top < tools.offsetTop + tools.offsetHeight)
+      ({ scale, left, top } = within(tools.offsetLeft));
     this.camera.view.scale = scale;
-    this.camera.view.x = box.x - (clientWidth / scale - box.width) / 2;
-    this.camera.view.y = box.y - TOP / scale - (height / scale - box.height) / 2;
+    this.camera.view.x = box.x - left / scale;
+    this.camera.view.y = box.y - top / scale;
     this.camera.fitted = true;
     this.camera.moved();
   }

@@ -64,7 +64,7 @@ export function Events({ page }) {
             <span class="when">${us(event.t)}</span><i class=${classOf(event.kind)}></i>
             <span>${event.text}${event.by === "hand" ? " (by hand)" : ""}</span>
           </button>
-          ${event.nodes?.length && html`<${Told} nodes=${event.nodes} />`}
+          ${event.nodes?.length ? html`<${Told} nodes=${event.nodes} />` : null}
         </li>`,
       )}
     </ul>
