@@ -6,8 +6,9 @@ adds. Both controls are sequences of statements; some of them are tables with co
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, final
 
@@ -214,6 +215,7 @@ class _Nodes:
     """Actions of a program, and the tables and conditions of the pipeline that is being laid out."""
 
     actions: list[Json] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
     _tables: list[Json] = field(default_factory=list)
     _conditions: list[Json] = field(default_factory=list)
 
@@ -241,7 +243,7 @@ class _Nodes:
 
     def _if(self, statement: If, after: str | None) -> str:
         true_next, false_next = (self._lay(branch, after) for branch in (statement.then, statement.otherwise))
-        name = f"node_{len(self._conditions)}"
+        name = f"node_{next(self._numbers)}"  # BMv2 wants names that no other pipeline has
         condition: Json = {"name": name, "id": len(self._conditions), "expression": statement.condition}
         self._conditions.append(condition | {"true_next": true_next, "false_next": false_next})
         return name
@@ -273,16 +275,24 @@ class _Nodes:
         document["default_entry"] = default | {"action_entry_const": True}
         if table.keys:
             document["entries"] = [
-                _entry(entry, ids[entry.action], priority)
+                _entry(table, entry, ids[entry.action], priority)
                 for priority, entry in enumerate(table.entries, start=1)
             ]
         self._tables.append(document)
         return name
 
 
-def _entry(entry: Entry, action_id: int, priority: int) -> Json:
+_KEY_BITS = {"order": dict(ORDER), "scalars": dict(_METADATA)}
+
+
+def _entry(table: Table, entry: Entry, action_id: int, priority: int) -> Json:
     """Return the JSON of a constant entry."""
-    keys = [{"match_type": "ternary", "key": hex(value), "mask": hex(mask)} for value, mask in entry.keys]
+    keys: list[Json] = []
+    for key, (value, mask) in zip(table.keys, entry.keys, strict=True):
+        header, name = key["value"]
+        # BMv2 reads as many bytes as the field has.
+        digits = 2 * -(-_KEY_BITS[header][name] // 8)
+        keys.append({"match_type": "ternary", "key": f"0x{value:0{digits}x}", "mask": f"0x{mask:0{digits}x}"})
     data = [hex(argument) for argument in entry.arguments]
     return {
         "match_key": keys,
