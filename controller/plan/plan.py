@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from controller.plan.entry import BUCKETS, Entry, Hashing, Pair, Path
 from controller.plan.routes import Routes, Weights
+from controller.plan.subscribers import Subscribers
 from topologies import Fabric
 
 __all__ = ["Plan"]
@@ -69,6 +70,12 @@ class Plan:
             if weight:
                 shares[path] = shares.get(path, 0.0) + weight
         return shares
+
+    def notifies(self, node: str, link: str) -> bool:
+        """Return whether a node is among the subscribers of a link."""
+        if isinstance(self.subscribers, Subscribers):
+            return self.subscribers.include(link, node)
+        return node in self.subscribers[link]
 
     def bucket_weights(self) -> NDArray[np.float64]:
         """Return the share of a pair's traffic on each of its buckets, shape (pairs, 16)."""

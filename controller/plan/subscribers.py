@@ -28,6 +28,17 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         self._fabric = paths.fabric
 
     def __getitem__(self, link: str) -> tuple[str, ...]:
+        names = columns(self._fabric).names
+        return tuple([names[source] for source in np.unique(np.concatenate(self._parts(link))).tolist()])
+
+    def include(self, link: str, node: str) -> bool:
+        """Return whether a node has a path over a link; KeyError if the fabric has no such link."""
+        source = self._fabric.node(node).index
+        at = ((part, int(np.searchsorted(part, source))) for part in self._parts(link))
+        return any(index < len(part) and part[index] == source for part, index in at)
+
+    def _parts(self, link: str) -> list[NDArray[np.int64]]:
+        """Return the sources of paths over a link by direction, ascending."""
         try:
             ends = self._fabric.link(link)
         except TopologyError:
@@ -35,8 +46,7 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         a, b = self._fabric.node(ends.a.node).index, self._fabric.node(ends.b.node).index
         table, (hops, sources) = columns(self._fabric), self._sources_by_hop
         both = table.hops(np.array([a, b], np.int32), np.array([b, a], np.int32))
-        parts = [sources[slice(*np.searchsorted(hops, [hop, hop + 1]).tolist())] for hop in both.tolist()]
-        return tuple([table.names[source] for source in np.unique(np.concatenate(parts)).tolist()])
+        return [sources[slice(*np.searchsorted(hops, [hop, hop + 1]).tolist())] for hop in both.tolist()]
 
     def __iter__(self) -> Iterator[str]:
         return (link.name for link in self._fabric.links)

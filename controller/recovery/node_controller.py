@@ -272,7 +272,7 @@ class NodeController:
                     if link.name in self._subscribed:
                         continue
                     self._subscribed.add(link.name)
-                    if self.node in self._plan.subscribers[link.name]:
+                    if self._plan.notifies(self.node, link.name):
                         continue
                     watch = Subscription(*ends_of(self._plan.fabric, link), self._address)
                     ends = [path[: end + 1] for end in (last, last + 1) if end <= MAX_INSTRUCTIONS]

@@ -22,5 +22,7 @@ def test_a_link_has_the_sources_of_all_paths_over_it(fabric: Fabric) -> None:
     assert {name: list(sources) for name, sources in plan.subscribers.items()} == {
         name: sorted(sources, key=order.__getitem__) for name, sources in expected.items()
     }
+    for link, sources in plan.subscribers.items():
+        assert [node.name for node in fabric.nodes if plan.notifies(node.name, link)] == [*sources]
     assert list(plan.subscribers) == [link.name for link in fabric.links]
     assert "npu0-nobody" not in plan.subscribers
