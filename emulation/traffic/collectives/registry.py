@@ -12,6 +12,8 @@ A scenario may also name a kind in a Python file, as FILE.py:NAME.
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
+from numbers import Integral, Real
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.catalogue import KINDS
@@ -42,6 +44,10 @@ def _checked(name: str, origin: str, value: object) -> CollectiveKind:
     return _guarded(value, origin)
 
 
+_WHOLE = ("step", "source", "target", "offset", "length", "shift")
+"""Fields of a transfer that are whole numbers."""
+
+
 def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
     """Return the kind with functions whose exceptions become errors that name the user's file and line.
 
@@ -59,19 +65,34 @@ def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
                     f"{origin}: an algorithm returned {type(result).__name__}, not a Schedule",
                     remedy="return a Schedule (docs/use/collectives.md)",
                 )
+            for transfer in result.transfers:
+                numbers = [getattr(transfer, name) for name in _WHOLE]
+                if not all(isinstance(number, Integral) for number in numbers):
+                    raise EmulationError(
+                        f"{origin}: schedule {result.name}: {transfer}: not whole numbers",
+                        remedy="divide elements by //, not by /",
+                    )
             return result
 
         return built
 
-    def number(function: Callable[..., float]) -> Callable[..., float]:
-        return lambda *arguments: guarded(origin, lambda: function(*arguments))
+    def number(name: str, function: Callable[..., float]) -> Callable[..., float]:
+        def checked(*arguments: object) -> float:
+            result: object = guarded(origin, lambda: function(*arguments))
+            if not isinstance(result, Real) or not 0 <= result < inf:
+                raise EmulationError(
+                    f"{origin}: {name} returned {result!r}", remedy="return a number of at least 0"
+                )
+            return float(result)
+
+        return checked
 
     return replace(
         kind,
         algorithms=tuple(replace(each, build=schedule(each.build)) for each in kind.algorithms),
-        bound_ps=number(kind.bound_ps),
-        crossing_bytes=kind.crossing_bytes and number(kind.crossing_bytes),
-        pair_bytes=kind.pair_bytes and number(kind.pair_bytes),
+        bound_ps=number("bound_ps", kind.bound_ps),
+        crossing_bytes=kind.crossing_bytes and number("crossing_bytes", kind.crossing_bytes),
+        pair_bytes=kind.pair_bytes and number("pair_bytes", kind.pair_bytes),
     )
 
 

@@ -136,6 +136,12 @@ def kind(build, bound=least):
 
 raising, incomplete, empty = kind(raises), kind(once_round), kind(lambda request: None)
 unbounded = kind(once_round, lambda capacity: capacity.rate)
+
+def half(request):
+    sends = (Transfer(0, 1, 0, 0, request.elements / 2, Combine.REDUCE),)
+    return Schedule("half", request.ranks, request.elements, sends)
+
+halved, boundless = kind(half), kind(once_round, lambda capacity: None)
 """
 
 
@@ -163,6 +169,11 @@ unbounded = kind(once_round, lambda capacity: capacity.rate)
         ("collective: {kind: {python: 'own.py:raising'}}\n", "own.py:7: IndexError: list index out of range"),
         ("collective: {kind: {python: 'own.py:empty'}}\n", "an algorithm returned NoneType, not a Schedule"),
         ("collective: {kind: {python: 'own.py:unbounded'}}\n", "own.py:21: AttributeError: 'Capacity'"),
+        ("collective: {kind: {python: 'own.py:halved'}}\n", "not whole numbers; divide elements by //"),
+        (
+            "collective: {kind: {python: 'own.py:boundless'}}\n",
+            "own.py:boundless: bound_ps returned None; return",
+        ),
         (
             "collective: {kind: {python: 'own.py:incomplete'}}\n",
             "without [1, 2, 3, 4, 5, 6]; correct the transfers that own.py:incomplete returns",
