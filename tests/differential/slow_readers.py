@@ -11,6 +11,7 @@ memory of the switch must not grow.
 """
 
 import argparse
+import resource
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from bench.memory import anonymous_mib
+from tests.differential.soak import processor_seconds
 from tests.emulation.controller_stub import Controller
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +48,7 @@ class Figures:
 
     seconds: float = 0.0
     stop_seconds: float = 0.0
+    stop_processor_seconds: float = 0.0
     flooded: int = 0
     slow: int = 0
     numbered: int = 0
@@ -66,7 +69,8 @@ class Figures:
             f"{self.slow} messages read slowly; {self.numbered} of the third came back, {self.wrong} wrong; "
             f"{settled[0]:.1f} MiB after a tenth of the time, {settled[-1]:.1f} at the end, "
             f"between {min(settled):.1f} and {max(settled):.1f}; "
-            f"ended {self.stop_seconds:.1f} s after SIGTERM"
+            f"ended {self.stop_seconds:.1f} s after SIGTERM, with "
+            f"{self.stop_processor_seconds:.2f} s of processor time"
         )
 
     @property
@@ -96,11 +100,24 @@ def run(seconds: float, rate: float, log: Path) -> Figures:
             if process.poll() is not None:
                 raise RuntimeError(f"the switch has ended with {process.returncode}")
         finally:
-            terminated = time.monotonic()
-            process.terminate()
-            process.wait()
-            figures.stop_seconds = time.monotonic() - terminated
+            _stop(process, figures)
     return figures
+
+
+def _stop(process: subprocess.Popen[bytes], figures: Figures) -> None:
+    """Send SIGTERM, wait for the end, and note what it took."""
+    used = processor_seconds(process.pid) if process.poll() is None else 0.0
+    others, terminated = _processor_seconds_of_children(), time.monotonic()
+    process.terminate()
+    process.wait()
+    figures.stop_seconds = time.monotonic() - terminated
+    figures.stop_processor_seconds = _processor_seconds_of_children() - others - used
+
+
+def _processor_seconds_of_children() -> float:
+    """Return what the children of this process that have ended used."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _converse(address: str, pid: int, figures: Figures, seconds: float, rate: float) -> None:

@@ -129,7 +129,7 @@ def soak(switch: str, seconds: float, rate: float) -> Soak:
                 thread.join()
         if process.pid is None:
             raise RuntimeError(f"{switch} has ended")
-        result.processor_seconds = _processor_seconds(process.pid)
+        result.processor_seconds = processor_seconds(process.pid)
     early = result.samples[int(len(result.samples) * _WARM_UP) :] or [0.0]
     result.memory_early, result.memory_late, result.memory_most = early[0], early[-1], max(early)
     return result
@@ -212,7 +212,8 @@ def _frame(number: int) -> bytes:
     )
 
 
-def _processor_seconds(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
+    """Return the processor time that a running process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
