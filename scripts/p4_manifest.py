@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Ties the committed compiler output to its sources: `write` after a compilation, `check` at any time.
 
-There is output in p4/build, tests/programs/build and tests/v1model/build. MANIFEST.json holds the SHA-256 of
-every source and output. `write` first takes the paths of the compiling machine out of p4c's JSON, so that the
-output is the same wherever it was made.
+There is output in p4/build, tests/programs/build and tests/v1model/build, and in build/ of labs with a P4
+starter. MANIFEST.json holds the SHA-256 of every source and output. `write` first takes the paths of the
+compiling machine out of p4c's JSON, so that the output is the same wherever it was made.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
 
+from harness.lessons.catalogue import labs
+from harness.lessons.p4_program import p4_sources
+
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = (ROOT / "p4", ROOT / "tests" / "programs", ROOT / "tests" / "v1model")
+LABS = {lab.folder: lab for lab in labs() if lab.p4}
+FOLDERS = (ROOT / "p4", ROOT / "tests" / "programs", ROOT / "tests" / "v1model", *LABS)
 SOURCES = ("*.p4", "include/*.p4", "control/**/*.p4")
 OUTPUTS = ("*.json", "*.p4info.txtpb")
 MANIFEST = "MANIFEST.json"
@@ -32,10 +36,17 @@ def matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
     return sorted(path for pattern in patterns for path in folder.glob(pattern) if path.name != MANIFEST)
 
 
+def sources(p4: Path) -> dict[str, Path]:
+    """Return the sources of a folder's output by name: of a lab, those of its starter."""
+    if p4 in LABS:
+        return p4_sources(LABS[p4], LABS[p4].starter)
+    return {str(path.relative_to(p4)): path for path in matching(p4, SOURCES)}
+
+
 def manifest(p4: Path) -> dict[str, dict[str, str]]:
     """Return the contents that MANIFEST.json should have for the files present."""
     return {
-        "sources": {str(path.relative_to(p4)): digest(path) for path in matching(p4, SOURCES)},
+        "sources": {name: digest(path) for name, path in sources(p4).items()},
         "outputs": {path.name: digest(path) for path in matching(p4 / "build", OUTPUTS)},
     }
 

@@ -40,6 +40,7 @@ python_packages() {
 }
 
 lab_packages() {
+    command -v ip >/dev/null || echo iproute2
     [ -d /usr/lib/python3/dist-packages/mininet ] || echo mininet
     command -v tcpdump >/dev/null || echo tcpdump
     command -v tshark >/dev/null || echo tshark
@@ -47,6 +48,7 @@ lab_packages() {
 }
 
 developer_packages() {
+    command -v git >/dev/null || echo git  # lists the files for the spelling
     # For the tests of the live page; Ubuntu has Chromium as a snap only.
     command -v chromium >/dev/null || ! grep -qs '^ID=debian' /etc/os-release || echo chromium
 }
@@ -55,10 +57,8 @@ install_packages() {
     local missing=()
     command -v g++ >/dev/null || missing+=(g++)
     command -v make >/dev/null || missing+=(make)
-    command -v git >/dev/null || missing+=(git)
     if ! find_python >/dev/null; then mapfile -t -O "${#missing[@]}" missing < <(python_packages); fi
     has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
-    command -v ip >/dev/null || missing+=(iproute2)  # the tests of railyard-switchd make links
     if [ "$what" != base ]; then mapfile -t -O "${#missing[@]}" missing < <(lab_packages); fi
     if [ "$what" = dev ]; then mapfile -t -O "${#missing[@]}" missing < <(developer_packages); fi
     [ ${#missing[@]} -eq 0 ] && return 0
@@ -92,6 +92,11 @@ else:
 PY
 }
 
+install_wanted() {
+    wanted run | .venv/bin/python -m pip install --quiet -r /dev/stdin
+    echo "$packages" >.venv/stamp-packages
+}
+
 what=${1:-base}
 case $what in base | lab | dev) ;; *) fail "$what is none of base, lab and dev" ;; esac
 
@@ -119,8 +124,11 @@ if ! current packages "$packages"; then
         "$python" -m venv .venv
         echo "$place" >.venv/stamp-place
     fi
-    wanted run | .venv/bin/python -m pip install --quiet -r /dev/stdin
-    echo "$packages" >.venv/stamp-packages
+    # Without developers' packages, which may need the same ones, the compiler can work beside pip.
+    install_wanted &
+    installing=$!
+    trap wait EXIT
+    [ "$what" != dev ] || wait "$installing"
 fi
 if ! has_dev; then
     say "installing developers' Python packages"
@@ -136,6 +144,7 @@ if ! current engine "$engine"; then
     .venv/bin/python -m pip install --quiet "${isolation[@]}" --no-deps --editable .
     echo "$engine" >.venv/stamp-engine
 fi
+[ -z "${installing:-}" ] || wait "$installing"
 
 if ! has_page; then
     say "installing the packages of the live page"

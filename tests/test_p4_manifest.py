@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PLACES = ("p4", "tests/programs", "tests/v1model", "labs/01_source_route", "labs/07_dual_tor")
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +43,12 @@ def record(manifest: ModuleType, folder: Path) -> None:
     (folder / "build" / "MANIFEST.json").write_text(json.dumps(manifest.manifest(folder)))
 
 
-@pytest.mark.parametrize("place", ["p4", "tests/programs", "tests/v1model"])
+@pytest.mark.parametrize("place", PLACES)
 def test_the_committed_output_is_current(manifest: ModuleType, place: str):
     assert manifest.differences(ROOT / place) == []
 
 
-@pytest.mark.parametrize("place", ["p4", "tests/programs", "tests/v1model"])
+@pytest.mark.parametrize("place", PLACES)
 def test_the_committed_output_names_no_path_of_a_machine(manifest: ModuleType, place: str):
     for path in sorted((ROOT / place / "build").glob("*.json")):
         if path.name != manifest.MANIFEST:
@@ -57,6 +58,10 @@ def test_the_committed_output_names_no_path_of_a_machine(manifest: ModuleType, p
                 *(info.get("filename", "") for info in manifest.source_infos(program)),
             ]
             assert [name for name in named if name.startswith("/")] == []
+
+
+def test_every_place_is_compiled_and_compared(manifest: ModuleType):
+    assert tuple(ROOT / place for place in PLACES) == manifest.FOLDERS
 
 
 def test_what_has_just_been_recorded_is_current(manifest: ModuleType, folder: Path):

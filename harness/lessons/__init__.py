@@ -8,6 +8,7 @@ runs in a further process, confined, and hands over JSON only.
     catalogue   labs and their stages, read from lab.yaml
     folder      a student's folder: start, hints, progress, restore
     attempt     what a stage's check gets, and the verdict that it returns
+    p4_program  the P4 program of a lab with the student's file, compiled or as shipped for the starter
     station     a host that sends given frames and keeps those that arrive
     numbered_frames  frames of which each is counted, between stations
     confined/   a student's code in a process with limits

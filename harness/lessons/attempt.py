@@ -15,9 +15,15 @@ from random import Random
 from typing import Any, TypeVar, final
 
 from harness.lessons.catalogue import Lab
-from harness.lessons.confined.run import Limits, StudentError, call_each, run_command
+from harness.lessons.confined.run import (
+    Limits,
+    StudentError,
+    call_each,
+    run_command,
+    run_shell,
+)
 
-__all__ = ["Attempt", "StudentError", "Verdict", "failed", "passed"]
+__all__ = ["Attempt", "StudentError", "Verdict", "failed", "passed", "unchecked"]
 
 T = TypeVar("T")
 
@@ -25,12 +31,16 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Outcome of a stage: what was expected, what came, and where to look; none of them the solution."""
+    """Outcome of a stage: what was expected, what came, and where to look; none of them the solution.
+
+    `checked` is False if this machine lacks a program without which the stage cannot be checked.
+    """
 
     passed: bool
     expected: str
     observed: str
     look: str = ""
+    checked: bool = True
 
 
 def passed(expected: str, observed: str) -> Verdict:
@@ -41,6 +51,12 @@ def passed(expected: str, observed: str) -> Verdict:
 def failed(expected: str, observed: str, look: str) -> Verdict:
     """Return the verdict of a stage that does not hold; `look` names a file, a line or a command."""
     return Verdict(False, expected, observed, look)
+
+
+def unchecked(expected: str, lacking: str) -> Verdict:
+    """Return the verdict of a stage that this machine cannot check; `lacking` is `why; remedy`."""
+    program, _, how = lacking.partition("; ")
+    return Verdict(False, expected, f"not checked: {program}", how, checked=False)
 
 
 @final
@@ -115,3 +131,21 @@ class Attempt:
             StudentError: The program exceeds a limit.
         """
         return run_command(command, Limits(seconds, 4096), self.folder, self.scratch)
+
+    def type_into_shell(self, name: str, address: str, device_id: int) -> str:
+        """Type the lines of a student's file at the prompt of p4runtime-shell, and return what it prints.
+
+        Args:
+            name: The student's file.
+            address: Address of the P4Runtime server, "unix:PATH": other sockets are refused.
+            device_id: Device id of the switch.
+
+        Raises:
+            StudentError: The file is missing or no text, or its lines exceed a limit.
+        """
+        try:
+            lines = self.path(name).read_text()
+        except UnicodeDecodeError:
+            raise StudentError(f"{name} is no text", name) from None
+        limits = Limits(self.lab.seconds, 4096)
+        return run_shell(lines, address, device_id, limits, self.folder, self.scratch).stdout

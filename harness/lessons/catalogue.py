@@ -15,25 +15,28 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from harness.errors import LabError
-from harness.files import LABS
+from harness.files import LABS, P4RUNTIME_SHELL
 
-__all__ = ["Lab", "Stage", "find_lab", "hash_of_file", "labs"]
+__all__ = ["P4C", "Lab", "P4Program", "Stage", "find_lab", "hash_of_file", "labs", "lacking"]
+
+P4C = "p4c-bm2-ss"
+# Programs that are no command of the PATH.
+_PLACES = {"p4runtime-shell": P4RUNTIME_SHELL / "bin" / "python"}
 
 _NAME = re.compile(r"(\d\d)_([a-z0-9_]+)")
 
 # How to get a program that a lab needs, and the same for someone who is in the virtual machine already.
 _GET = {
-    "p4c-bm2-ss": (
+    P4C: (
         "install the package p4lang-p4c of the P4 language project, or work in the virtual machine "
         "(docs/testbeds/vagrant.md)"
     ),
+    "p4runtime-shell": "install it with `scripts/shell.sh install` in the source tree of Railyard",
     "tshark": "install it with `apt-get install tshark`, or work in the virtual machine",
 }
 _GET_IN_MACHINE = {
-    "p4c-bm2-ss": (
-        "call `vagrant provision` on your own computer, which tries again to install it; labs 2 to 6 and 8 "
-        "work without it"
-    ),
+    P4C: "call `vagrant provision` on your own computer, which tries again to install it",
+    "p4runtime-shell": "install it with `~/railyard/scripts/shell.sh install`",
     "tshark": "install it with `sudo apt-get install tshark`",
 }
 
@@ -55,14 +58,29 @@ class Stage(BaseModel):
 
     def lacking(self) -> str:
         """Return the first program that the stage needs and this machine lacks, with how to get it, or ''."""
-        return _lacking(f"stage {self.id}", self.needs)
+        return lacking(f"stage {self.id}", self.needs)
+
+
+@final
+class P4Program(BaseModel):
+    """The P4 program of which a lab's student writes a file; `file` is what p4c compiles.
+
+    The starter has the whole program. With `replaces` it is a program of Railyard's own P4, in which the
+    student's file takes the place of the file of that name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    replaces: str = ""
 
 
 @final
 class Lab(BaseModel):
     """A lab as lab.yaml describes it.
 
-    `files` are the student's part; all else of starter/ is the lab's own. `needs` are programs on the PATH.
+    `files` are the student's part; all else of starter/ is the lab's own. `p4` is the program to which the
+    student's P4 belongs; build/ has what p4c makes of it with the starter's files.
     `seconds` and `memory_mb` limit each call of a student's code, in processor time and address space;
     `check_seconds` limits a whole check, in wall-clock time.
     """
@@ -74,7 +92,7 @@ class Lab(BaseModel):
     title: str
     summary: str
     minutes: Annotated[int, Field(ge=10, le=90)]
-    needs: tuple[str, ...] = ()
+    p4: P4Program | None = None
     files: Annotated[tuple[str, ...], Field(min_length=1)]
     seconds: Annotated[int, Field(ge=1, le=60)] = 10
     memory_mb: Annotated[int, Field(ge=64, le=4096)] = 1024
@@ -120,21 +138,29 @@ class Lab(BaseModel):
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """Programs that the lab or a stage of it needs."""
-        return tuple(dict.fromkeys((*self.needs, *(name for stage in self.stages for name in stage.needs))))
+        """Programs that a stage needs, and p4c if the student writes P4."""
+        needs = (name for stage in self.stages for name in stage.needs)
+        return tuple(dict.fromkeys((*([P4C] if self.p4 else []), *needs)))
 
-    def lacking(self) -> str:
-        """Return the first program that the lab needs and this machine lacks, with how to get it, or ''."""
-        return _lacking(f"lab {self.number}", self.needs)
+    @property
+    def p4_files(self) -> tuple[str, ...]:
+        """The student's files that are P4."""
+        return tuple(name for name in self.files if name.endswith(".p4"))
+
+    def lacking(self) -> list[str]:
+        """Return a sentence for each stage or changed file that this machine lacks a program for."""
+        changed = lacking(f"a changed {' or '.join(self.p4_files)}", (P4C,)) if self.p4 else ""
+        return [why for why in (changed, *(stage.lacking() for stage in self.stages)) if why]
 
 
-def _lacking(what: str, programs: tuple[str, ...]) -> str:
+def lacking(what: str, programs: tuple[str, ...]) -> str:
+    """Return a sentence for the first program that `what` needs and this machine lacks, or ''."""
     for program in programs:
-        if shutil.which(program) is None:
+        if shutil.which(_PLACES.get(program, program)) is None:
             # scripts/login.sh sets the variable.
             known = _GET_IN_MACHINE if os.environ.get("RAILYARD_MACHINE") == "vagrant" else _GET
             how = known.get(program, "install it")
-            return f"{what} needs {program}, which is not on the PATH; {how}"
+            return f"{what} needs {program}, which is not installed; {how}"
     return ""
 
 

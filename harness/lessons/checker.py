@@ -29,7 +29,7 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 
 from harness.errors import LabError, MissingProgramError
-from harness.lessons.attempt import Attempt, StudentError, Verdict, failed
+from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, unchecked
 from harness.lessons.catalogue import Lab, Stage, find_lab
 from harness.lessons.folder import copy_for_check
 from topologies.errors import RailyardError
@@ -63,12 +63,7 @@ def check_folder(
         lab: Its lab.
         seed: Seed of all that the check draws; `draw_seed` for a new seed.
         on_verdict: Receives each stage with its verdict as soon as there is one.
-
-    Raises:
-        MissingProgramError: This machine lacks a program that the lab needs.
     """
-    if lacking := lab.lacking():
-        raise MissingProgramError(lacking)
     with TemporaryDirectory(prefix="lab-check-") as name:
         scratch = Path(name)
         copy = scratch / "copy"
@@ -147,13 +142,14 @@ def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
     module = _load(lab.folder / "check.py")
     for stage in lab.stages:
         if lacking := stage.lacking():
-            program, _, how = lacking.partition("; ")
-            on_verdict(stage, failed(stage.title, f"not checked: {program}", how))
+            on_verdict(stage, unchecked(stage.title, lacking))
             continue
         try:
             verdict: Verdict = getattr(module, stage.check)(attempt)
         except StudentError as ex:
             verdict = failed(stage.title, ex.observed, ex.look)
+        except MissingProgramError as ex:
+            verdict = unchecked(stage.title, str(ex))
         except RailyardError as ex:
             verdict = failed(stage.title, str(ex), ", ".join(lab.files))
         except MemoryError:
@@ -177,10 +173,8 @@ def _load(path: Path) -> ModuleType:
 def _printable(verdict: Verdict) -> Verdict:
     """Return a verdict whose texts, which may quote a student's code, are safe on a terminal."""
     texts = (verdict.expected, verdict.observed, verdict.look)
-    return Verdict(
-        verdict.passed,
-        *("".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) for text in texts),
-    )
+    shown = ("".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) for text in texts)
+    return Verdict(verdict.passed, *shown, checked=verdict.checked)
 
 
 def main() -> None:

@@ -206,7 +206,8 @@ def _cells(result: Grade) -> tuple[str, ...]:
     lab = result.lab
     if lab is None:
         return (str(result.folder), *[""] * 8, result.note, "", f"{result.seconds:.1f}")
-    stages = " ".join(f"{name}:{'pass' if item.passed else 'fail'}" for name, item in result.verdicts.items())
+    words = {name: _word(item) for name, item in result.verdicts.items()}
+    stages = " ".join(f"{name}:{word}" for name, word in words.items())
     notes = "; ".join([*([result.note] if result.note else []), *result.failures])
     return (
         str(result.folder),
@@ -222,6 +223,10 @@ def _cells(result: Grade) -> tuple[str, ...]:
         str(result.seed),
         f"{result.seconds:.1f}",
     )
+
+
+def _word(verdict: Verdict) -> str:
+    return "pass" if verdict.passed else "fail" if verdict.checked else "unchecked"
 
 
 def as_csv(grades: Sequence[Grade]) -> str:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.errors import OutputError
+from harness.errors import MissingProgramError, OutputError
 from harness.lessons.attempt import Verdict
 from harness.lessons.catalogue import Lab
 from harness.lessons.checker import check_folder
@@ -76,6 +76,9 @@ def disagreement(report: Mapping[str, Any], folder: Path, lab: Lab, *, repeat: b
     """Return why a report does not hold for a folder, or ''.
 
     Without `repeat` only hashes are compared; with it the check runs again with the report's seed.
+
+    Raises:
+        MissingProgramError: The report says that a stage passes which this machine cannot check.
     """
     content = {name: value for name, value in report.items() if name != "digest"}
     if report.get("digest") != _digest(content):
@@ -100,6 +103,9 @@ def disagreement(report: Mapping[str, Any], folder: Path, lab: Lab, *, repeat: b
         reported = [[stage["id"], stage["passed"]] for stage in report["stages"]]
     except (KeyError, TypeError):
         reported = []
+    for name, verdict in verdicts.items():
+        if not verdict.checked and [name, True] in reported:
+            raise MissingProgramError(f"{folder}, {name}: {verdict.observed}", remedy=verdict.look)
     if outcome != reported:
         passing = ", ".join(name for name, verdict in verdicts.items() if verdict.passed) or "no stage"
         return f"the check with seed {seed} gives another outcome: {passing} passes"

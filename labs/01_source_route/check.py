@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
-from controller.p4runtime.client import ProgramFiles
 from controller.paths.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from controller.plan.entry import Entry, Exact
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import ROUTE_AT, steered_frame
-from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.lessons.attempt import Attempt, Verdict, failed, passed
+from harness.lessons.p4_program import compiled_program
 from harness.run.boot import filled
 from topologies import HOST_PORT, Fabric, Node, full_mesh
 
@@ -142,7 +141,7 @@ def _judged(attempt: Attempt, purpose: str, what: str, draw: Callable[[Random, i
 
 @contextmanager
 def _running(attempt: Attempt, fabric: Fabric) -> Iterator[Bench]:
-    program = attempt.shared("program", lambda: _compiled(attempt))
+    program = compiled_program(attempt)
     entries = {node.name: _table(fabric, node) for node in fabric.nodes}
     testbed = EmbeddedTestbed(fabric)
     with filled(testbed, dict.fromkeys(entries, program), entries):
@@ -159,18 +158,6 @@ def _table(fabric: Fabric, node: Node) -> list[Entry]:
         Entry("forward", (("dcna", Exact(target.address)),), "set_port", (("port", port),))
         for target, port in ports
     ]
-
-
-def _compiled(attempt: Attempt) -> ProgramFiles:
-    """Compile switch.p4 with the student's file; StudentError has the compiler's first error."""
-    attempt.path(FILE)
-    out, info = attempt.scratch / "program.json", attempt.scratch / "program.p4info.txtpb"
-    files = ["--p4runtime-files", str(info), "-o", str(out)]
-    done = attempt.run(["p4c-bm2-ss", "--arch", "v1model", *files, "switch.p4"])
-    if done.returncode or not out.is_file():
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no reason given"]
-        raise StudentError(f"p4c-bm2-ss: {lines[0]}", FILE)
-    return ProgramFiles(Path(out).read_bytes(), Path(info).read_bytes())
 
 
 def _expected(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from controller.forwarding.next_hop import next_hop
 from controller.plan.entry import Entry, Exact, Lpm
+from controller.planner import make_plan
 from controller.schemes.registry import rule_set, scheme_for
 from controller.schemes.scheme import Scheme
 from controller.tables.turns import turn_entries
@@ -24,7 +26,7 @@ from emulation.traffic.schedule.data import make_inputs, truth
 from emulation.traffic.schedule.schedule import Sliced, slice_schedule
 from harness.lessons.attempt import Attempt, Verdict, failed, passed
 from harness.lessons.station import Station
-from harness.run.boot import filled, programs_of
+from harness.run.boot import booted, filled, programs_of
 from harness.run.collectives.schedule import schedule_of
 from harness.scenario.schema import Collective
 from topologies import HOST_PORT, Fabric, ub_rack_lrs
@@ -40,6 +42,9 @@ FAILS_PS, NOTICED_PS, LONGEST_PS = 400_000, 800_000, 400_000_000
 SECOND_PSN = 1 << 20
 
 LOOK = "controller.py, take_over"
+
+# The first stage: a switch of a rack on which `railyard up` runs, and the NPU that has failed there.
+SESSION, BY_HAND, BY_HAND_SWITCH, BY_HAND_FAILED = "session.txt", (4, 2), "lrs0p0n1", "npu5"
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,49 @@ class Takeover:
     unreached: tuple[str, ...]
     written: dict[str, int]
     pushed: tuple[str, ...]
+
+
+def by_hand(attempt: Attempt) -> Verdict:
+    """Type the student's lines at a switch of a running rack; compare its tables and frames with before."""
+    fabric = ub_rack_lrs(dims=BY_HAND)
+    switch, npus = fabric.node(BY_HAND_SWITCH), [node for node in fabric.nodes if node.kind.member]
+    up = _upwards(fabric, BY_HAND_SWITCH)
+    beside = [node for node in npus if node.name in fabric.neighbours(BY_HAND_SWITCH)]
+    source = attempt.random("by hand").choice([node for node in beside if node.name != BY_HAND_FAILED])
+    expected = (
+        f"a frame from {source.name} for {BY_HAND_FAILED}'s address leaves {BY_HAND_SWITCH} to {up}; "
+        "one entry of its table linear has changed, and no other"
+    )
+    testbed = EmbeddedTestbed(fabric, grpc_address=f"unix:{attempt.scratch / 'shell'}")
+
+    def ways() -> dict[str, int | None]:
+        """Return the port by which a frame for each address leaves the switch, None for a lost frame."""
+        port = fabric.port_to(switch.name, source.name)
+        sent = {
+            node.name: testbed.network.process(switch.index, port, _frame(source.address, node.address))
+            for node in fabric.endpoints
+        }
+        return {name: out[0][0] if out else None for name, out in sent.items()}
+
+    with booted(testbed, make_plan(fabric)) as running:
+        table, before = set(running.client.read(switch.name)), ways()
+        said = attempt.type_into_shell(SESSION, testbed.address, switch.device_id)
+        changed, after = set(running.client.read(switch.name)) ^ table, ways()
+    if not changed:
+        errors = re.findall(r"^\w*(?:Error|Exception): .*(?:\n\s+\S.*)?", said, re.MULTILINE)
+        why = f"; the shell said {' '.join(errors[-1].split())}" if errors else ""
+        return failed(expected, f"no entry has changed{why}", f"{SESSION}: its last lines")
+    if wrong := [name for name, port in after.items() if name != BY_HAND_FAILED and port != before[name]]:
+        observed = f"frames for {', '.join(wrong)} take another port than before"
+        return failed(expected, observed, f"{SESSION}: which entry does an address lead to?")
+    if after[BY_HAND_FAILED] != fabric.port_to(switch.name, up):
+        port = after[BY_HAND_FAILED]
+        observed = "the frame is lost" if port is None else f"the frame takes port {port}"
+        return failed(expected, observed, f"{SESSION}: by which port do frames for the spare leave?")
+    if len(changed) != 2 or {entry.table for entry in changed} != {"linear"}:
+        names = ", ".join(sorted({entry.table for entry in changed}))
+        return failed(expected, f"{len(changed)} entries of {names} are new or gone", SESSION)
+    return passed(expected, f"the frame takes port {after[BY_HAND_FAILED]}, all others the same as before")
 
 
 def reached(attempt: Attempt) -> Verdict:
@@ -141,6 +189,12 @@ def _drawn(draw: Random) -> Rack:
     boards = set(map(_switch_of(fabric), _npus(fabric)))
     peers = {name for name in fabric.neighbours(lost) if fabric.node(name).kind.member}
     return Rack(fabric, lost, spare, frozenset({spare, *boards, *peers, *fabric.neighbours(spare)}))
+
+
+def _upwards(fabric: Fabric, switch: str) -> str:
+    """Return the neighbour of a board's switch that is linked to the spare."""
+    spare = next(node.name for node in fabric.nodes if node.kind.spare)
+    return next(name for name in fabric.neighbours(switch) if name in fabric.neighbours(spare))
 
 
 def _npus(fabric: Fabric) -> list[str]:

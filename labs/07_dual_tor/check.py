@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,15 +14,14 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from scapy.utils import RawPcapReader
 
-from controller.p4runtime.client import ProgramFiles
 from controller.planner import make_plan
 from emulation.control.frames import is_slow, read_lacpdu
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import LinkUsage, Testbed
 from emulation.traffic.frames.wire import readdress
-from harness.files import P4_SOURCES
 from harness.frames.craft import Order, craft
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
+from harness.lessons.p4_program import compiled_program
 from harness.lessons.station import Station
 from harness.run.boot import booted
 from harness.run.observation.values import Observation
@@ -123,7 +121,7 @@ def spread(attempt: Attempt) -> Verdict:
     """Flows divide evenly at every tier, and every flow keeps its way."""
     fabric = hpn(segments=2, hosts=4, rails=2, aggs=4, planes=1)
     plan = make_plan(fabric, strategy="hashed")
-    files = _compiled(attempt)
+    files = compiled_program(attempt)
     own = OwnPrograms({node.name: files for node in fabric.nodes if node.program == "rail_switch"})
     flows = _flows(attempt, fabric)
     expected = f"{len(flows)} drawn flows divide evenly at every ToR and aggregation switch, each on one way"
@@ -240,20 +238,6 @@ def _times(capture: Path) -> tuple[list[float], list[float]]:
     for frame, meta in RawPcapReader(str(capture)):
         times[is_slow(frame)].append(meta.sec * 10**6 + meta.usec / 1000)
     return times
-
-
-def _compiled(attempt: Attempt) -> ProgramFiles:
-    """Compile the program of ToRs and aggregation switches with the student's control in it."""
-    source = attempt.scratch / "p4"
-    shutil.copytree(P4_SOURCES, source, ignore=shutil.ignore_patterns("build"))
-    shutil.copy(attempt.path(PROGRAM), source / "control" / "route" / PROGRAM)
-    program, p4info = attempt.scratch / "rail_switch.json", attempt.scratch / "rail_switch.p4info.txtpb"
-    command = ["p4c-bm2-ss", "--arch", "v1model", "--p4runtime-files", str(p4info), "-o", str(program)]
-    done = attempt.run([*command, str(source / "rail_switch.p4")])
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no reason given"]
-        raise StudentError(f"p4c: {lines[0].replace(f'{source}/control/route/', '')}", PROGRAM)
-    return ProgramFiles(program.read_bytes(), p4info.read_bytes())
 
 
 def _flows(attempt: Attempt, fabric: Fabric) -> list[tuple[str, bytes]]:

@@ -91,7 +91,7 @@ def start(
     files = start_lab(lab, folder)
     _say(f"lab {lab.number}, {lab.title}: read {folder}/README.md, then write {', '.join(map(str, files))}")
     _say(f"check your work with: {_this_command()} lab check {shlex.quote(str(folder))}")
-    if lacking := lab.lacking():
+    for lacking in lab.lacking():
         _say(f"note: {lacking}")
 
 
@@ -107,7 +107,7 @@ def check(
     It draws a new seed each time.
 
     Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing, without
-    which the lab, or the only stages that do not pass, cannot be checked.
+    which the only stages that do not pass cannot be checked.
     """
     from harness.lessons.checker import draw_seed
     from harness.lessons.folder import lab_of
@@ -115,11 +115,11 @@ def check(
     lab = lab_of(folder, lab_name)
     failing = _failing(folder, lab, draw_seed() if seed is None else seed)
     if failing:
-        raise typer.Exit(MACHINE if all(stage.lacking() for stage in failing) else _FAILED)
+        raise typer.Exit(_FAILED if any(verdict.checked for verdict in failing) else MACHINE)
 
 
-def _failing(folder: Path, lab: Lab, seed: int) -> list[Stage]:
-    """Check a folder, print and write the verdicts, and return the stages that do not pass."""
+def _failing(folder: Path, lab: Lab, seed: int) -> list[Verdict]:
+    """Check a folder, print and write the verdicts, and return those of the stages that do not pass."""
     from harness.lessons.checker import check_folder
     from harness.lessons.folder import changed_files, note_check
     from harness.lessons.report import make_report, write_report
@@ -132,11 +132,11 @@ def _failing(folder: Path, lab: Lab, seed: int) -> list[Stage]:
     stages = tuple(name for name, verdict in verdicts.items() if verdict.passed)
     note_check(folder, lab, stages)
     _say(f"{len(stages)} of {len(verdicts)} stages pass (seed {seed}); report.json has the details")
-    return [stage for stage in lab.stages if stage.id not in stages]
+    return [verdict for verdict in verdicts.values() if not verdict.passed]
 
 
 def _print_verdict(stage: Stage, verdict: Verdict) -> None:
-    word = "pass" if verdict.passed else "----" if stage.lacking() else "FAIL"
+    word = "pass" if verdict.passed else "FAIL" if verdict.checked else "----"
     _say(f"{word}  {stage.id}: {stage.title}")
     _say(f"      expected: {verdict.expected}")
     _say(f"      observed: {verdict.observed}")

@@ -1,6 +1,5 @@
 """A class of thirty folders over all labs: solutions, starters, answers to the first stage, hostile code."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,7 @@ HOSTILE = {
 
 
 @pytest.mark.long
-@pytest.mark.skipif(
-    not all(shutil.which(program) for program in ("p4c-bm2-ss", "tshark")), reason="needs p4c and tshark"
-)
+@pytest.mark.skipif(any(lab.lacking() for lab in labs()), reason="needs p4c, tshark and p4runtime-shell")
 def test_every_verdict_of_a_class_is_right(tmp_path: Path):
     expected: dict[str, list[str]] = {}
     first: dict[str, Lab] = {}

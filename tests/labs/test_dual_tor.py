@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.lessons import catalogue
 from harness.lessons.catalogue import find_lab
 from tests.labs.classroom import passing, solution, starter, verdicts
 
@@ -18,9 +17,10 @@ needs_p4c = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c i
 
 
 @pytest.fixture
-def no_p4c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings alone are checked, which saves a compilation for each."""
-    monkeypatch.setattr(catalogue.shutil, "which", lambda program: None)
+def no_p4c(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Leave no program on the PATH."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
 
 def tors(first: str, second: str) -> str:
@@ -59,8 +59,19 @@ def parameters(names: dict[str, tuple[str, ...]] | dict[str, tuple[str, list[str
     return [pytest.param(name, marks=[pytest.mark.long] * (name in long)) for name in names]
 
 
-def test_the_starter_fails_all_stages(tmp_path: Path):
-    assert passing(LAB, starter(LAB), tmp_path) == []
+@pytest.mark.usefixtures("no_p4c")
+def test_the_starter_fails_all_stages_and_needs_no_p4c(tmp_path: Path):
+    result = verdicts(LAB, starter(LAB), tmp_path)
+    assert not any(verdict.passed for verdict in result.values())
+    assert all(verdict.checked for verdict in result.values())
+    assert "chance of an even division as uneven" in result["spread"].observed
+
+
+@needs_p4c
+def test_the_shipped_starter_is_what_p4c_makes_of_it(tmp_path: Path):
+    shipped = verdicts(LAB, starter(LAB), tmp_path)["spread"]
+    files = {"lacp.yaml": "", "multipath.p4": starter(LAB)["multipath.p4"] + "// changed\n"}
+    assert verdicts(LAB, files, tmp_path)["spread"] == shipped
 
 
 @needs_p4c
@@ -72,9 +83,11 @@ def test_the_solution_passes(seed: int, tmp_path: Path):
 @pytest.mark.usefixtures("no_p4c")
 @pytest.mark.parametrize(("stage", "stages"), [("bundle", ["bundle"]), ("cut", ["bundle", "cut"])])
 def test_without_p4c_the_settings_are_checked(stage: str, stages: list[str], tmp_path: Path):
-    results = verdicts(LAB, solution(LAB, stage), tmp_path)
+    program = solution(LAB)["multipath.p4"]
+    results = verdicts(LAB, {**solution(LAB, stage), "multipath.p4": program}, tmp_path)
     assert [name for name, verdict in results.items() if verdict.passed] == stages
-    assert results["spread"].observed.startswith("not checked: stage spread needs p4c-bm2-ss")
+    assert not results["spread"].checked
+    assert results["spread"].observed.startswith("not checked: a changed multipath.p4 needs p4c-bm2-ss")
     assert "p4lang-p4c" in results["spread"].look
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn, final
 
+from harness.files import P4RUNTIME_SHELL
 from harness.lessons.confined.readable import readable_by_command, readable_by_python
 
-__all__ = ["Limits", "StudentError", "call_each", "run_command"]
+__all__ = ["Limits", "StudentError", "call_each", "run_command", "run_shell"]
 
 _CHILD = Path(__file__).with_name("child.py")
 _LIMITED = (sys.executable, "-I", str(Path(__file__).with_name("limited.py")))
@@ -125,25 +126,46 @@ def call_each(
         _give_up(file.name, function, _end(process.returncode, limits, paths[3]), limit=True)
 
 
+def run_shell(
+    lines: str, address: str, device_id: int, limits: Limits, folder: Path, scratch: Path
+) -> subprocess.CompletedProcess[str]:
+    """Type lines at the prompt of p4runtime-shell, confined like a student's Python, and return what it says.
+
+    Raises:
+        StudentError: The lines exceed a limit.
+    """
+    launcher = Path(__file__).with_name("shell.py")
+    command = (str(P4RUNTIME_SHELL / "bin" / "python"), "-I", str(launcher), address, str(device_id))
+    own = (folder, P4RUNTIME_SHELL, launcher.parent)
+    return run_command(command, limits, folder, scratch, typed=f"{lines}\nexit\n", readable=own)
+
+
 def run_command(
-    command: Sequence[str], limits: Limits, folder: Path, scratch: Path
+    command: Sequence[str],
+    limits: Limits,
+    folder: Path,
+    scratch: Path,
+    *,
+    typed: str = "",
+    readable: Sequence[Path] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Run a program with limits on processor time, wall-clock time, memory and the size of files.
 
-    The program may read the system's files, those of `folder` and those of `scratch`: a student's source
-    cannot include a file from elsewhere.
+    The program may read the system's files, those of `folder` and `scratch`, and `readable`: a student's
+    source cannot include a file from elsewhere. It reads `typed` from its standard input.
 
     Raises:
         StudentError: The program exceeds a limit.
     """
-    readable = json.dumps(readable_by_command(command[0], (folder, scratch)))
-    limited = (str(limits.seconds), str(limits.memory_mb), str(4 * _ANSWER_BYTES), readable)
+    may_read = json.dumps(readable_by_command(command[0], (folder, scratch, *readable)))
+    limited = (str(limits.seconds), str(limits.memory_mb), str(4 * _ANSWER_BYTES), may_read)
     with TemporaryDirectory(dir=scratch) as name:
-        out, err = Path(name, "out.txt"), Path(name, "err.txt")
-        with out.open("wb") as to_out, err.open("wb") as to_err:
+        out, err, given = (Path(name, part) for part in ("out.txt", "err.txt", "in.txt"))
+        given.write_text(typed)
+        with out.open("wb") as to_out, err.open("wb") as to_err, given.open("rb") as from_in:
             process = subprocess.Popen(
                 [*_LIMITED, *limited, *command],
-                stdin=subprocess.DEVNULL,
+                stdin=from_in,
                 stdout=to_out,
                 stderr=to_err,
                 cwd=folder,

@@ -1,15 +1,32 @@
 """railyard lab: exit codes, and what a student reads."""
 
-import shutil
+import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from harness.errors import MissingProgramError
+from harness.lessons.report import read_report, write_report
 from railyard.cli import app
 from topologies.errors import RailyardError
+
+
+@pytest.fixture
+def without_p4c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no program on the PATH."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+
+def signed(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report with the digest of its content."""
+    content = {name: value for name, value in report.items() if name != "digest"}
+    return {**content, "digest": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}
 
 
 def lab(*arguments: object) -> Result:
@@ -75,16 +92,32 @@ def test_watch_checks_at_each_save(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert watched.output.count("rules.py is missing") == 3
 
 
-@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is not None, reason="p4c is installed")
-def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path):
+def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path, without_p4c: None):
     folder = tmp_path / "mine"
-    lab("start", 7, folder)
+    assert "note: a changed multipath.p4 needs p4c-bm2-ss" in lab("start", 7, folder).output
     assert lab("check", folder).exit_code == 1
-    lab("restore", "cut", "--folder", folder)
+    lab("restore", "spread", "--folder", folder)
     checked = lab("check", folder)
     assert checked.exit_code == 3
     assert "----  spread" in checked.output
     assert "FAIL" not in checked.output
+
+
+def test_a_report_is_not_called_wrong_where_a_program_is_missing(tmp_path: Path, without_p4c: None):
+    folder = tmp_path / "mine"
+    lab("start", 1, folder)
+    lab("restore", "mixed", "--folder", folder)
+    assert lab("check", folder).exit_code == 3
+    assert lab("verify", folder).exit_code == 0
+    report = read_report(folder)
+    assert report is not None
+    # A report of a machine with p4c.
+    passing = [{**stage, "passed": True, "checked": True} for stage in report["stages"]]
+    write_report(signed({**report, "stages": passing}), folder)
+    error = lab("verify", folder).exception
+    assert isinstance(error, MissingProgramError)
+    assert error.of_machine
+    assert "steered: not checked: a changed source_route.p4 needs p4c-bm2-ss" in error.message
 
 
 def test_start_prints_a_command_that_works(tmp_path: Path):
