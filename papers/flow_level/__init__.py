@@ -8,5 +8,4 @@ progress/    advance of running jobs: phase by phase, or by mean throughput
 simulate.py  arrivals, queue, ends
 steering.py  a scheduler that sets paths, classes and shifts while jobs run
 study.py     fabrics compared            plot.py  the comparison as SVG
-packets.py   the same rates for one schedule, to hold beside the packet engine
 """

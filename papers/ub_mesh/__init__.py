@@ -7,6 +7,5 @@
 # networks.py      switches and lanes of cable of UB-Mesh and of the networks it is compared with
 # cost.py          CapEx, OpEx and cost-efficiency
 # availability.py  failures a year and availability
-# linearity.py     share of its performance that an NPU keeps at scale
 # shares.py        share of a path in what a source sends, as a link slows down and recovers
 """

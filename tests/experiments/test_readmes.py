@@ -49,17 +49,17 @@ NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 
 def tables(readme: str) -> list[list[list[str]]]:
     """Return the cells of each table, without headings and without the first cell of a row."""
-    found: list[list[list[str]]] = []
+    result: list[list[list[str]]] = []
     inside = False
     for line in readme.splitlines():
         if not line.startswith("|"):
             inside = False
         elif not inside:
             inside = True
-            found.append([])
+            result.append([])
         elif not line.startswith("|--"):
-            found[-1].append([cell.strip() for cell in line.split("|")][2:-1])
-    return found
+            result[-1].append([cell.strip() for cell in line.split("|")][2:-1])
+    return result
 
 
 def compared(item: Mapping[str, Any], readme: str) -> Iterator[tuple[str, list[str]]]:
@@ -119,9 +119,9 @@ def test_a_readme_has_the_figures_of_its_run(experiment: str, source: str):
 def test_words_and_cells_that_are_compared_are_in_the_readme(experiment: str, source: str):
     readme = (EXPERIMENTS / experiment / "README.md").read_text(encoding="utf-8")
     for item in READMES[experiment][source]:
-        found = [*compared(item, readme)]
-        assert found
-        for _, names in found:
+        figures = [*compared(item, readme)]
+        assert figures
+        for _, names in figures:
             for name in names:
                 Expression(name)
         if "table" in item:

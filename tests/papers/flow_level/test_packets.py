@@ -12,8 +12,8 @@ from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
 from harness.scenario.schema import ELEMENT_BYTES
-from papers.flow_level.packets import completion_seconds, drained, planned_ways
 from papers.flow_level.rates import routes
+from tests.papers.flow_level.packets import completion_seconds, drained, planned_ways
 
 ALL_TO_ALL = "{kind: all-to-all, algorithm: direct, elements: 262144, payload_bytes: 4096}"
 ALL_EQUAL = "{algorithm: direct, elements: 9216, payload_bytes: 1024}"

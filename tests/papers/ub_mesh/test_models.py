@@ -3,7 +3,7 @@
 
 import pytest
 
-from papers.ub_mesh import availability, cost, linearity, networks, structure
+from papers.ub_mesh import availability, cost, networks, structure
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
 from topologies.families.ub_mesh.fabrics import ub_superpod
@@ -116,22 +116,3 @@ def test_fitted_rates_give_the_mtbfs_they_were_fitted_to():
 def test_mtbf_of_what_never_fails_is_refused():
     with pytest.raises(RailyardError, match="above 0"):
         availability.mtbf_hours(0)
-
-
-def test_linearity_falls_with_scale_and_never_exceeds_one():
-    scales = [linearity.linearity(npus, 0.1) for npus in (1024, 8192, 65536)]
-    assert scales[0] == 1
-    assert scales == sorted(scales, reverse=True)
-    assert linearity.linearity(65536, 0) == 1
-
-
-def test_the_largest_exposed_share_is_the_one_that_gives_that_linearity():
-    room = linearity.largest_exposed(65536, 0.95)
-    assert linearity.linearity(65536, room) == pytest.approx(0.95)
-    assert linearity.largest_exposed(1024, 0.95) == 1
-
-
-@pytest.mark.parametrize(("npus", "exposed", "told"), [(8192, 1.5, "no share"), (64, 0.1, "below the base")])
-def test_linearity_refuses_what_makes_no_sense(npus: int, exposed: float, told: str):
-    with pytest.raises(RailyardError, match=told):
-        linearity.linearity(npus, exposed)
