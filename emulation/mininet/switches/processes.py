@@ -108,6 +108,11 @@ class SwitchProcesses:
         _raise_open_files()
         if self.kind == "bmv2":
             options = _bmv2_options()
+            if self._frames_per_second is not None and "--thrift-port" not in options:
+                raise MachineError(
+                    f"{_BMV2} was built without its Thrift server, which sets the rates of queues",
+                    remedy="leave out `link.ecn_frames`, say --switch builtin, or build BMv2 with Thrift",
+                )
             for node in self._fabric.nodes:
                 self._start(node.name, (node,), self._bmv2(node, options))
             return
@@ -131,8 +136,8 @@ class SwitchProcesses:
         command = [_BMV2, "--no-p4", "--device-id", str(node.device_id)]
         for port, interface in self._ports[node.name]:
             command += ["-i", f"{port}@{interface}"]
-        # Ports in the run's own namespace, so no other program holds them.
-        command += ["--thrift-port", str(_FIRST_THRIFT_PORT + node.index)]
+        if "--thrift-port" in options:  # in the run's own namespace, so no other program holds the port
+            command += ["--thrift-port", str(_FIRST_THRIFT_PORT + node.index)]
         if "--notifications-addr" in options:  # the default leaves a socket in /tmp
             address = self._record.folder / f"{node.name}.ipc"
             command += ["--notifications-addr", f"ipc://{address}"]
