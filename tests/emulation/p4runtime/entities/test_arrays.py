@@ -42,6 +42,17 @@ def test_all_at_once(ready: Controller) -> None:
     assert ready.read(p4r.Entity(counter_entry=p4r.CounterEntry())) == expected
 
 
+def test_cells_that_nobody_has_written_are_zero(ready: Controller, bench: Bench) -> None:
+    counts = dict.fromkeys(range(8), (0, 0))
+    assert ready.read(counter(7)) == [counter(7, 0, 0)]
+    for index in (2, 6, 0):
+        counts[index] = index + 1, 10 * index
+        ready.write(("MODIFY", counter(index, *counts[index])))
+        assert ready.read(counter()) == [counter(at, *count) for at, count in counts.items()]
+    bench.network.process(0, 0, frame())
+    assert ready.read(counter(1), counter(2)) == [counter(1, 1, 10), counter(2, 3, 20)]
+
+
 def test_a_whole_counter_is_sent_as_protocol_buffers_send_it(ready: Controller, bench: Bench) -> None:
     counts = [(0, 0), (0, 1), (127, 0), (128, 1 << 14), (1, (1 << 63) - 1), ((1 << 63) - 1, 300), (5, 5)]
     for index, (packets, octets) in enumerate(counts):
