@@ -14,6 +14,9 @@ from topologies.model.columns import columns
 
 __all__ = ["Subscribers"]
 
+# Paths whose hops are sorted at once.
+_ROWS = 1 << 17
+
 
 @final
 class Subscribers(Mapping[str, tuple[str, ...]]):
@@ -28,25 +31,25 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         self._fabric = paths.fabric
 
     def __getitem__(self, link: str) -> tuple[str, ...]:
-        names = columns(self._fabric).names
-        return tuple([names[source] for source in np.unique(np.concatenate(self._parts(link))).tolist()])
+        names, (hops, sources) = columns(self._fabric).names, self._sources_by_hop
+        both = self._hops_of(link).tolist()
+        parts = [sources[slice(*np.searchsorted(hops, [hop, hop + 1]).tolist())] for hop in both]
+        return tuple([names[source] for source in np.unique(np.concatenate(parts)).tolist()])
 
     def include(self, link: str, node: str) -> bool:
         """Return whether a node has a path over a link; KeyError if the fabric has no such link."""
-        source = self._fabric.node(node).index
-        at = ((part, int(np.searchsorted(part, source))) for part in self._parts(link))
-        return any(index < len(part) and part[index] == source for part, index in at)
+        paths, pairs = self._paths, self._paths.pairs.of_source(node)
+        own = paths.hops[paths.first[pairs.start] : paths.first[pairs.stop]]
+        return bool(np.isin(own, self._hops_of(link)).any())
 
-    def _parts(self, link: str) -> list[NDArray[np.int64]]:
-        """Return the sources of paths over a link by direction, ascending."""
+    def _hops_of(self, link: str) -> NDArray[np.integer]:
+        """Return the numbers of the hops over a link, one a direction."""
         try:
             ends = self._fabric.link(link)
         except TopologyError:
             raise KeyError(link) from None
         a, b = self._fabric.node(ends.a.node).index, self._fabric.node(ends.b.node).index
-        table, (hops, sources) = columns(self._fabric), self._sources_by_hop
-        both = table.hops(np.array([a, b], np.int32), np.array([b, a], np.int32))
-        return [sources[slice(*np.searchsorted(hops, [hop, hop + 1]).tolist())] for hop in both.tolist()]
+        return columns(self._fabric).hops(np.array([a, b], np.int32), np.array([b, a], np.int32))
 
     def __iter__(self) -> Iterator[str]:
         return (link.name for link in self._fabric.links)
@@ -59,6 +62,11 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         """Hops, ascending, and the source of a path over each; each pair of them once."""
         hops, count = self._paths.hops, len(self._fabric.nodes)
         sources = self._paths.pairs.sources[self._paths.pair_of].astype(np.int64)
-        taken = hops >= 0
-        keys = np.unique((hops * np.int64(count) + sources[:, None])[taken])
+        # Most paths of a source have hops in common, so parts of all rows are sorted on their own first.
+        parts = []
+        for begin in range(0, len(hops), _ROWS):
+            some = hops[begin : begin + _ROWS]
+            keys = some * np.int64(count) + sources[begin : begin + _ROWS, None]
+            parts.append(np.unique(keys[some >= 0]))
+        keys = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
         return keys // count, keys % count
