@@ -389,6 +389,7 @@ class Transport:
         max_retries: int,
         lb_mode: int,
         first_psn: int,
+        first_queue: int,
         level: int,
         data: bytes,
         ack: bytes,
@@ -436,6 +437,16 @@ class Agent(Participant):
     def longest(self) -> int: ...
     @property
     def spans(self) -> list[tuple[int, int]]: ...
+
+class Concurrent(Participant):
+    """Agents of an NPU in several collectives at once; see emulation.traffic.host.concurrent."""
+
+    def __init__(self) -> None: ...
+    def add(self, agent: Agent, first_queue: int, queues: int) -> None:
+        """Take an agent that `start` starts. ValueError if another agent has a queue number of its."""
+    def remove(self, first_queue: int) -> None: ...
+    def call_at_end(self, call: Callable[[int], None], /) -> None:
+        """Call with the first queue number of an agent whose result is final, or that gives up."""
 
 class Iterated(Participant):
     """Agent of a training job; see emulation.traffic.host.iterations."""

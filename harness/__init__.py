@@ -14,6 +14,7 @@ assertions.
     output     folder of results: locked, each file whole or not at all
     scenario   scenario files: schema, loader, messages that name file, line and key; names of metrics
     run        a scenario's values to observations: prepare, boot, run, collect
+    ranks      programs of ranks, each with a clock of its own, that call collectives on a fabric
     topology_scan  a scan of an emulated fabric
     formats    files of other tools as scenarios, and jobs of a scenario as such files
     recording  everything that happened in a run, as records
@@ -23,6 +24,6 @@ assertions.
     shell      verbs on the command line of a Mininet fabric
     lessons    the lesson engine: a lab started, checked, graded
 
-Order of the rooms: errors, files, version, program, output, scenario, run, topology_scan, formats, recording,
-report, sweeps, frames, shell, lessons.
+Order of the rooms: errors, files, version, program, output, scenario, run, ranks, topology_scan, formats,
+recording, report, sweeps, frames, shell, lessons.
 """

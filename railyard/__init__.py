@@ -15,11 +15,12 @@ package and of the packages below is internal and may change without notice.
 Rooms:
 
     api      the functions and classes behind these names
+    torch    the backend of torch.distributed, and the processes of ranks
     web      the live page
     cli      the command `railyard`, one file a verb
     command  the command in a process of its own, for the check of an experiment
 
-Order of the rooms: api, web, cli, command, __main__.
+Order of the rooms: api, torch, web, cli, command, __main__.
 
 A name is imported from its module when it is first used, so that `import railyard` takes no time.
 """

@@ -27,11 +27,15 @@ class Agents:
 
     def attach(self, node: str, host: Host | Station) -> None:
         """Put `host` on the node's own port and let it send its first frames."""
-        number = self._ports[node]
         self._attached[node] = host
         with self._lock:
-            self._network.set_handler(number, host)
-            call_engine(lambda: self._network.start(number))
+            self._network.set_handler(self._ports[node], host)
+        self.start(node)
+
+    def start(self, node: str) -> None:
+        """Start what has not been started of the agents of a node."""
+        with self._lock:
+            call_engine(lambda: self._network.start(self._ports[node]))
 
     def remove_all(self) -> None:
         """Remove all agents and keep their counts; frames that they have handed over still leave."""

@@ -231,6 +231,14 @@ class EmbeddedTestbed(Lifetime):
         for node, agent in zip(specs, agents, strict=True):
             self.attach(node, agent)
 
+    def start_agents(self, node: str) -> None:
+        """Start the agents that have been added to the node's `ConcurrentAgents`, at the present time."""
+        self._agents.start(node)
+
+    def interrupt(self) -> None:
+        """Let run() return False at the present time; for callbacks of agents."""
+        self._time.interrupt()
+
     def set_level(self, node: str, level: int) -> None:
         """Set the service level of the data of a node's agent from its next iteration on."""
         self._agents.set_level(node, level)

@@ -42,6 +42,7 @@ class VirtualTime:
         self._lock = lock
         self._alarms: dict[int, Callable[[], None]] = {}
         self._next_alarm = 0
+        self._interrupted = False
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
         """Call `callback` at that virtual time, between two events of the network."""
@@ -50,10 +51,17 @@ class VirtualTime:
         with self._lock:
             self._network.alarm(time_ps, token)
 
+    def interrupt(self) -> None:
+        """Let `run_to` return at the present time; for callbacks of agents."""
+        self._interrupted = True
+        self.at(self._network.now, lambda: None)
+
     def run_to(self, until_ps: int | None) -> bool:
-        """Let time pass; return True when nothing is left to happen, False at `until_ps`."""
+        """Let time pass; return True when nothing is left to happen, False at `until_ps` or interrupted."""
         while (end := self._advance(until_ps)) == _CONTROL:
-            pass
+            if self._interrupted:
+                self._interrupted = False
+                return False
         return end != _REACHED_UNTIL
 
     def run_out(self, stopped: threading.Event) -> None:

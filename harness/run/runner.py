@@ -39,7 +39,7 @@ from harness.run.watch import WatchedRun, Watcher
 from harness.scenario.schema import ELEMENT_BYTES, Fault
 from topologies.transform.spares import has_spares
 
-__all__ = ["Pace", "Progress", "Run", "observe", "run"]
+__all__ = ["Pace", "Progress", "Run", "control_loop", "observe", "run"]
 
 # Bins of the timeline of a run that reaches its bound.
 BINS = 48
@@ -186,7 +186,7 @@ def _observe(
     with booted(testbed, ready.plan, installing, ready.own, ready.updates, ecn_frames) as up:
         watch.lap("boot")
         jobs = _work(ready, testbed, seed)
-        control = _control(ready, up, jobs)
+        control = control_loop(ready, up, jobs)
         if isinstance(jobs, Jobs):
             _set_hooks(ready, jobs, control, testbed, seed)
         jobs.begin()
@@ -256,7 +256,8 @@ def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testb
         jobs.before = _after(jobs.before, scheduling.enqueue)
 
 
-def _control(ready: Prepared, up: Booted, jobs: Jobs | PoolRun) -> ControlLoop:
+def control_loop(ready: Prepared, up: Booted, jobs: Jobs | PoolRun | None) -> ControlLoop:
+    """Return the controllers of a variant; without `jobs` neither spares nor circuits follow them."""
     link, control = ready.variant.link, ready.variant.control
     hellos = None
     if control.hello_us is not None:
@@ -270,8 +271,8 @@ def _control(ready: Prepared, up: Booted, jobs: Jobs | PoolRun) -> ControlLoop:
         processing_ps=round(control.processing_us * 10**6),
         repeat_ps=None if control.repeat_us is None else round(control.repeat_us * 10**6),
         hellos=hellos,
-        spares=_spares(ready, jobs),
-        rewiring=_rewiring(ready, jobs),
+        spares=None if jobs is None else _spares(ready, jobs),
+        rewiring=None if jobs is None else _rewiring(ready, jobs),
         lacp=None
         if control.lacp_us is None
         else LacpTimes(round(control.lacp_us * 10**6), control.lacp_multiplier, control.tor_identities),

@@ -8,7 +8,7 @@ fabrics/    railyard show, scan, up, clean
 frames/     railyard craft, follow, send, dissector
 papers/     railyard experiments, model
 scenarios/  railyard run, check, serve, sweep, results
-list, lab, man  railyard list, railyard lab, railyard man
+list, lab, man, torchrun  verbs of these names
 
 Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input is at fault, 3 the machine is (disk,
 port, rights, memory, a missing program), 130 Ctrl-C, 143 SIGTERM.
@@ -25,7 +25,7 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli import lab, man
+from railyard.cli import lab, man, torchrun
 from railyard.cli import list as list_verb
 from railyard.cli.display.help import Command, Group
 from railyard.cli.display.screen import MACHINE, complain, exit_code, out
@@ -61,6 +61,7 @@ _VERBS = {
     "follow": (follow.follow, follow.EXAMPLES),
     "send": (send.send, send.EXAMPLES),
     "up": (up.up, up.EXAMPLES),
+    "torchrun": (torchrun.torchrun, torchrun.EXAMPLES),
     "sweep": (sweep.sweep, sweep.EXAMPLES),
     "results": (results.results, results.EXAMPLES),
     "export": (export.export, export.EXAMPLES),
@@ -81,7 +82,14 @@ def _help(verb: Callable[..., object]) -> str:
 
 
 for _name, (_verb, _examples) in _VERBS.items():
-    app.command(_name, help=_help(_verb), epilog=f"\b\nExamples:\n{_examples.strip()}", cls=Command)(_verb)
+    _words = {"allow_interspersed_args": _verb is not torchrun.torchrun}  # a script has options of its own
+    app.command(
+        _name,
+        help=_help(_verb),
+        epilog=f"\b\nExamples:\n{_examples.strip()}",
+        cls=Command,
+        context_settings=_words,
+    )(_verb)
 
 
 app.add_typer(lab.app, name="lab")

@@ -29,6 +29,7 @@ __all__ = [
     "dims_of",
     "fabric_of",
     "page_server",
+    "parameters_of",
     "resized",
 ]
 
@@ -116,6 +117,13 @@ def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
         if dims:
             raise typer.BadParameter(f"{name} is no family of fabrics", param_hint="--dims")
         return open_fabric(name, dict(_pair(text) for text in given))
+    return find(name).build(**parameters_of(name, dims, given))
+
+
+def parameters_of(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the parameters of a family of fabrics; a usage error names one that cannot be read."""
+    from topologies.families.registry import find
+
     family = find(name)
     parameters: dict[str, Any] = {"dims": dims_of(dims)} if dims else {}
     for text in given:
@@ -128,7 +136,7 @@ def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
         except ValueError:
             example = f"{key}={_example(parameter)}"
             raise typer.BadParameter(f"{text!r} is not like {example}", param_hint="--param") from None
-    return family.build(**parameters)
+    return parameters
 
 
 def _pair(text: str) -> tuple[str, Any]:

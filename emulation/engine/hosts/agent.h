@@ -89,6 +89,7 @@ class Agent final : public Participant {
     std::optional<Time> finished() const override { return finished_; }
     std::optional<Failure> failed() const override { return failed_; }
     bool done() const override;
+    bool receives() const { return rank_->plan->phases > 0; }
     std::uint8_t dtype() const override { return rank_->dtype; }
     std::optional<ReductionStats> reduction() const override {
         return unit_ ? std::optional(unit_->stats()) : std::nullopt;

@@ -78,7 +78,7 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
             terms_.push_back(content(*frames[i]));
         }
         if (terms_.size() == phase.sources.size()) terms_.push_back(own);
-        add_in_order(own, terms_, size, rank_->dtype, room_);
+        combine_in_order(own, terms_, size, rank_->dtype, phase.op, room_);
     }
     finish(index, phase, now);
 }

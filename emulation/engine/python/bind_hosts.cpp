@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "hosts/agent.h"
+#include "hosts/concurrent.h"
 #include "hosts/iterated.h"
 #include "hosts/saturator.h"
 #include "network/events/partition.h"
@@ -278,8 +279,8 @@ void bind_hosts(nb::module_& m) {
             "__init__",
             [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
                Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries, int lb_mode,
-               std::uint32_t first_psn, int level, bool adaptive, const nb::bytes& data,
-               const nb::bytes& ack) {
+               std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
+               const nb::bytes& data, const nb::bytes& ack) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
                 new (self) TransportParameters{window,
@@ -292,14 +293,15 @@ void bind_hosts(nb::module_& m) {
                                                max_retries,
                                                lb_mode,
                                                first_psn,
+                                               first_queue,
                                                level,
                                                adaptive,
                                                {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
             },
             nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
-            nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("level"),
-            nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"));
+            nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"),
+            nb::arg("first_queue"), nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"));
     bind_participant(m);
     bind_saturator(m);
     nb::class_<Agent, Participant>(m, "Agent", "Agent of a collective.")
@@ -327,6 +329,13 @@ void bind_hosts(nb::module_& m) {
             for (const Progress::Span& span : agent.times())
                 spans.append(nb::make_tuple(span.opened, span.ended));
             return spans;
+        });
+    nb::class_<Concurrent, Participant>(m, "Concurrent", "Agents of an NPU in several collectives at once.")
+        .def(nb::init<>())
+        .def("add", &Concurrent::add, nb::arg("agent"), nb::arg("first_queue"), nb::arg("queues"))
+        .def("remove", &Concurrent::remove, nb::arg("first_queue"))
+        .def("call_at_end", [](Concurrent& c, nb::object call) {
+            c.on_end = [call = std::move(call)](std::uint16_t first) { call(first); };
         });
     nb::class_<Iterated, Participant>(m, "Iterated", "Agent of a training job.")
         .def(

@@ -125,17 +125,32 @@ class Flags(IntFlag):
 
 
 class Combine(IntEnum):
-    """Receiver's operation on a payload: add it to its own elements, or replace them."""
+    """Receiver's operation on a payload: replace its own elements by it, or combine both; REDUCE adds."""
 
     REDUCE = 1
     COPY = 2
+    PRODUCT = 3
+    MINIMUM = 4
+    MAXIMUM = 5
+    AND = 6
+    OR = 7
+    XOR = 8
 
 
 class ElementType(IntEnum):
-    """CLH dtype. Elements travel as an NPU's memory holds them: little-endian, 4 bytes."""
+    """CLH dtype. Elements travel as an NPU's memory holds them: little-endian.
+
+    Scenarios have int32 and float32, whose sums alone the agent in Python knows.
+    """
 
     INT32 = 1
     FLOAT32 = 2
+    INT64 = 3
+    FLOAT64 = 4
+    INT8 = 5
+    UINT8 = 6
+    FLOAT16 = 7
+    BFLOAT16 = 8
 
 
 def encode_length(link_bytes: int) -> int:

@@ -12,5 +12,6 @@ checks        limits of a description
 participant   interface of an agent, sans-IO
 stats         statistics and outcome of an agent
 agents        agents in C++, made from descriptions
+concurrent    agents of one NPU in several collectives at once
 saturate      traffic that keeps a lossless fabric full
 """

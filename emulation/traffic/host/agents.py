@@ -33,7 +33,7 @@ from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, agent_arrays, element_type
 from emulation.traffic.schedule.schedule import CellPlan, Send
 
-__all__ = ["Agent", "Parts", "RepeatingAgent", "make_agents"]
+__all__ = ["Agent", "Common", "Parts", "RepeatingAgent", "make_agents", "transport_of"]
 
 _ITEM_BYTES = 4
 
@@ -41,8 +41,8 @@ if not hasattr(_engine, "Participant"):
     raise EmulationError("the built engine is older than these sources", remedy="run `make setup`")
 
 
-class _Common:
-    """Interface that agents with and without iterations share; the engine defines its annotated members."""
+class Common:
+    """Interface that all agents share; the engine defines its annotated members."""
 
     rank: int
     address: int
@@ -98,12 +98,12 @@ def _nothing() -> None:
 
 
 @final
-class Agent(_Common, _engine.Agent):
+class Agent(Common, _engine.Agent):
     """A rank of a collective or of a traffic graph."""
 
     def __init__(self, spec: AgentSpec, part: _engine.Rank, data: Array | _engine.AgentArray) -> None:
         array = data if isinstance(data, _engine.AgentArray) else _bytes_of(data)
-        super().__init__(part, array, spec.job, _transport(spec.transport), _reduction(spec.reduction))
+        super().__init__(part, array, spec.job, transport_of(spec.transport), _reduction(spec.reduction))
         self.rank = spec.rank
         self.address = spec.addresses[spec.rank]
         self._dtype = DTYPES[_type_of(data)]
@@ -120,7 +120,7 @@ class Agent(_Common, _engine.Agent):
 
 
 @final
-class RepeatingAgent(_Common, _engine.Iterated):
+class RepeatingAgent(Common, _engine.Iterated):
     """A rank of a training job, which alternates computation and a collective."""
 
     def __init__(self, spec: AgentSpec, part: _engine.Rank, data: Array, profile: IterationProfile) -> None:
@@ -130,7 +130,7 @@ class RepeatingAgent(_Common, _engine.Iterated):
             profile.iterations,
             profile.compute_ps,
             profile.overlap_ps,
-            _transport(spec.transport),
+            transport_of(spec.transport),
             _reduction(spec.reduction),
         )
         self.rank = spec.rank
@@ -293,7 +293,8 @@ class Parts:
         )
 
 
-def _transport(parameters: TransportParameters) -> _engine.Transport:
+def transport_of(parameters: TransportParameters) -> _engine.Transport:
+    """Return the engine's form of the parameters of connections."""
     return _engine.Transport(
         window=parameters.window,
         ack_every=parameters.ack_every,
@@ -306,6 +307,7 @@ def _transport(parameters: TransportParameters) -> _engine.Transport:
         max_retries=parameters.max_retries,
         lb_mode=parameters.lb_mode,
         first_psn=parameters.first_psn,
+        first_queue=parameters.first_queue,
         level=parameters.level,
         data=header(Opcode.DATA, parameters.level, marks=parameters.marks),
         ack=header(Opcode.ACK),

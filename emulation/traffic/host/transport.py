@@ -22,10 +22,11 @@ MAX_WINDOW: Final = 64
 @final
 @dataclass(frozen=True, slots=True)
 class TransportParameters:
-    """Parameters of a connection; both ends need the same window and first_psn. Times are picoseconds.
+    """Parameters of a connection; both ends need equal window, first_psn and first_queue. Times are ps.
 
     With lb_mode 1 each frame takes the next load-balance value; with 0 a connection keeps a value until a
     timeout. A connection fails after max_retries timeouts in a row without a newly acknowledged frame.
+    Queue numbers of all connections of the traffic begin at `first_queue`.
     `level`, one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one connection
     per pair. `paths`: paths of pairs of ranks (source, target) and their shares, for loss recovery by path,
     with timeouts of at least path_rto_ps; a pair without paths recovers by timers alone. `adaptive`: frames
@@ -42,6 +43,7 @@ class TransportParameters:
     max_retries: int = 10
     lb_mode: int = 1
     first_psn: int = 0
+    first_queue: int = 0
     level: int = 0
     connections: Connections | None = None
     paths: Mapping[tuple[int, int], PathShares] | None = None
@@ -58,6 +60,7 @@ class TransportParameters:
             "max_retries": (0, 1_000_000),
             "lb_mode": (0, 1),
             "first_psn": (0, PSN_MASK),
+            "first_queue": (0, 0xFFFF),
         }
         for name, (low, high) in limits.items():
             value = getattr(self, name)

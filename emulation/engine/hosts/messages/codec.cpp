@@ -72,7 +72,7 @@ void set_ends(std::uint8_t* frame, Ends ends, int lb_mode) {
 
 Preview preview(const std::uint8_t* frame) {
     return {frame[kOpcodeAt] == kOpcodeData, frame[kOpAt] == kCopy, get<std::uint16_t>(frame, kScnaAt),
-            get<std::uint32_t>(frame, kOffsetAt)};
+            get<std::uint16_t>(frame, kDstQAt), get<std::uint32_t>(frame, kOffsetAt)};
 }
 
 const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {

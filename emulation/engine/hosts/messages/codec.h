@@ -18,7 +18,12 @@ constexpr std::uint32_t kHalf = 1 << 23;  // of the sequence numbers
 constexpr std::uint32_t kMaxWindow = 64, kSlot = kMaxWindow - 1;
 constexpr std::uint8_t kOpcodeData = 1, kOpcodeAck = 2;
 constexpr std::uint8_t kAckNow = 1, kRetransmission = 2;  // flags
-constexpr std::uint8_t kReduce = 1, kCopy = 2;            // what a receiver does with a payload
+// Operation of a receiver on a payload: replace its own elements by it, or combine both; kReduce adds.
+constexpr std::uint8_t kReduce = 1, kCopy = 2, kProduct = 3, kMinimum = 4, kMaximum = 5, kAnd = 6, kOr = 7,
+                       kXor = 8;
+// Element types.
+constexpr std::uint8_t kInt32 = 1, kFloat32 = 2, kInt64 = 3, kFloat64 = 4, kInt8 = 5, kUint8 = 6, kFloat16 = 7,
+                       kBfloat16 = 8;
 constexpr int kVlResponse = 2;                            // VL of acknowledgements
 
 struct Fields {
@@ -39,7 +44,7 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields);
 // anything for other frames.
 struct Preview {
     bool data, copied;
-    std::uint16_t scna;
+    std::uint16_t scna, dst_q;
     std::uint32_t offset;
 };
 Preview preview(const std::uint8_t* frame);  // of kAckBytes at least

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of elements in a fixed order, as in emulation/traffic/schedule/data.py.
+// Elements combined in a fixed order, as in emulation/traffic/schedule/data.py.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace railyard {
 
-constexpr std::uint8_t kInt32 = 1, kFloat32 = 2;  // element types on the wire
 constexpr std::size_t kItemBytes = 4;
 
-// Add `terms` from left to right, and write the sum to `own`, which may be a term. int32 wraps. The addresses
-// need no alignment, and `room` is memory for reuse.
-void add_in_order(std::uint8_t* own, const std::vector<const std::uint8_t*>& terms, std::size_t bytes,
-                  std::uint8_t dtype, std::vector<std::uint8_t>& room);
+// Combine `terms` from left to right by an operation of frames (messages/codec.h), and write the result to
+// `own`, which may be a term. `bytes` are whole elements of the type. Integers wrap; elements of 16 bits are
+// rounded after each operation. The addresses need no alignment, and `room` is memory for reuse.
+// invalid_argument if the element type has no such operation.
+void combine_in_order(std::uint8_t* own, const std::vector<const std::uint8_t*>& terms, std::size_t bytes,
+                      std::uint8_t dtype, std::uint8_t op, std::vector<std::uint8_t>& room);
 
 }  // namespace railyard

@@ -159,7 +159,7 @@ void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
             terms_.push_back(content(*frames[place]));
         }
         if (terms_.size() == frames.size()) terms_.push_back(own(index));
-        add_in_order(own(index), terms_, size, agent_.dtype, room_);
+        combine_in_order(own(index), terms_, size, agent_.dtype, phase.op, room_);
     }
     agent_.finish(index, phase, now);
 }
@@ -188,7 +188,7 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     if (phase.op != kCopy && (before || after)) unit_->memory(size, 0);
     work.total.resize(size);
     if (terms_.size() == 1) std::memcpy(work.total.data(), part, size);
-    else add_in_order(work.total.data(), terms_, size, agent_.dtype, room_);
+    else combine_in_order(work.total.data(), terms_, size, agent_.dtype, phase.op, room_);
     ++work.added;
 }
 

@@ -9,10 +9,15 @@ namespace railyard {
 
 Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& parameters, RoundTrips& trips,
            Payloads& payloads)
-    : rank_(spec.rank), own_(own.rank), ranks_(own.ranks), address_(spec.address), random_(spec.random) {
+    : rank_(spec.rank),
+      own_(own.rank),
+      ranks_(own.ranks),
+      first_queue_(parameters.first_queue),
+      address_(spec.address),
+      random_(spec.random) {
     const auto health = spec.shares ? std::make_shared<PathHealth>(spec.shares->paths) : nullptr;
     const auto ends = [&](std::size_t number) {
-        const auto first = static_cast<std::uint32_t>(number) * ranks_;
+        const auto first = first_queue_ + static_cast<std::uint32_t>(number) * ranks_;
         return Ends{own.address, spec.address, static_cast<std::uint16_t>(first + rank_),
                     static_cast<std::uint16_t>(first + own_)};
     };
@@ -35,9 +40,9 @@ Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& par
 }
 
 std::optional<std::size_t> Peer::number(const Fields& fields) const {
-    const std::uint32_t number = fields.dst_q / ranks_;
+    const std::uint32_t queue = fields.dst_q - first_queue_, number = queue / ranks_;
     const std::size_t count = fields.opcode == kOpcodeData ? receivers.size() : senders.size();
-    if (fields.dst_q % ranks_ != rank_ || fields.src_q != number * ranks_ + own_ || number >= count)
+    if (queue % ranks_ != rank_ || fields.src_q != first_queue_ + number * ranks_ + own_ || number >= count)
         return std::nullopt;
     return number;
 }

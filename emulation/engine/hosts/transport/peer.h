@@ -68,7 +68,7 @@ class Peer {
     bool waiting = false;  // is in the agent's round robin
 
    private:
-    std::uint32_t rank_, own_, ranks_;
+    std::uint32_t rank_, own_, ranks_, first_queue_;
     std::uint16_t address_;
     std::optional<PythonRandom> random_;
     Sender* drawn_ = nullptr;

@@ -21,6 +21,7 @@ struct TransportParameters {
     Time ack_delay = 0, initial_rto = 0, min_rto = 0, path_rto = 0, max_rto = 0;
     int max_retries = 10, lb_mode = 1;
     std::uint32_t first_psn = 0;
+    std::uint16_t first_queue = 0;  // lowest number of the queues of all connections of the traffic
     int level = 0;          // service level of data
     bool adaptive = false;  // frames leave congested paths
     Templates templates;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/concurrent.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace railyard {
+
+Concurrent::Members::const_iterator Concurrent::at(std::uint32_t queue) const {
+    auto next = queue > 0xFFFF ? members_.end() : members_.upper_bound(static_cast<std::uint16_t>(queue));
+    if (next == members_.begin()) return members_.end();
+    --next;
+    return queue - next->first < next->second.queues ? next : members_.end();
+}
+
+void Concurrent::add(std::shared_ptr<Agent> agent, std::uint16_t first, std::uint32_t queues) {
+    const auto next = members_.lower_bound(first);
+    const bool meets_next = next != members_.end() && next->first - first < static_cast<int>(queues);
+    if (meets_next || at(first) != members_.end() || first + queues > 0x10000)
+        throw std::invalid_argument("queues " + std::to_string(first) + " to " +
+                                    std::to_string(first + queues - 1) + " are not free");
+    agent->on_silence = [this](std::uint16_t address, BucketSet silent) {
+        if (on_silence) on_silence(address, silent);
+    };
+    members_.emplace(first, Member{.agent = std::move(agent), .queues = queues});
+}
+
+void Concurrent::remove(std::uint16_t first) {
+    const auto member = members_.find(first);
+    if (member == members_.end()) return;
+    past_ += member->second.agent->stats();
+    member->second.agent->leave();
+    members_.erase(member);
+}
+
+template <typename Event>
+void Concurrent::consult(std::uint16_t first, Member& member, Answer& answer, const Event& event) {
+    event(*member.agent);
+    member.deadline = answer.deadline.value_or(kNever);
+    if (member.ended || !member.started) return;
+    const Agent& agent = *member.agent;
+    if (!agent.failed() && !(agent.receives() ? agent.finished().has_value() : agent.done())) return;
+    member.ended = true;
+    if (on_end) on_end(first);
+}
+
+void Concurrent::start(Time now, Answer& answer) {
+    for (auto& [first, member] : members_) {
+        if (member.started) continue;
+        member.started = true;
+        consult(first, member, answer, [&](Agent& agent) { agent.start(now, answer); });
+    }
+    answer_deadline(answer);
+}
+
+void Concurrent::on_frame(FrameHandle frame, Time now, Answer& answer) {
+    arrange(*frame);
+    Fields fields;
+    const char* junk = scan(frame->data(), frame->length, fields);
+    const auto found = junk == nullptr ? at(fields.dst_q) : members_.end();
+    if (found != members_.end()) {
+        Member& member = members_.find(found->first)->second;
+        consult(found->first, member, answer,
+                [&](Agent& agent) { agent.on_frame(std::move(frame), now, answer); });
+    } else {
+        ++past_.junk[junk == nullptr ? "connection" : junk];
+    }
+    answer_deadline(answer);
+}
+
+void Concurrent::on_timer(Time now, Answer& answer) {
+    for (auto& [first, member] : members_)
+        if (member.deadline <= now)
+            consult(first, member, answer, [&](Agent& agent) { agent.on_timer(now, answer); });
+    answer_deadline(answer);
+}
+
+void Concurrent::on_reroute(const Routes& routes, Time now, Answer& answer) {
+    for (auto& [first, member] : members_)
+        consult(first, member, answer, [&](Agent& agent) { agent.on_reroute(routes, now, answer); });
+    answer_deadline(answer);
+}
+
+void Concurrent::expect(const Frame& frame, unsigned stage) const {
+    if (frame.stored < kAckBytes) return;
+    const auto found = at(preview(frame.data()).dst_q);
+    if (found != members_.end()) found->second.agent->expect(frame, stage);
+}
+
+void Concurrent::leave() {
+    on_end = nullptr;
+    on_silence = nullptr;
+    for (const auto& [first, member] : members_) member.agent->leave();
+}
+
+AgentStats Concurrent::stats() const {
+    AgentStats total = past_;
+    for (const auto& [first, member] : members_) total += member.agent->stats();
+    return total;
+}
+
+bool Concurrent::done() const {
+    return std::all_of(members_.begin(), members_.end(),
+                       [](const auto& entry) { return entry.second.agent->done(); });
+}
+
+void Concurrent::answer_deadline(Answer& answer) const {
+    Time first = kNever;
+    for (const auto& [queue, member] : members_) first = std::min(first, member.deadline);
+    answer.deadline.reset();
+    if (first != kNever) answer.deadline = first;
+}
+
+}  // namespace railyard

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clocks of all ranks and of the fabric: conservative, so that a run repeats whatever the machine does.
+
+Each rank is a process with a clock of its own. A call takes effect `launch_ps` after the rank's clock. The
+fabric's time never passes the earliest time at which a rank that computes could still call: then the
+coordinator waits for the processes. All else is done in the order of virtual time, then of ranks.
+
+Messages of a rank, tuples of a name, the rank's clock in ps, and arguments:
+
+    call     work, group name, members, call                   a collective
+    send     work, group name, members, call, target, tag
+    receive  work, group name, members, call, source, tag
+    wait     work, timeout in ps or None                       answered when the work has ended
+    poll     work                                              answered at once
+    store    request, keys, values, timeout in ps or None      answered when it is carried out
+    note     name, value                                       for the report
+    end      why it failed, empty for a good end
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from typing import Any, final
+
+from harness.ranks.calls import Call
+from harness.ranks.operations import Failed, Group, Matching, Work
+from harness.ranks.session import FabricSession
+from harness.ranks.store import SharedStore
+
+__all__ = ["LAUNCH_PS", "NOTICE_PS", "Coordinator", "RankRecord", "Waited"]
+
+LAUNCH_PS = 5_000_000
+"""Time from a call to its effect: what starting an operation takes."""
+
+NOTICE_PS = 1_000_000_000
+"""Time until other ranks know that the process of a rank has ended."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """A wait of a rank for a work, from and to, in ps."""
+
+    work: Work
+    from_ps: int
+    to_ps: int
+
+
+@final
+@dataclass(slots=True, eq=False)
+class RankRecord:
+    """A rank: its process, its clock, and what it has done.
+
+    `computes` while the process is at work, so that it may call. `outcome` is why it ended: empty while it
+    runs, `done` for a good end.
+    """
+
+    rank: int
+    node: str
+    connection: Connection
+    clock_ps: int = 0
+    computes: bool = True
+    outcome: str = ""
+    works: dict[int, Work] = field(default_factory=dict)
+    all_works: list[Work] = field(default_factory=list)
+    waits: list[Waited] = field(default_factory=list)
+    notes: list[tuple[int, str, Any]] = field(default_factory=list)
+
+
+@final
+class Coordinator:
+    """Serves the processes of all ranks until each has ended.
+
+    `lost` has the time at which a fault takes the NPU of a rank; `stop_process` ends the process of a rank.
+    """
+
+    def __init__(
+        self,
+        session: FabricSession,
+        nodes: Sequence[str],
+        connections: Sequence[Connection],
+        *,
+        launch_ps: int = LAUNCH_PS,
+        lost: Mapping[int, int] | None = None,
+        stop_process: Callable[[int], None] = lambda rank: None,
+    ) -> None:
+        self.ranks = [
+            RankRecord(rank, node, connection)
+            for rank, (node, connection) in enumerate(zip(nodes, connections, strict=True))
+        ]
+        self._session = session
+        self._launch_ps = launch_ps
+        self._stop_process = stop_process
+        self._store = SharedStore()
+        self._matching = Matching(session, nodes, self._work_ended)
+        self._waiting: dict[Work, tuple[RankRecord, int]] = {}  # and since when
+        self._actions: list[tuple[int, int, int, Callable[[], None]]] = []  # time, rank, number
+        self._number = 0
+        self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
+        for rank, at_ps in (lost or {}).items():
+            self._at(at_ps, -1, partial(self._lose, self.ranks[rank]))
+
+    def run(self) -> None:
+        """Serve the ranks until all have ended."""
+        while not all(rank.outcome for rank in self.ranks):
+            horizon = self._hear()
+            due = self._actions[0][0] if self._actions else None
+            if due is not None and due <= self._session.now_ps:
+                _, _, _, action = heapq.heappop(self._actions)
+                action()
+                continue
+            bounds = [time for time in (due, horizon) if time is not None]
+            ends = self._session.run(min(bounds) if bounds else None)
+            for end in ends:
+                self._matching.take(end)
+            if not ends and not bounds:
+                raise AssertionError("all ranks wait and nothing is left to happen")
+
+    def _hear(self) -> int | None:
+        """Hear the ranks that could call at the present time; return the earliest time of any later call."""
+        while True:
+            computing = [rank for rank in self.ranks if rank.computes]
+            if not computing:
+                return None
+            horizon = min(rank.clock_ps for rank in computing) + self._launch_ps
+            if horizon > self._session.now_ps:
+                return horizon
+            urgent = [rank for rank in computing if rank.clock_ps + self._launch_ps <= self._session.now_ps]
+            wait([rank.connection for rank in urgent])
+            for rank in urgent:
+                while rank.computes and rank.connection.poll():
+                    self._take(rank)
+
+    def _take(self, rank: RankRecord) -> None:
+        try:
+            message = rank.connection.recv()
+        except (EOFError, OSError):
+            self._end(rank, f"rank {rank.rank} ({rank.node}) was killed")
+            return
+        name, clock_ps, *arguments = message
+        rank.clock_ps = max(rank.clock_ps, clock_ps)
+        handler: Callable[..., None] = getattr(self, f"_on_{name}")
+        handler(rank, *arguments)
+
+    def _at(self, time_ps: int, rank: int, action: Callable[[], None]) -> None:
+        self._number += 1
+        heapq.heappush(self._actions, (time_ps, rank, self._number, action))
+
+    def _effect(self, rank: RankRecord, action: Callable[[], None]) -> None:
+        """Let a call of a rank take effect at its time, unless the rank is lost before."""
+
+        def guarded() -> None:
+            if not rank.outcome or rank.outcome == "done":
+                action()
+
+        self._at(rank.clock_ps + self._launch_ps, rank.rank, guarded)
+
+    def _answer(self, rank: RankRecord, time_ps: int, *answer: object) -> None:
+        if rank.outcome:
+            return
+        rank.clock_ps = max(rank.clock_ps, time_ps)
+        rank.computes = True
+        try:
+            rank.connection.send((rank.clock_ps, *answer))
+        except OSError:
+            self._end(rank, f"rank {rank.rank} ({rank.node}) was killed")
+
+    # -- operations
+
+    def _work(self, rank: RankRecord, number: int, name: str, members: tuple[int, ...], call: Call) -> Work:
+        group = self._groups.setdefault((name, members), Group(name, members))
+        work = Work(rank.rank, group, call, rank.clock_ps + self._launch_ps)
+        rank.works[number] = work
+        rank.all_works.append(work)
+        return work
+
+    def _on_call(
+        self, rank: RankRecord, number: int, name: str, members: tuple[int, ...], call: Call
+    ) -> None:
+        work = self._work(rank, number, name, members, call)
+        self._effect(rank, partial(self._matching.join, work))
+
+    def _on_send(
+        self, rank: RankRecord, number: int, name: str, members: tuple[int, ...], call: Call, *to: int
+    ) -> None:
+        work = self._work(rank, number, name, members, call)
+        self._effect(rank, partial(self._matching.send, work, *to))
+
+    def _on_receive(
+        self, rank: RankRecord, number: int, name: str, members: tuple[int, ...], call: Call, *source: int
+    ) -> None:
+        work = self._work(rank, number, name, members, call)
+        self._effect(rank, partial(self._matching.receive, work, *source))
+
+    def _on_wait(self, rank: RankRecord, number: int, timeout_ps: int | None) -> None:
+        work = rank.works[number]
+        if work.ended:
+            self._release(rank, work, rank.clock_ps)
+            return
+        rank.computes = False
+        self._waiting[work] = rank, rank.clock_ps
+        if timeout_ps is not None:
+            self._at(rank.clock_ps + timeout_ps, rank.rank, partial(self._time_out, work))
+
+    def _time_out(self, work: Work) -> None:
+        if work in self._waiting and not work.ended:
+            self._matching.time_out(work)
+
+    def _on_poll(self, rank: RankRecord, number: int) -> None:
+        rank.computes = False
+        work = rank.works[number]
+        self._effect(rank, lambda: self._answer(rank, self._session.now_ps, work.ended))
+
+    def _work_ended(self, work: Work) -> None:
+        if work in self._waiting:
+            rank, since_ps = self._waiting.pop(work)
+            self._release(rank, work, since_ps)
+
+    def _release(self, rank: RankRecord, work: Work, since_ps: int) -> None:
+        until_ps = max(rank.clock_ps, work.ended_ps)
+        rank.waits.append(Waited(work, since_ps, until_ps))
+        result = work.result
+        if isinstance(result, Failed):
+            self._answer(rank, until_ps, False, result.why)
+        else:
+            self._answer(rank, until_ps, True, result, work.source)
+            work.result = b""  # the data are with the rank
+
+    # -- the store
+
+    def _on_store(
+        self,
+        rank: RankRecord,
+        request: str,
+        keys: Sequence[str],
+        values: Sequence[bytes],
+        timeout_ps: int | None,
+    ) -> None:
+        rank.computes = False
+
+        def answer(value: object) -> None:
+            self._answer(rank, self._session.now_ps, True, value)
+
+        answered = [False]
+
+        def once(value: object) -> None:
+            answered[0] = True
+            answer(value)
+
+        def give_up() -> None:
+            if not answered[0]:
+                self._store.forget(once)
+                missing = ", ".join(self._store.missing(keys))
+                self._answer(rank, self._session.now_ps, False, f"store: no value of {missing} in time")
+
+        self._effect(rank, partial(self._store.carry_out, request, keys, values, once))
+        if timeout_ps is not None:
+            self._at(rank.clock_ps + self._launch_ps + timeout_ps, rank.rank, give_up)
+
+    # -- notes and ends
+
+    def _on_note(self, rank: RankRecord, name: str, value: object) -> None:
+        rank.notes.append((rank.clock_ps, name, value))
+
+    def _on_end(self, rank: RankRecord, why: str) -> None:
+        if why:
+            self._end(rank, f"rank {rank.rank} ({rank.node}) has failed: {why}")
+        else:
+            self._end(rank, "")
+
+    def _end(self, rank: RankRecord, why: str) -> None:
+        """Note the end of a rank's process; other ranks know of it after a while."""
+        if rank.outcome:
+            return
+        rank.outcome = why or "done"
+        rank.computes = False
+        told = why or f"rank {rank.rank} ({rank.node}) has ended"
+        at_ps = max(rank.clock_ps, self._session.now_ps) + (NOTICE_PS if why else self._launch_ps + 1)
+        self._at(at_ps, rank.rank, partial(self._matching.gone, rank.rank, told, lost=bool(why)))
+
+    def _lose(self, rank: RankRecord) -> None:
+        if not rank.outcome:
+            self._stop_process(rank.rank)
+            self._end(rank, f"rank {rank.rank} ({rank.node}) is lost")

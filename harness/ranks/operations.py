@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of ranks matched to operations, their ends and failures.
+
+An operation of a group begins when its last member has called it and the group's previous operation has ended
+everywhere, as on one stream of a communication library. A send begins when its receiver has called as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from harness.ranks.calls import Call
+from harness.ranks.session import End, FabricSession, Operation
+
+__all__ = ["Failed", "Group", "Matching", "Work"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A process group: a name that is unique, and the ranks of its members."""
+
+    name: str
+    members: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The reason for a missing result; `rank` is the rank at fault, -1 for none."""
+
+    why: str
+    rank: int = -1
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Work:
+    """A rank's part of an operation. Times are picoseconds.
+
+    `called_ps` is when the call takes effect, `begun_ps` when data begin to flow, `ended_ps` when the result
+    is there. `source` is the group rank of the sender of a receive.
+    """
+
+    rank: int
+    group: Group
+    call: Call
+    called_ps: int
+    begun_ps: int = -1
+    ended_ps: int = -1
+    result: bytes | Failed | None = None
+    source: int = -1
+    pending: _Pending | None = None
+
+    @property
+    def ended(self) -> bool:
+        """True if the work has a result or has failed."""
+        return self.result is not None
+
+
+@final
+@dataclass(slots=True, eq=False)
+class _Pending:
+    """An operation that some members have called; `works` are theirs, by group rank."""
+
+    group: Group
+    works: dict[int, Work] = field(default_factory=dict)
+    operation: Operation | None = None
+    members: tuple[int, ...] = ()  # ranks in the order of the operation
+
+    def absent(self) -> list[int]:
+        """Return the ranks of the members that have not called."""
+        return [rank for index, rank in enumerate(self.group.members) if index not in self.works]
+
+
+@final
+class Matching:
+    """Operations of all groups on a fabric session; `nodes[rank]` is the node of a rank.
+
+    `ended` receives every work when it has ended.
+    """
+
+    def __init__(self, session: FabricSession, nodes: Sequence[str], ended: Callable[[Work], None]) -> None:
+        self._session, self._nodes, self._ended = session, nodes, ended
+        self._queues: dict[Group, deque[_Pending]] = defaultdict(deque)
+        self._sends: dict[tuple[Group, int, int, int], deque[Work]] = defaultdict(deque)
+        self._receives: dict[tuple[Group, int, int], deque[tuple[int, Work]]] = defaultdict(deque)
+        self._under_way: dict[Operation, _Pending] = {}
+        self._gone: dict[int, str] = {}  # why, by rank that calls nothing more
+
+    def join(self, work: Work) -> None:
+        """Take a call of a collective."""
+        group, index = work.group, work.group.members.index(work.rank)
+        pending = next((each for each in self._queues[group] if index not in each.works), None)
+        if pending is None:
+            pending = _Pending(group, members=group.members)
+            self._queues[group].append(pending)
+        first = next(iter(pending.works.values()), work)
+        pending.works[index] = work
+        work.pending = pending
+        if first.call.form != work.call.form:
+            why = (
+                f"rank {work.rank} calls {work.call.described()}, rank {first.rank} {first.call.described()}"
+            )
+            self._fail(pending, Failed(why))
+        elif ended := [rank for rank in pending.absent() if rank in self._gone]:
+            self._fail(pending, Failed(self._gone[ended[0]], ended[0]))
+        else:
+            self._advance(group)
+
+    def send(self, work: Work, target: int, tag: int) -> None:
+        """Take a call to send to the member `target` of the group."""
+        source = work.group.members.index(work.rank)
+        self._sends[work.group, source, target, tag].append(work)
+        self._pair(work.group, target, tag)
+        self._check_partner(work, target)
+
+    def receive(self, work: Work, source: int, tag: int) -> None:
+        """Take a call to receive from the member `source` of the group, from any if it is -1."""
+        target = work.group.members.index(work.rank)
+        self._receives[work.group, target, tag].append((source, work))
+        self._pair(work.group, target, tag)
+        if source >= 0:
+            self._check_partner(work, source)
+
+    def take(self, end: End) -> None:
+        """Note that the fabric has ended a member's part."""
+        pending = self._under_way.get(end.operation)
+        if pending is None:
+            return
+        rank = pending.members[end.member]
+        work = next(work for work in pending.works.values() if work.rank == rank)
+        if end.lost_member is not None:
+            lost = pending.members[end.lost_member]
+            self._fail(pending, Failed(f"rank {rank} has lost its connection to rank {lost}", lost))
+            return
+        self._end(work, end.result)
+        if all(each.ended for each in pending.works.values()):
+            del self._under_way[end.operation]
+            self._leave(pending)
+
+    def gone(self, rank: int, why: str, *, lost: bool) -> None:
+        """Note that a rank calls nothing more; what it has not called fails, if `lost` all of its works."""
+        self._gone[rank] = why
+        failed = Failed(why, rank)
+        for queue in [*self._queues.values()]:
+            for pending in [*queue]:
+                if rank in pending.group.members and self._needs(pending, rank, lost=lost):
+                    self._fail(pending, failed)
+        for pending in [*self._under_way.values()]:
+            if rank in pending.members and self._needs(pending, rank, lost=lost):
+                self._fail(pending, failed)
+        self._drop_pairs(rank)
+
+    def _drop_pairs(self, rank: int) -> None:
+        """Fail what waits for a rank that is gone to receive or to send."""
+        failed = Failed(self._gone[rank], rank)
+        for (group, _, target, _), works in self._sends.items():
+            if group.members[target] == rank:
+                while works:
+                    self._end(works.popleft(), failed)
+        for (group, _, _), entries in self._receives.items():
+            for source, work in [*entries]:
+                if source >= 0 and group.members[source] == rank:
+                    entries.remove((source, work))
+                    self._end(work, failed)
+
+    def time_out(self, work: Work) -> None:
+        """Fail a work that has waited too long."""
+        pending = work.pending
+        if pending is not None and pending.operation is None and (absent := pending.absent()):
+            named = ", ".join(map(str, absent))
+            failed = Failed(f"{work.call.kind} has timed out: not called by rank {named}", absent[0])
+        else:
+            failed = Failed(f"{work.call.kind} has timed out")
+        if pending is not None:
+            self._fail(pending, failed)
+            return
+        for works in self._sends.values():
+            if work in works:
+                works.remove(work)
+        for entries in self._receives.values():
+            for entry in [entry for entry in entries if entry[1] is work]:
+                entries.remove(entry)
+        self._end(work, failed)
+
+    def _needs(self, pending: _Pending, rank: int, *, lost: bool) -> bool:
+        """Return whether the part of a rank that calls nothing more is missing for others to end."""
+        own = next((work for work in pending.works.values() if work.rank == rank), None)
+        return own is None or (lost and not own.ended)
+
+    def _check_partner(self, work: Work, partner: int) -> None:
+        rank = work.group.members[partner]
+        if rank in self._gone and work.pending is None and not work.ended:
+            self._drop_pairs(rank)
+
+    def _pair(self, group: Group, target: int, tag: int) -> None:
+        """Begin the sends to a member for which it has called to receive."""
+        entries = self._receives[group, target, tag]
+        for source, receive in [*entries]:
+            sources = range(len(group.members)) if source < 0 else (source,)
+            waiting = [works for s in sources if (works := self._sends[group, s, target, tag])]
+            if not waiting:
+                continue
+            entries.remove((source, receive))
+            send = min(waiting, key=lambda works: (works[0].called_ps, works[0].rank)).popleft()
+            receive.source = group.members.index(send.rank)
+            pending = _Pending(group, {0: send, 1: receive}, members=(send.rank, receive.rank))
+            send.pending = receive.pending = pending
+            if send.call.block != receive.call.block:
+                sizes = f"{send.call.block} bytes to rank {receive.rank}, which receives {receive.call.block}"
+                self._fail(pending, Failed(f"rank {send.rank} sends {sizes}"))
+            else:
+                self._begin(pending)
+
+    def _advance(self, group: Group) -> None:
+        """Begin the group's first operation if all members have called it and none is under way."""
+        queue = self._queues[group]
+        if not queue or queue[0].operation is not None or queue[0].absent():
+            return
+        self._begin(queue[0])
+
+    def _begin(self, pending: _Pending) -> None:
+        works = sorted(pending.works.items())
+        for _, work in works:
+            work.begun_ps = self._session.now_ps
+        calls = [work.call for _, work in works]
+        if calls[0].kind == "all_to_all" and (why := _uneven(calls)):
+            self._fail(pending, Failed(why))
+            return
+        if len(works) == 1:
+            raise AssertionError("a group of one rank needs no fabric")
+        nodes = tuple(self._nodes[rank] for rank in pending.members)
+        pending.operation = self._session.begin(nodes, calls)
+        self._under_way[pending.operation] = pending
+
+    def _leave(self, pending: _Pending) -> None:
+        queue = self._queues[pending.group]
+        if pending in queue:
+            queue.remove(pending)
+            self._advance(pending.group)
+
+    def _fail(self, pending: _Pending, failed: Failed) -> None:
+        if pending.operation is not None:
+            self._under_way.pop(pending.operation, None)
+            self._session.abort(pending.operation)
+        for _, work in sorted(pending.works.items()):
+            if not work.ended:
+                self._end(work, failed)
+        self._leave(pending)
+
+    def _end(self, work: Work, result: bytes | Failed) -> None:
+        work.result, work.ended_ps = result, self._session.now_ps
+        self._ended(work)
+
+
+def _uneven(calls: Sequence[Call]) -> str:
+    """Return the first contradiction between what members send and expect; empty if there is none."""
+    for source, call in enumerate(calls):
+        for target, other in enumerate(calls):
+            if call.sent[target] != other.received[source]:
+                return (
+                    f"all_to_all: member {source} sends {call.sent[target]} bytes to member {target}, "
+                    f"which expects {other.received[source]}"
+                )
+    return ""

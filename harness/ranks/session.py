@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric kept running in virtual time, on which operations begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import final
+
+from emulation._engine import Agent
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.faults import Faults
+from emulation.traffic.frames.values import ElementType
+from emulation.traffic.frames.wire import PSN_MASK
+from emulation.traffic.host.agents import Parts
+from emulation.traffic.host.concurrent import ConcurrentAgents
+from emulation.traffic.host.spec import AgentSpec
+from emulation.traffic.host.stats import AgentStats
+from emulation.traffic.host.transport import TransportParameters
+from harness.ranks.calls import Call
+from harness.ranks.traffic import Traffic, traffic_of
+from harness.run.boot import Booted, booted
+from harness.run.collectives.connections import connections_of, path_shares
+from harness.run.prepare import Prepared
+from harness.run.runner import control_loop
+from harness.run.testbeds import Embedded, in_one_partition
+
+__all__ = ["End", "FabricSession", "Operation", "opened"]
+
+_QUEUES = 1 << 16
+_MOST_KEPT = 128  # traffics
+# Successive operations use sequence numbers this far apart, so that no late acknowledgement fits.
+_PSN_STRIDE = 0x15555
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Operation:
+    """An operation under way: its members' nodes, calls and agents; `open` are members without a result."""
+
+    members: tuple[str, ...]
+    calls: Sequence[Call]
+    traffic: Traffic
+    first_queue: int
+    queues: int
+    agents: list[Agent] = field(default_factory=list)
+    open: set[int] = field(default_factory=set)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a member's part of an operation: its result, or the member that it has given up."""
+
+    operation: Operation
+    member: int
+    result: bytes = b""
+    lost_member: int | None = None
+
+
+@final
+@dataclass(slots=True)
+class _Kept:
+    """Values that operations of the same form share: traffic, descriptions of ranks, connections."""
+
+    traffic: Traffic
+    parts: Parts
+    transport: TransportParameters
+    queues: int
+
+
+@final
+class FabricSession:
+    """A booted fabric whose nodes take part in any number of operations at a time."""
+
+    def __init__(self, ready: Prepared, up: Booted[EmbeddedTestbed], nodes: Sequence[str], seed: int) -> None:
+        self._ready, self._seed = ready, seed
+        self.testbed = up.testbed
+        self._kept: dict[Hashable, _Kept] = {}
+        self._under_way: dict[int, Operation] = {}  # by first queue number
+        self._ends: list[End] = []
+        self._count = self._next_queue = 0
+        self._hosts = {node: ConcurrentAgents(ready.fabric.node(node).address) for node in nodes}
+        for node, host in self._hosts.items():
+            host.on_end = partial(self._agent_ended, node)
+            self.testbed.attach(node, host)
+
+    @property
+    def now_ps(self) -> int:
+        """Virtual time of the fabric."""
+        return self.testbed.now_ps
+
+    @property
+    def stats(self) -> dict[str, AgentStats]:
+        """Counts of all agents by node."""
+        return {node: host.stats for node, host in self._hosts.items()}
+
+    def begin(self, members: tuple[str, ...], calls: Sequence[Call]) -> Operation:
+        """Begin an operation now; `members[i]` is the node of `calls[i]`."""
+        self._remove_ended()
+        kept = self._kept_for(members, calls)
+        first = self._free_queues(kept.queues)
+        self._count += 1
+        operation = Operation(members, calls, kept.traffic, first, kept.queues, open={*range(len(members))})
+        self._under_way[first] = operation
+        transport = replace(kept.transport, first_queue=first, first_psn=self._count * _PSN_STRIDE & PSN_MASK)
+        for rank, (node, call) in enumerate(zip(members, calls, strict=True)):
+            agent = self._hosts[node].begin(
+                kept.parts,
+                rank,
+                kept.traffic.array(rank, call),
+                transport,
+                dtype=ElementType(call.dtype),
+                job=self._count % 0xFFFF + 1,
+                queues=kept.queues,
+            )
+            operation.agents.append(agent)
+        for node in members:
+            self.testbed.start_agents(node)
+        return operation
+
+    def abort(self, operation: Operation) -> None:
+        """Remove the agents of an operation; its members get no further ends."""
+        operation.open.clear()
+        self._remove(operation)
+        self._ends = [end for end in self._ends if end.operation is not operation]
+
+    def run(self, until_ps: int | None) -> list[End]:
+        """Let time pass, at most to `until_ps`; return the ends at the time at which it stops, if any.
+
+        Time stops at the first end.
+        """
+        if not self._ends and self.testbed.run(until_ps) and until_ps is not None:
+            # Nothing is left to happen on the fabric, whose time passes with events only.
+            self.testbed.at(until_ps, lambda: None)
+            self.testbed.run(until_ps)
+        ends, self._ends = self._ends, []
+        return ends
+
+    def _agent_ended(self, node: str, first_queue: int) -> None:
+        operation = self._under_way[first_queue]
+        rank = operation.members.index(node)
+        operation.open.discard(rank)
+        failure = operation.agents[rank].failure()
+        if failure is not None:
+            end = End(operation, rank, lost_member=failure[0])
+        else:
+            array = operation.agents[rank].array()
+            end = End(operation, rank, operation.traffic.result(rank, operation.calls[rank], array))
+        self._ends.append(end)
+        self.testbed.interrupt()
+
+    def _remove_ended(self) -> None:
+        """Remove operations whose members have their results and the acknowledgements of all their frames."""
+        for operation in [*self._under_way.values()]:
+            if not operation.open and all(agent.done for agent in operation.agents):
+                self._remove(operation)
+
+    def _remove(self, operation: Operation) -> None:
+        if self._under_way.pop(operation.first_queue, None) is not None:
+            for node in operation.members:
+                self._hosts[node].remove(operation.first_queue)
+
+    def _free_queues(self, count: int) -> int:
+        for first in (self._next_queue, *range(0, _QUEUES, count)):
+            taken = any(
+                first < other + operation.queues and other < first + count
+                for other, operation in self._under_way.items()
+            )
+            if not taken and first + count <= _QUEUES:
+                self._next_queue = first + count
+                return first
+        raise AssertionError(f"{len(self._under_way)} operations have all queue numbers")
+
+    def _kept_for(self, members: tuple[str, ...], calls: Sequence[Call]) -> _Kept:
+        sizes = tuple(call.sent for call in calls)
+        key = (members, calls[0].form, sizes)
+        kept = self._kept.pop(key, None) or self._make(members, calls)
+        self._kept[key] = kept
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept
+
+    def _make(self, members: tuple[str, ...], calls: Sequence[Call]) -> _Kept:
+        ready = self._ready
+        wanted = ready.variant.every_job[0].collective
+        traffic = traffic_of(ready.fabric, members, calls, wanted)
+        settings, most = ready.variant.transport.connections, 1
+        if settings is None:
+            transport = replace(ready.transport, paths=self._paths(members))
+        else:
+            chosen = connections_of(ready.plan, traffic.sliced.schedule, members, settings, self._seed)
+            transport = replace(ready.transport, connections=chosen)
+            most = max(map(len, chosen.lbs.values()), default=1)
+        addresses = [ready.fabric.node(name).address for name in members]
+        spec = AgentSpec(0, traffic.sliced, (), addresses, transport)
+        return _Kept(traffic, Parts(spec), transport, len(members) * most)
+
+    def _paths(self, members: tuple[str, ...]) -> Callable[..., object] | None:
+        return path_shares(self._ready.plan, members)
+
+
+@contextmanager
+def opened(ready: Prepared, nodes: Sequence[str], seed: int) -> Iterator[FabricSession]:
+    """Boot a variant's fabric, with its faults and controllers, and stop it afterwards."""
+    choice = in_one_partition(Embedded())
+    testbed = choice.make(ready, 0, seed)
+    assert isinstance(testbed, EmbeddedTestbed)
+    with booted(testbed, ready.plan, None, ready.own, ready.updates, ready.variant.link.ecn_frames) as up:
+        session = FabricSession(ready, up, nodes, seed)
+        control = control_loop(ready, up, None)
+        Faults(testbed).schedule(ready.faults)
+        control.start(lambda: True)
+        yield session

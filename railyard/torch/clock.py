@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of a rank: virtual time that computation takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+__all__ = ["Clock", "counting"]
+
+_PS = 10**12
+
+
+@final
+class Clock:
+    """Virtual time of a rank, in ps.
+
+    With `tflops` counted floating-point operations take time at this rate, and a run repeats exactly. Else
+    processor time of the thread counts, times `scale`; with a scale of 0 only declared time passes.
+    """
+
+    def __init__(self, tflops: float | None, scale: float = 0.0) -> None:
+        self._rate = None if tflops is None else tflops * 10**12
+        self._scale = scale
+        self._ps = 0
+        self._flops = 0
+        self._since = time.thread_time()
+
+    def add_flops(self, count: int) -> None:
+        """Count floating-point operations."""
+        self._flops += count
+
+    def add_ps(self, amount: int) -> None:
+        """Let declared time pass."""
+        self._ps += amount
+
+    def now_ps(self) -> int:
+        """Return the present time."""
+        if self._rate is not None:
+            self._ps += round(self._flops * _PS / self._rate)
+            self._flops = 0
+        elif self._scale:
+            used = time.thread_time()
+            self._ps += round((used - self._since) * self._scale * _PS)
+            self._since = used
+        return self._ps
+
+    def advance_to(self, time_ps: int) -> None:
+        """Set a later time, at which a wait has ended; what the wait itself took does not count."""
+        self._ps = max(self._ps, time_ps)
+        self._since = time.thread_time()
+
+
+def counting(clock: Clock) -> Any:
+    """Return a context in which floating-point operations count, by the formulas of PyTorch's flop counter.
+
+    Operations of tensor subclasses such as DTensor count as the operations of their local tensors.
+    """
+    from torch import Tensor
+    from torch.nn import Parameter
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils.flop_counter import flop_registry
+
+    plain = {Tensor, Parameter}
+    formulas: Mapping[Any, Callable[..., int]] = flop_registry
+
+    class Counting(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            if not plain.issuperset(types):
+                return NotImplemented
+            kwargs = kwargs or {}
+            packet = getattr(func, "_overloadpacket", None)
+            if packet not in formulas and packet is not None:
+                with self:
+                    parts = func.decompose(*args, **kwargs)
+                if parts is not NotImplemented:
+                    return parts
+            result = func(*args, **kwargs)
+            if packet in formulas:
+                clock.add_flops(int(formulas[packet](*args, **kwargs, out_val=result)))
+            return result
+
+    return Counting()

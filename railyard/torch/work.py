@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collective under way: who waits for it waits in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, final
+
+import torch
+import torch.distributed as dist
+from torch.futures import Future
+
+from railyard.torch.elements import plain
+from railyard.torch.process import RankProcess
+
+__all__ = ["Done", "FabricWork"]
+
+Outcome = tuple[bytes, int]
+"""Result of a work, and the group rank of a receive's sender."""
+
+
+class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
+    """A future whose value is fetched by `fetch` when somebody waits for it."""
+
+    def __init__(self, fetch: Callable[[], None]) -> None:
+        super().__init__()
+        self._fetch = fetch
+
+    def wait(self) -> Any:
+        """Wait in virtual time, and return the value."""
+        if not self.done():
+            self._fetch()
+        return super().wait()
+
+
+@final
+class FabricWork(dist.Work):  # type: ignore[misc]
+    """A work of the fabric; `finish` takes its result into the tensors, which are the value of its future."""
+
+    def __init__(
+        self,
+        process: RankProcess,
+        number: int,
+        timeout: timedelta,
+        tensors: Sequence[torch.Tensor],
+        finish: Callable[[bytes], None],
+    ) -> None:
+        super().__init__()
+        self._process, self._number = process, number
+        self._timeout, self._tensors, self._finish = timeout, list(tensors), finish
+        self._future: _WaitingFuture | None = None
+        self._ended = False
+        self._error: Exception | None = None
+        self._source = -1
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for the result; DistBackendError names the rank at fault if there is none."""
+        if not self._ended:
+            self._fetch(timeout or self._timeout)
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for the result."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Return whether the result is there; asking takes time."""
+        if not self._ended and self._process.ended(self._number):
+            self._fetch(self._timeout)
+        return self._ended
+
+    def is_success(self) -> bool:
+        """Return whether the work has ended well."""
+        return self._ended and self._error is None
+
+    def exception(self) -> Exception | None:
+        """Return why the work has failed."""
+        return self._error
+
+    def source_rank(self) -> int:
+        """Return the group rank of the sender, of a receive that has ended."""
+        return self._source
+
+    _source_rank = source_rank
+
+    def result(self) -> list[torch.Tensor]:
+        """Return the tensors of the work."""
+        self.wait()
+        return self._tensors
+
+    def get_future(self) -> Any:
+        """Return a future of the tensors.
+
+        PyTorch's own code waits for a future without telling anybody. Inside of a backward pass the work is
+        therefore waited for at its end, before the callbacks of PyTorch's own that come later.
+        """
+        if self._future is None:
+            self._future = _WaitingFuture(self._fetch_quietly)
+            if self._ended:
+                self._settle()
+            else:
+                _at_end_of_backward(self._fetch_quietly)
+        return self._future
+
+    def _fetch_quietly(self) -> None:
+        if not self._ended:
+            self._fetch(self._timeout)
+
+    def _fetch(self, timeout: timedelta) -> None:
+        try:
+            data, self._source = self._process.wait(self._number, round(timeout.total_seconds() * 10**12))
+            with plain():
+                self._finish(data)
+        except RuntimeError as error:
+            self._error = dist.DistBackendError(f"railyard: {error}")
+        self._ended = True
+        if self._future is not None:
+            self._settle()
+
+    def _settle(self) -> None:
+        assert self._future is not None
+        if self._error is None:
+            self._future.set_result(self._tensors)
+        else:
+            self._future.set_exception(self._error)
+
+
+@final
+class Done(dist.Work):  # type: ignore[misc]
+    """Several works as one; none for a work that has ended from the beginning."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor], works: Sequence[dist.Work] = ()) -> None:
+        super().__init__()
+        self._tensors, self._works = list(tensors), works
+        self._future: _WaitingFuture | None = None
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for all works."""
+        for work in self._works:
+            work.wait(timeout)
+        if self._future is not None and not self._future.done():
+            self._future.set_result(self._tensors)
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for all works."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Return whether all works have ended."""
+        return all(work.is_completed() for work in self._works)
+
+    def is_success(self) -> bool:
+        """Return whether all works have ended well."""
+        return all(work.is_success() for work in self._works)
+
+    def result(self) -> list[torch.Tensor]:
+        """Return the tensors of all works."""
+        self.wait()
+        return self._tensors
+
+    def get_future(self) -> Any:
+        """Return a future of the tensors."""
+        if self._future is None:
+            self._future = _WaitingFuture(self.wait)
+            if self._works:
+                _at_end_of_backward(self.wait)
+            else:
+                self._future.set_result(self._tensors)
+        return self._future
+
+
+def _at_end_of_backward(call: Callable[[], object]) -> None:
+    with suppress(RuntimeError):  # no backward pass is under way
+        torch.autograd.Variable._execution_engine.queue_callback(call)

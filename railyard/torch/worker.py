@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of ranks: PyTorch is loaded once, then a process is forked for each rank.
+
+Started by railyard.torch.launch as `python -m railyard.torch.worker SETTINGS`, SETTINGS being JSON.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import runpy
+import signal
+import sys
+import traceback
+from contextlib import nullcontext
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+__all__ = ["main"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Fork the processes of all ranks, write their ids to the file descriptor `pids`, wait for all."""
+    settings = json.loads(sys.argv[1])
+    _end_with_parent()
+    import torch
+    import torch._dynamo  # every optimizer and every DDP loads it, which takes longer than all else
+    import torch.nn.parallel
+
+    import railyard.torch
+
+    railyard.torch.register()
+    torch.set_num_threads(1)
+    connections: list[int] = settings["connections"]
+    ids = []
+    for rank, descriptor in enumerate(connections):
+        child = os.fork()
+        if child == 0:
+            os.close(settings["pids"])
+            for other in connections:
+                if other != descriptor:
+                    os.close(other)
+            os._exit(_rank(rank, len(connections), descriptor, settings))
+        ids.append(child)
+    for descriptor in connections:
+        os.close(descriptor)
+    os.write(settings["pids"], json.dumps(ids).encode())
+    os.close(settings["pids"])
+    failed = False
+    for _ in ids:
+        failed |= os.wait()[1] != 0
+    sys.exit(failed)
+
+
+def _end_with_parent() -> None:
+    """Let the kernel end this process with its parent."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _rank(rank: int, size: int, descriptor: int, settings: dict[str, Any]) -> int:
+    """Run the script as a rank; return the exit status."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    from railyard.torch.clock import Clock, counting
+    from railyard.torch.process import RankProcess, set_current
+    from railyard.torch.store import install
+
+    _end_with_parent()
+    os.environ.update(
+        RANK=str(rank),
+        LOCAL_RANK=str(rank),
+        GROUP_RANK="0",
+        ROLE_RANK=str(rank),
+        WORLD_SIZE=str(size),
+        LOCAL_WORLD_SIZE=str(size),
+        ROLE_WORLD_SIZE=str(size),
+        GROUP_WORLD_SIZE="1",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT="29500",
+        TORCHELASTIC_RUN_ID="railyard",
+        TORCHELASTIC_RESTART_COUNT="0",
+        TORCHELASTIC_MAX_RESTARTS="0",
+    )
+    clock = Clock(settings["tflops"], settings["scale"])
+    process = RankProcess(rank, size, Connection(descriptor), clock)
+    set_current(process)
+    install(process)
+    register_optimizer_step_post_hook(lambda *_: process.note("step", {}))
+    sys.argv = [settings["script"], *settings["arguments"]]
+    sys.path.insert(0, str(Path(settings["script"]).resolve().parent))
+    why = ""
+    status = 0
+    try:
+        with nullcontext() if settings["tflops"] is None else counting(clock):
+            runpy.run_path(settings["script"], run_name="__main__")
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        why = f"exit code {status}" if status else ""
+    except BaseException as error:
+        traceback.print_exc()
+        why, status = f"{type(error).__name__}: {error}", 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    try:
+        process.end(why)
+    except OSError:
+        status = status or 1
+    return status
+
+
+if __name__ == "__main__":
+    main()
