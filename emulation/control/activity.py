@@ -7,7 +7,7 @@ from typing import Literal, final
 __all__ = ["Activity", "Learns", "News"]
 
 Learns = Literal["by itself", "by a notice", "by a request", "by silence", "by a controller"]
-"""How a node learns of a fault.
+"""Ways in which a node learns of a fault.
 
 By itself: at an end of the link. By a notice of another node. By a request of a node that asks about the
 link. By silence: its agent hears nothing over a path. By a controller: that of spares or circuits.
@@ -17,7 +17,7 @@ link. By silence: its agent hears nothing over a path. By a controller: that of 
 @final
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a node's controller reacts to.
+    """Event to which the controller of a node reacts.
 
     Attributes:
         learns: How the node learned of it.

@@ -85,8 +85,8 @@ def _kinds(fabric: Fabric) -> Iterator[tuple[str, str]]:
         lanes = _extent(audit[node.name].used for node in nodes)
         available = _extent(audit[node.name].available for node in nodes)
         height = f", tier {tier}" if tier else ""
-        near = f"{links} neighbour{'s' * (links != '1')} each"
-        yield f"{kind}{height}", f"{len(nodes)}: {near}, {lanes} of {available} lanes on links"
+        neighbours = f"{links} neighbour{'s' * (links != '1')} each"
+        yield f"{kind}{height}", f"{len(nodes)}: {neighbours}, {lanes} of {available} lanes on links"
 
 
 def _extent(values: Iterable[int]) -> str:

@@ -293,7 +293,7 @@ BEHIND = """page.views.some((view) => {
   return Array.from(view.scene.x, (_, at) => view.placeOf({ kind: "node", at })).some(
     ({ x, y }) => canvas.left + x > left && canvas.top + y < bottom);
 })"""
-"""Whether a node is behind the buttons of its picture."""
+"""JavaScript: true if a node is behind the buttons of its picture."""
 
 
 def test_no_node_is_behind_the_buttons_of_a_phone_held_sideways(browser: Browser, recording: Path):
