@@ -64,7 +64,7 @@ class Recorder:
         self._ended: set[str] = set()
         self._takeovers = self._rewirings = 0
         self._before: LinkSample | None = None
-        self._logs: Callable[[str, str, int], None] | None = None
+        self._logs: Callable[[Activity], None] | None = None
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
         """Put the records that precede all variants, and call `opened`.

@@ -79,7 +79,7 @@ def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
     def number(name: str, function: Callable[..., float]) -> Callable[..., float]:
         def checked(*arguments: object) -> float:
             result: object = guarded(origin, lambda: function(*arguments))
-            if not isinstance(result, Real) or not 0 <= result < inf:
+            if not isinstance(result, Real) or not 0 <= float(result) < inf:
                 raise EmulationError(
                     f"{origin}: {name} returned {result!r}", remedy="return a number of at least 0"
                 )
