@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "invariant.h"
+
 namespace railyard {
 
 namespace {
@@ -28,6 +30,7 @@ void add_in_order(std::uint8_t* own, const std::vector<const std::uint8_t*>& ter
                   std::uint8_t dtype, std::vector<std::uint8_t>& room) {
     const auto sum = dtype == kFloat32 ? add<float> : add<std::uint32_t>;
     // `own` is overwritten by the last sum, and no earlier: it may be a later term.
+    ASSERT(terms.size() > 1 && bytes % kItemBytes == 0);
     if (room.size() < bytes) room.resize(bytes);
     const std::uint8_t* left = terms[0];
     for (std::size_t place = 1; place < terms.size(); ++place) {
