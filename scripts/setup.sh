@@ -47,6 +47,7 @@ lab_packages() {
 }
 
 developer_packages() {
+    has_header gtest/gtest.h || echo libgtest-dev  # the engine's tests in C++
     # For the tests of the live page; Ubuntu has Chromium as a snap only.
     command -v chromium >/dev/null || ! grep -qs '^ID=debian' /etc/os-release || echo chromium
 }
