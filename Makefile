@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Without --norc a shell of an ssh session reads /etc/bash.bashrc, which -u does not bear.
 .SHELLFLAGS := --norc -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs site wheels clean
+.PHONY: help setup lab-setup base p4 demo test test-all unit bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs site wheels clean
 
 # Tests start hundreds of commands: without compiled modules each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,7 +19,7 @@ TYPES := 'pyright[nodejs]>=1.1.410,<1.2'
 FORMAT_CPP := 'clang-format==23.1.5'
 TIDY_CPP := 'clang-tidy==23.1.4'
 SITE := 'sphinx>=9,<10' 'myst-parser>=5.2,<6' 'furo>=2025.12'
-CPP := find emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
+CPP := find emulation/engine tests/emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,11 +39,16 @@ p4: base ## compile the P4 programs where p4c is installed
 demo: base ## 64 NPUs, an AllReduce, a link cut under it
 	@$(BIN)/railyard run $(FIRST) --out results/first-train
 
-test: setup lint ## lint, and the tests but the long ones and those that compare with BMv2
+test: setup lint unit ## lint, the engine's tests in C++, and the tests but the long ones and those that compare with BMv2
 	@$(BIN)/python -m pytest -n 2
 
 test-all: setup ## the long tests as well
 	@$(BIN)/python -m pytest -n 2 --long
+
+unit: setup ## the engine's tests in C++, on a build with its assertions, under build/unit
+	@PATH="$$PWD/$(BIN):$$PATH" cmake -S tests/emulation/engine/unit -B build/unit -G Ninja >/dev/null
+	@PATH="$$PWD/$(BIN):$$PATH" cmake --build build/unit
+	@build/unit/engine_unit --gtest_brief=1 --gtest_shuffle
 
 bmv2: setup ## the tests that hold switch and lab against BMv2, where it is installed; as root
 	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2 --long

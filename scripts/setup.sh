@@ -49,6 +49,7 @@ lab_packages() {
 
 developer_packages() {
     command -v git >/dev/null || echo git  # lists the files for the spelling
+    has_header gtest/gtest.h || echo libgtest-dev  # the engine's tests in C++
     # For the tests of the live page; Ubuntu has Chromium as a snap only.
     command -v chromium >/dev/null || ! grep -qs '^ID=debian' /etc/os-release || echo chromium
 }

@@ -2,7 +2,6 @@
 // Positions in lists, with a type for each kind of element.
 #pragma once
 
-#include <cassert>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "invariant.h"
 
 namespace railyard {
 
@@ -30,11 +31,11 @@ template <typename T>
 class Index {
    public:
     constexpr Index() = default;
-    constexpr explicit Index(std::size_t at) : at_(static_cast<std::uint32_t>(at)) { assert(at < kNone); }
+    constexpr explicit Index(std::size_t at) : at_(static_cast<std::uint32_t>(at)) { ASSERT(at < kNone); }
 
     constexpr explicit operator bool() const { return at_ != kNone; }
     constexpr std::size_t at() const {
-        assert(at_ != kNone);
+        ASSERT(at_ != kNone);
         return at_;
     }
     friend constexpr auto operator<=>(Index, Index) = default;
@@ -57,11 +58,11 @@ class List : public std::vector<Element, Allocator> {
     using Base::at;
 
     Element& operator[](Index<T> index) {
-        assert(index.at() < this->size());
+        ASSERT(index.at() < this->size());
         return (*this)[index.at()];
     }
     const Element& operator[](Index<T> index) const {
-        assert(index.at() < this->size());
+        ASSERT(index.at() < this->size());
         return (*this)[index.at()];
     }
     // For indices from outside of the engine. std::out_of_range names the index.

@@ -65,6 +65,7 @@ void replace(Frame& frame, std::uint32_t old_size, const Byte* head, std::uint32
     frame.length -= old_size;
     frame.stored += size;
     frame.stored -= old_size;
+    ASSERT(frame.start + old_size >= size && frame.stored <= frame.length);
     std::memcpy(frame.data(), head, size);
 }
 

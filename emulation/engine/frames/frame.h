@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -16,6 +15,7 @@
 
 #include "frames/pages.h"
 #include "index.h"
+#include "invariant.h"
 
 namespace railyard {
 
@@ -84,6 +84,7 @@ struct alignas(64) Payload {  // a line of the cache
     FramePool* pool = nullptr;
 
     void refer(Payload*& list) {
+        ASSERT(first == nullptr);  // in one list at most
         first = &list;
         previous = nullptr;
         next = list;
@@ -93,6 +94,8 @@ struct alignas(64) Payload {  // a line of the cache
     // Leave the list.
     void unlink() {
         if (first == nullptr) return;
+        ASSERT((previous != nullptr ? previous->next : *first) == this);
+        ASSERT(next == nullptr || next->previous == this);
         if (next != nullptr) next->previous = previous;
         (previous != nullptr ? previous->next : *first) = next;
         first = nullptr;
@@ -114,6 +117,7 @@ struct alignas(64) Frame {  // a line of the cache
     bool pending : 1 = false;     // egress has not run yet; it continues with `phv`
     bool controlled : 1 = false;  // from the control plane, or a copy of such a frame
     bool lost : 1 = false;        // occupies the wire, and is dropped at arrival
+    bool idle : 1 = false;        // is in its pool; kept in builds with assertions only
     Held held;
     std::uint8_t* buffer = nullptr;
     Payload* payload = nullptr;
@@ -123,6 +127,7 @@ struct alignas(64) Frame {  // a line of the cache
     std::uint8_t* data() { return buffer + start; }
     const std::uint8_t* data() const { return buffer + start; }
     std::uint8_t byte(std::uint32_t at) const {
+        ASSERT(at < length && (at < stored || payload != nullptr));
         return at < stored ? data()[at] : payload->bytes[at - stored];
     }
     void truncate(std::uint32_t bytes) {
@@ -131,6 +136,7 @@ struct alignas(64) Frame {  // a line of the cache
     }
     // Copy the payload behind the header, so that all bytes are in the buffer.
     void join() {
+        ASSERT(stored <= length);
         if (stored < length) [[unlikely]]
             append();
     }
@@ -151,7 +157,9 @@ class FramePool {
     FramePool(const FramePool&) = delete;
     FramePool& operator=(const FramePool&) = delete;
     ~FramePool() {
-        assert((idle() == frames_.size() || exchanges) && free_payloads_.size() == payloads_.size());
+        ASSERT(idle() == frames_.size() || exchanges);
+        ASSERT(free_payloads_.size() == payloads_.size());
+        ASSERT(controlled_ == 0 || exchanges);
         for (Frame* const frame : frames_) frame->~Frame();
         for (Payload* const payload : payloads_) payload->~Payload();
         for (const auto& [block, bytes] : blocks_) free_pages(block, bytes);
@@ -168,7 +176,10 @@ class FramePool {
         } else {
             frame = free.back();
             free.pop_back();
+            ASSERT(frame->idle && frame->size_class == size_class);
         }
+        ASSERT(frame->payload == nullptr && frame->pool == this);
+        ASSERT((frame->idle = false, true));
         frame->start = Frame::kHeadroom;
         frame->length = frame->stored = static_cast<std::uint32_t>(length);
         frame->held = {};
@@ -184,6 +195,7 @@ class FramePool {
         return frame;
     }
     FrameHandle copy(const Frame& original) {
+        ASSERT(!original.idle && original.stored <= original.length);
         FrameHandle frame = acquire(original.data(), original.stored);
         if (original.stored < original.length) carry(*frame, *original.payload, original.length);
         if (original.controlled) mark(*frame);
@@ -197,10 +209,15 @@ class FramePool {
     // Frames of the control plane that are in use; the sum over pools that exchange frames.
     std::int64_t controlled() const { return controlled_; }
     // Keep a frame of another pool, which must live as long, from now on.
-    void adopt(Frame& frame) { frame.pool = this; }
+    void adopt(Frame& frame) {
+        ASSERT(!frame.idle && frame.payload == nullptr);  // the payload may be of another partition's array
+        frame.pool = this;
+    }
     bool exchanges = false;  // frames change between this pool and others
     // Let a frame carry a payload behind its bytes, as far as `length`.
     static void carry(Frame& frame, Payload& payload, std::uint32_t length) {
+        ASSERT(frame.payload == nullptr && payload.users > 0);
+        ASSERT(length >= frame.stored && length - frame.stored <= payload.size);
         frame.payload = &payload;
         frame.length = length;
         ++payload.users;
@@ -214,12 +231,15 @@ class FramePool {
         }
         Payload* const payload = free_payloads_.back();
         free_payloads_.pop_back();
+        ASSERT(payload->users == 0 && payload->first == nullptr && payload->copy == nullptr);
+        ASSERT(payload->pool == this);
         payload->bytes = bytes;
         payload->size = size;
         payload->users = 1;
         return payload;
     }
     static void drop(Payload* payload) {
+        ASSERT(payload->users > 0);
         if (--payload->users > 0) return;
         payload->unlink();
         payload->copy.reset();
@@ -229,6 +249,8 @@ class FramePool {
    private:
     friend struct ReleaseFrame;
     void release(Frame* frame) {
+        ASSERT(!frame->idle);  // a frame has one owner
+        ASSERT((frame->idle = true));
         if (frame->payload != nullptr) drop(std::exchange(frame->payload, nullptr));
         controlled_ -= frame->controlled;
         if (frame->size_class >= free_.size()) [[unlikely]]
@@ -255,6 +277,7 @@ class FramePool {
             room_ = size;
         }
         room_ -= bytes;
+        ASSERT(reinterpret_cast<std::uintptr_t>(rest_) % kLineBytes == 0);
         return std::exchange(rest_, rest_ + bytes);
     }
     std::size_t idle() const {
@@ -290,12 +313,14 @@ class FramePool {
 inline void ReleaseFrame::operator()(Frame* frame) const { frame->pool->release(frame); }
 
 inline void Payload::keep() {
+    ASSERT(copy == nullptr && users > 0);
     unlink();
     copy = pool->acquire(bytes, size);
     bytes = copy->data();
 }
 
 inline void Frame::append() {
+    ASSERT(payload != nullptr && length - stored <= payload->size);
     const FrameHandle larger = pool->acquire(length);
     std::memcpy(larger->data(), data(), stored);
     std::memcpy(larger->data() + stored, payload->bytes, length - stored);

@@ -21,10 +21,11 @@ class RecentFrames {
         std::string bytes;
     };
 
-    explicit RecentFrames(std::size_t most) : items_(most) {}
+    explicit RecentFrames(std::size_t most) : items_(most) { ASSERT(most > 0); }
 
     void put(Time time, int direction, std::string_view bytes) {
         Item& item = items_[count_ % items_.size()];
+        ASSERT(count_ == 0 || time >= items_[(count_ - 1) % items_.size()].time);
         item.number = count_++;
         item.time = time;
         item.direction = direction;

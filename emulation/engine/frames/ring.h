@@ -2,11 +2,13 @@
 // Queue in a ring of cells that grows with its longest length and never shrinks.
 #pragma once
 
-#include <cassert>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "invariant.h"
 
 namespace railyard {
 
@@ -16,30 +18,32 @@ class Ring {
     bool empty() const { return size_ == 0; }
     std::size_t size() const { return size_; }
     T& front() {
-        assert(!empty());
+        ASSERT(!empty());
         return cells_[first_];
     }
     const T& operator[](std::size_t at) const {
-        assert(at < size_);
+        ASSERT(at < size_);
         return cells_[(first_ + at) & mask()];
     }
     T& operator[](std::size_t at) {
-        assert(at < size_);
+        ASSERT(at < size_);
         return cells_[(first_ + at) & mask()];
     }
 
     void push_back(T value) {
         if (size_ == cells_.size()) grow();
         cells_[(first_ + size_++) & mask()] = std::move(value);
+        ASSERT(size_ <= cells_.size());
     }
     void push_front(T value) {
         if (size_ == cells_.size()) grow();
         first_ = (first_ - 1) & mask();
         cells_[first_] = std::move(value);
         ++size_;
+        ASSERT(size_ <= cells_.size());
     }
     T pop_front() {
-        assert(!empty());
+        ASSERT(!empty() && first_ < cells_.size());
         T value = std::move(cells_[first_]);
         first_ = (first_ + 1) & mask();
         --size_;
@@ -56,6 +60,7 @@ class Ring {
         for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
         cells_.swap(larger);
         first_ = 0;
+        ASSERT(std::has_single_bit(cells_.size()));
     }
     std::vector<T> cells_;  // their number is a power of two
     std::uint32_t first_ = 0, size_ = 0;

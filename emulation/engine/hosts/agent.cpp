@@ -318,6 +318,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         } else {
             HeldPhase& waiting = held(index, place, sources.size());
             FrameHandle& own = waiting.frames[static_cast<std::size_t>(source - sources.begin())];
+            ASSERT(waiting.frames.size() == sources.size());
             waiting.count += own == nullptr;
             own = std::move(frame);
             if (waiting.count == sources.size()) settle(index, now);

@@ -86,7 +86,9 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
 // Go on after a phase whose result is in the array.
 void Agent::finish(std::uint32_t index, const Phase& phase, Time now) {
     SliceState& slice = slices_[index];
+    ASSERT(slice.unsent == 0 && open_ > 0);  // what left before has left
     ++slice.applied;
+    ASSERT(slice.applied <= plan_of(index).phases.size());
     release(index, slice.applied);
     if (gate_)
         for (const auto& [freed, send] : gate_->arrived(phase.step)) enqueue(freed, send);
@@ -158,6 +160,7 @@ void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& p
     const auto& phases = plan_of(target).phases;
     const auto phase = std::lower_bound(phases.begin(), phases.end(), what.step,
                                         [](const Phase& a, std::uint16_t step) { return a.step < step; });
+    ASSERT(phase != phases.end() && phase->step == what.step);
     HeldPhase& waiting = held(target, static_cast<std::uint32_t>(phase - phases.begin()), 1);
     waiting.frames[0] = std::move(frame);
     waiting.count = 1;
@@ -169,6 +172,7 @@ void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& p
 // A slice has left by a send.
 void Agent::left(std::uint32_t index, std::uint32_t send, Time now) {
     SliceState& slice = slices_[index];
+    ASSERT(slice.unsent > 0);
     --slice.unsent;
     if (progress_) progress_->slice_done(rank_->plan->sends[send].task, now);
     if (slice.unsent == 0 && slice.blocked) {
@@ -193,6 +197,7 @@ void Agent::pump(Time now, Answer& answer) {
                              [](const SendQueue* a, const SendQueue* b) { return a->left < b->left; });
         SendQueue& queue = **first;
         const std::uint32_t index = queue.slices.pop_front();
+        ASSERT(queue.left > 0 && peer.left > 0);
         --queue.left;
         --peer.left;
         if (queue.slices.empty()) peer.active.erase(first);

@@ -42,6 +42,7 @@ void Network::alarm(Time time, std::int64_t token) {
     }
     const Index<Alarm> index = free_alarms_.back();
     free_alarms_.pop_back();
+    ASSERT(index.at() < alarms_.size());
     alarms_[index].token = token;
     push_control(std::max(time, now_), EventKind::Alarm, index);
 }
@@ -59,6 +60,7 @@ void Network::watch_ageing(Index<Switch> switch_index) {
 
 void Network::age(Index<Switch> switch_index) {
     if (age_at_[switch_index] != now_) return;  // replaced by an earlier event
+    ASSERT(aged_);
     age_at_[switch_index] = -1;
     Switch& sw = *switches_[switch_index];
     for (std::size_t table = 0; table < sw.table_count(); ++table)

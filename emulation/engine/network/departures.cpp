@@ -10,6 +10,7 @@ namespace railyard {
 
 // Pass the receive buffer of a frame on to its copies.
 void Network::hold(Partition& p, const Held& held, const Outputs& copies) {
+    ASSERT(!copies.empty());
     if (!held.channel) return;
     Held each = held;
     if (copies.size() > 1) {
@@ -22,6 +23,7 @@ void Network::hold(Partition& p, const Held& held, const Outputs& copies) {
             p.free_shares.pop_back();
             p.shares[each.share] = {1, 0};
         }
+        ASSERT(p.shares[each.share].copies > 0);
         p.shares[each.share].copies += static_cast<std::uint32_t>(copies.size()) - 1;
     }
     for (const Output& o : copies) o.frame->held = each;
@@ -32,6 +34,7 @@ void Network::hold(Partition& p, const Held& held, const Outputs& copies) {
 bool Network::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
     Channel& c = channels_[index];
     FrameHandle frame = c.take(vl);
+    ASSERT(frame->pending && frame->phv != nullptr && frame->phv->enqueued <= p.now);
     --p.waiting_frames;
     const QueueRecord record{frame->phv->enqueued, p.now, frame->phv->enqueue_depth,
                              static_cast<std::uint32_t>(c.lanes[vl].queue.size())};
@@ -66,6 +69,7 @@ FrameHandle Network::egress(Partition& p, FrameHandle frame, Index<Switch> switc
     FrameHandle leaving;
     for (Output& o : out) {
         if (!o.frame->pending) {
+            ASSERT(leaving == nullptr);  // egress of one frame, one frame that leaves
             leaving = std::move(o.frame);
             continue;
         }

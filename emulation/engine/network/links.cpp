@@ -44,6 +44,7 @@ Index<Channel>& Network::out_of(Index<Switch> switch_index, std::uint32_t port) 
 void Network::cross(Index<Channel> channel, const Partition& from, const Partition& to) {
     if (&from == &to) return;
     Channel& c = channels_[channel];
+    ASSERT(!c.crossing && from.index != to.index);
     c.crossing = crossings_.next();
     crossings_.push_back({.channel = channel, .from = from.index, .to = to.index, .sent = {}});
     delay_ = std::min(delay_, c.config.delay);
@@ -86,6 +87,7 @@ Index<Link> Network::connect(Index<Switch> switch_a, int port_a, Index<Switch> s
     }
     cross(ab, *partition_of_[switch_a], *partition_of_[switch_b]);
     cross(ba, *partition_of_[switch_b], *partition_of_[switch_a]);
+    ASSERT(link == links_.next() && channels_[ab].to_switch == channels_[ba].from_switch);
     links_.push_back({{ab, ba}});
     return link;
 }
@@ -134,6 +136,7 @@ void Network::plug(Index<Link> link) {
                     {credit.time - before.config.delay + in.config.delay, credit.bytes, credit.vl});
             }
             before.successor = own[1 - way];
+            ASSERT(!in.successor);  // buffers have one owner
         }
         present = own[way];
     }
@@ -160,6 +163,7 @@ void Network::set_channel(Index<Channel> index, bool up) {
         while (!c.lanes[v].queue.empty()) discard(p, c.lanes[v].queue.pop_front());
         c.lanes[v].queued = 0;
     }
+    ASSERT(p.waiting_frames >= 0 && c.flying.empty());
 }
 
 void Network::set_link(Index<Link> link, bool up) {

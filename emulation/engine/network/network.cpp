@@ -31,6 +31,7 @@ Index<Switch> Network::add_switch(const std::string& name, std::uint32_t cpu_por
                                                           memory.pool, memory.shares, sequence_));
     }
     Partition& p = *partitions_[partition];
+    ASSERT(p.index == partition && partition_of_.size() == switches_.size());
     partition_of_.push_back(&p);
     out_channel_.emplace_back();
     age_at_.push_back(-1);
@@ -61,6 +62,7 @@ std::vector<std::uint64_t> Network::delivered_bins() const {
 }
 
 void Network::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
+    ASSERT(time >= p.now);
     if (c.crossing && p.in_window()) [[unlikely]] {
         const Crossing& x = status(c.crossing);
         if (time >= p.end) return p.note({.kind = Effect::Kind::Asked, .crossing = c.crossing, .time = time});
@@ -77,6 +79,7 @@ void Network::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
 // at_once: the frame may leave immediately; otherwise a later event sends it.
 void Network::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once) {
     Channel& c = channels_[index];
+    ASSERT(frame->vl < kVls && !frame->lost);
     fetch(&c.lanes[frame->vl]);
     fetch_lines(&c, Channel::kHotLines);
     if (c.crossing && p.in_window()) [[unlikely]]
@@ -108,6 +111,7 @@ void Network::try_send(Partition& p, Index<Channel> index) {
     while (const std::optional<std::size_t> vl = c.next()) {
         if (c.lanes[*vl].queue.front()->pending && !dequeue(p, index, *vl)) continue;
         --p.waiting_frames;
+        ASSERT(p.waiting_frames >= 0);
         transmit(p, index, c.take(*vl), *vl);
         note_status(p, c);
         if (c.waiting > 0) wake(p, c, index, c.busy_until);
@@ -124,6 +128,7 @@ void Network::try_send(Partition& p, Index<Channel> index) {
 
 void Network::transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl) {
     Channel& c = channels_[index];
+    ASSERT(!frame->pending && !frame->lost);
     const Held held = std::exchange(frame->held, Held{});
     if (c.crossing) [[unlikely]] {
         frame->join();  // the payload may refer to an array of this partition
@@ -144,12 +149,15 @@ void Network::release(Partition& p, const Held& held, Time when) {
     if (held.share) {
         Share& share = p.shares[held.share];
         share.until = when = std::max(share.until, when);
+        ASSERT(share.copies > 0);
         if (--share.copies > 0) return;
         p.free_shares.push_back(held.share);
     }
     const Index<Channel> index = buffer_of(held);
     Channel& c = channels_[index];
+    ASSERT(c.lossless() && when >= p.now);
     if (c.crossing && p.in_window()) [[unlikely]] {
+        ASSERT(c.lanes[held.vl].held >= held.bytes);
         c.lanes[held.vl].held -= held.bytes;
         return p.note({.kind = Effect::Kind::Returned,
                        .vl = held.vl,
@@ -169,6 +177,8 @@ void Network::arrive(Partition& p, Index<Channel> index) {
     Channel& c = channels_[index];
     if (c.flying.empty() || c.flying.front().arrival != p.now) return;  // lost with the link
     FrameHandle frame = c.flying.pop_front().frame;
+    ASSERT(!frame->held.channel && !frame->pending);  // it occupied no buffer on the wire
+    ASSERT(c.flying.empty() || c.flying.front().arrival >= p.now);
     if (c.crossing) [[unlikely]]
         p.pool.adopt(*frame);
     if (!c.flying.empty()) {
@@ -180,6 +190,7 @@ void Network::arrive(Partition& p, Index<Channel> index) {
     if (c.lossless()) {
         frame->held = {.channel = index, .bytes = frame->length, .share = {}, .vl = frame->vl};
         c.lanes[frame->vl].held += frame->length;
+        ASSERT(c.lanes[frame->vl].held <= c.config.credit_bytes || c.instrumented || c.crossing);
     }
     if (frame->lost) [[unlikely]]
         return discard(p, std::move(frame));  // its credits return as those of a received frame
@@ -201,6 +212,7 @@ void Network::receive(Partition& p, FrameHandle frame, Index<Switch> switch_inde
         fail(p, switch_index, error);
     }
     after_pass(p, sw, switch_index);
+    ASSERT(frame == nullptr);
     if (p.out.empty()) return release(p, held, p.now);
     hold(p, held, p.out);
     for (Output& o : p.out) forward(p, std::move(o.frame), switch_index, o.port);
@@ -223,6 +235,7 @@ std::uint8_t Network::lane_of(const Frame& frame) const {
     const std::uint32_t at = *lane_bit_ / 8;
     const bool second =
         !frame.pending && at < frame.length && (frame.byte(at) >> (7 - *lane_bit_ % 8) & 1) != 0;
+    ASSERT(frame.vl < kPriorities);
     return static_cast<std::uint8_t>(2 * frame.vl + second);
 }
 
@@ -247,6 +260,7 @@ void Network::dispatch(Partition& p, const Event& event) {
     switch (event.kind) {
         case EventKind::Wake: {
             --p.network_events;
+            ASSERT(p.network_events >= 0);
             Channel& c = channels_[event.of<Channel>()];
             if (c.wake_at != event.time) return;  // replaced by an earlier event
             if (c.crossing && p.in_window()) [[unlikely]] {
@@ -263,7 +277,10 @@ void Network::dispatch(Partition& p, const Event& event) {
             control_.push_back(
                 {ControlItem::Kind::Alarm, now_, {}, alarms_[event.of<Alarm>()].token, false, {}});
             return;
-        case EventKind::Age: --ageing_events_; return age(event.of<Switch>());
+        case EventKind::Age:
+            ASSERT(ageing_events_ > 0);
+            --ageing_events_;
+            return age(event.of<Switch>());
     }
 }
 

@@ -37,6 +37,7 @@ RunEnd Network::run_alone(Time until, std::uint64_t events) {
         if (events == 0) return RunEnd::Paused;
         const Event event = p.events.pop();
         look_ahead(p);
+        ASSERT(event.time >= now_);  // time never goes back
         now_ = p.now = event.time;
         dispatch(p, event);
     }
@@ -53,6 +54,7 @@ void Network::renumber() {
     std::sort(pending.begin(), pending.end());
     sequence_ = 1;
     for (const auto& [cell, queue] : pending) queue->put(EventQueue::numbered(cell, sequence_++));
+    ASSERT(sequence_ == pending.size() + 1);
 }
 
 // Let the processor fetch the memory of the next events while others run. Each address stands in memory

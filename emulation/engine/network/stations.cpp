@@ -29,6 +29,7 @@ void Network::consult(Partition& p, Index<Host> host, const Event& event) {
         Partition& partition;
         explicit Consultation(Partition& of) : partition(of) { ++partition.consulting; }
         ~Consultation() {
+            ASSERT(partition.consulting > 0);
             if (--partition.consulting == 0) partition.replaced.clear();
         }
     } const consultation(p);
@@ -70,6 +71,7 @@ void Network::send(Partition& p, Index<Host> host, FrameHandle frame, int vl) {
 }
 
 void Network::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
+    ASSERT(hosts_[host].partition == &p);
     release(p, std::exchange(frame->held, Held{}), p.now);
     if (bin_ > 0 && frame->vl < bin_vls_) {
         const auto bin = static_cast<std::size_t>(p.now / bin_);
@@ -94,6 +96,7 @@ void Network::set_timer(Partition& p, Index<Host> host, Time deadline) {
     Host& h = hosts_.at(host);
     deadline = std::max(deadline, p.now);
     if (h.deadline == deadline) return;
+    ASSERT(deadline >= p.now);
     h.deadline = deadline;
     push(p, deadline, EventKind::Timer, host);
 }

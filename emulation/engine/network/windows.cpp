@@ -95,6 +95,7 @@ void Network::step() {
             first = p.get();
         }
     const Event event = queue->pop();
+    ASSERT(event.time >= now_);
     now_ = first->now = event.time;
     dispatch(*first, event);
 }
@@ -143,6 +144,7 @@ std::uint64_t Network::run_window(Time end) {
 // The part of a partition, in its thread.
 void Network::run_window(Partition& p) {
     const double start = processor_seconds();
+    ASSERT(working == nullptr && !p.in_window());
     try {
         take_over_later(p);
         p.executed.clear();
@@ -157,6 +159,7 @@ void Network::run_window(Partition& p) {
         while (p.events.size() > 0 && p.events.next_time() < p.end) {
             const Event event = p.events.pop();
             look_ahead(p);
+            ASSERT(event.time >= p.now);
             p.now = event.time;
             dispatch(p, event);
             p.executed.push_back({event.time, event.number, p.created(),
@@ -186,6 +189,7 @@ void Network::take_over_later(Partition& p) {
 }
 
 void Network::settle_window() {
+    ASSERT(!merging_);
     if (std::exchange(settled_, true)) return;
     for (const auto& p : partitions_) take_over_later(*p);
 }
@@ -205,6 +209,7 @@ void Network::merge() {
                 return;
             }
             const Executed& next = p->executed[at];
+            ASSERT(at == 0 || next.time >= p->executed[at - 1].time);
             key = static_cast<EventQueue::Cell>(next.time) << 64 | p->merged(next.number);
         }
     };
@@ -231,6 +236,7 @@ void Network::merge() {
         for (const Cursor& other : cursors)
             if (&other != &first) limit = std::min(limit, other.key);
         Partition& p = *first.p;
+        ASSERT(first.key < limit);  // no two events have the same time and number
         do {
             if (merged_network_ == 0 && waiting > 0) throw PartitionError("frames wait for each other");
             const Executed& event = p.executed[first.at++];
@@ -243,18 +249,26 @@ void Network::merge() {
                 complete(p, effect, event.time);
             }
             number(event.created);
+            ASSERT(p.merged_numbers.size() == event.created && first.effect == event.effects);
             merged_network_ += event.network_events - std::exchange(first.network, event.network_events);
             waiting += event.waiting_frames - std::exchange(first.waiting, event.waiting_frames);
+            ASSERT(event.time >= now_ && event.time < window_end_);
             now_ = event.time;
             first.turn();
         } while (first.key < limit);
     }
-    for (const auto& p : partitions_) p->calls.clear();
+    for (const auto& p : partitions_) {
+        ASSERT(p->merged_numbers.size() == p->next_number - p->first_number);
+        p->calls.clear();
+    }
+    ASSERT(std::all_of(crossings_.begin(), crossings_.end(),
+                       [](const Crossing& x) { return x.sent.empty() && !x.drained; }));
 }
 
 void Network::complete(Partition& p, const Effect& effect, Time now) {
     if (effect.kind == Effect::Kind::Called) {
         now_ = now;
+        ASSERT(effect.value < p.calls.size());
         return p.calls[effect.value]();
     }
     Crossing& x =
@@ -270,10 +284,12 @@ void Network::complete(Partition& p, const Effect& effect, Time now) {
             return;
         }
         case Effect::Kind::Drained:
+            ASSERT(x.drained);
             x.drained = false;
             if (!c.flying.empty()) add_event(p, c.flying.front().arrival, EventKind::Arrive, x.channel);
             return;
         case Effect::Kind::Returned:
+            ASSERT(effect.time >= now + c.config.delay);
             c.return_credit({effect.time, effect.value, effect.vl});
             if (x.waiting) ask(x, c, std::max(c.returning.front().time, x.busy_until));
             return;
@@ -300,6 +316,7 @@ void Network::ask(Crossing& x, Channel& c, Time time) {
 }
 
 void Network::add_event(Partition& p, Time time, EventKind kind, Index<Channel> index) {
+    ASSERT(time >= window_end_);  // no partition is past it
     ++p.network_events;
     ++merged_network_;
     p.next_time = std::min(p.next_time, time);

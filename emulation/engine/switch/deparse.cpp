@@ -70,10 +70,12 @@ void Traversal::emit(const Header& header, const std::uint8_t* from, std::uint8_
     if (header.variable) {
         BitWriter out(emitted_);
         for (const Field& f : header.fields) out.put_field(slots_.data(), f.slot, f.bits, f.variable);
+        ASSERT(emitted_.size() == emitted_bytes(header));
         std::copy(emitted_.begin(), emitted_.end(), to);
         return;
     }
     const std::uint64_t base = slots_[header.base()];
+    ASSERT(base == 0 || base - 1 + header.bytes <= scratch_.size());
     if (base != 0) std::memcpy(to, from + base - 1, header.bytes);
     else std::memset(to, 0, header.bytes);
     overlay(header, to);
@@ -81,6 +83,7 @@ void Traversal::emit(const Header& header, const std::uint8_t* from, std::uint8_
 
 // Set the parsed bytes aside, in scratch_, and return room for so many bytes in their place.
 std::uint8_t* Traversal::make_room(Frame& frame, unsigned bytes) {
+    ASSERT(parsed_ <= frame.stored);
     scratch_.assign(frame.data(), frame.data() + parsed_);
     const std::uint32_t payload = frame.start + parsed_, rest = frame.stored - parsed_;
     if (bytes > payload) {
@@ -132,6 +135,7 @@ void Traversal::deparse(Frame& frame) {
         emit(h, scratch_.data(), to);
         to += emitted_bytes(h);
     }
+    ASSERT(to == frame.data() + bytes);
 }
 
 std::uint64_t Traversal::calculate(const Calculation& c) {

@@ -45,6 +45,7 @@ inline const Continuation& Traversal::apply(std::size_t table) {
     std::uint64_t* const v = slots_.data();
     const LookupResult result = look_up(table);
     const Continuation& then = *result.then;
+    ASSERT(then.limbs == 0 || result.parameters != nullptr);
     for (unsigned k = 0; k < then.limbs; ++k) v[then.targets[k]] = result.parameters[k];
     return then;
 }
@@ -61,6 +62,7 @@ void Traversal::run_egress() {
 
 void Traversal::execute(Place at) {
     std::uint64_t* const v = slots_.data();
+    ASSERT(at < program_.code.size());
     const Instruction* const code = program_.code.data();
     const Instruction* i = code + at;
     const Instruction* back = i;  // return address of an action, set before the action runs

@@ -76,6 +76,7 @@ void Traversal::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
             slots_[program_.headers[h].valid] = 0;
     };
     std::uint64_t& next = slots_[stack.next];
+    ASSERT(next <= size);
     if (push) {
         next = std::min<std::uint64_t>(size, next + n);
         for (std::size_t i = size; i-- > n;) swap(i, i - n);
@@ -88,6 +89,7 @@ void Traversal::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
 }
 
 void Traversal::copy_stack(const Stack& to, const Stack& from) {
+    ASSERT(to.size() == from.size());
     slots_[to.next] = slots_[from.next];
     const auto copy = [&](Index<Header> a, Index<Header> b) { copy_header(a.at(), b.at()); };
     for (std::size_t i = 0; i < to.size(); ++i) {

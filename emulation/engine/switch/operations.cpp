@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations of instructions on several limbs, headers, registers and meters, and requests of actions.
 #include <algorithm>
-#include <cassert>
 #include <stdexcept>
 
 #include "switch/switch.h"
@@ -171,7 +170,7 @@ void Traversal::operate(const Instruction& i) {
         case Op::Note:
             if (switch_->trace_ != nullptr) note(i);
             return;
-        default: assert(false);
+        default: ASSERT(false);
     }
     // clang-format on
 }

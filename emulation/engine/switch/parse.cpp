@@ -30,6 +30,7 @@ void sign_extend(std::uint64_t* limb, unsigned bits) {
 
 // True if fewer than `bytes` bytes follow those that have been parsed.
 inline bool Traversal::lacks(Frame& frame, std::uint64_t bytes) const {
+    ASSERT(parsed_ <= frame.stored);
     if (frame.stored - parsed_ >= bytes) [[likely]]
         return false;
     frame.join();
@@ -44,6 +45,7 @@ inline void Traversal::finish_extract(const Header& header, std::uint32_t bytes)
         for (const Index<Header> other : program_.unions[header.header_union].headers)
             v[program_.headers[other].valid] = 0;
     v[header.valid] = 1;
+    ASSERT(bytes <= header.max_bytes || !header.variable);
     v[header.base()] = 1 + static_cast<std::uint64_t>(parsed_);
     parsed_ += bytes;
 }
@@ -56,6 +58,7 @@ inline std::uint64_t Traversal::extract_fixed(const Header& header, Frame& frame
     std::size_t at = SIZE_MAX;
     std::uint64_t word = 0;
     for (const FieldPart& part : header.read) {
+        ASSERT(8U * part.word < header.bytes && part.slot < slots_.size());
         if (part.word != at) {
             at = part.word;
             word = load_word(bytes + 8 * at);
@@ -171,6 +174,7 @@ Index<ParserState> Traversal::wide_transition(const ParserState& state, Frame& f
         }
         for (unsigned byte = (k.bits + 7) / 8; byte-- > 0;) {
             const unsigned kept = std::min(8u, k.bits - 8 * byte);
+            ASSERT(at < key.size());
             key[at++] = static_cast<std::uint8_t>((value[byte / 8] >> (8 * (byte % 8))) & low_mask(kept));
         }
     }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switch/switch.h"
 
-#include <cassert>
-
 namespace railyard {
 
 Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, ProgramShares& shares)
@@ -12,7 +10,7 @@ Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, Progra
 }
 
 void Switch::set_program(std::shared_ptr<const Program> program) {
-    assert(leased_ == 0);  // no frame is at work
+    ASSERT(leased_ == 0);  // no frame is at work
     tables_.clear();
     contents_.clear();
     profiles_.clear();
@@ -41,6 +39,7 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     for (const ArraySpec& r : program_->registers) registers_.emplace_back(r.size * limbs(r.bits), 0);
     for (const MeterSpec& m : program_->meters) meters_.emplace_back(m.size);
     value_sets_.resize(program_->value_sets.size());
+    ASSERT(tables_.size() == contents_.size());
 }
 
 void Switch::share_contents() {
@@ -94,6 +93,7 @@ Switch::Lease::Lease(Switch& owner) : owner_(owner) {
 }
 
 Switch::Lease::~Lease() {
+    ASSERT(owner_.leased_ > 0 && traversal_ != nullptr);
     --owner_.leased_;
     owner_.share_->idle.push_back(std::move(traversal_));
 }

@@ -3,7 +3,6 @@
 #include "switch/traversal.h"
 
 #include <algorithm>
-#include <cassert>
 #include <stdexcept>
 
 #include "switch/switch.h"
@@ -56,6 +55,8 @@ void Traversal::save(Frame& frame) {
 }
 
 void Traversal::load(const Frame& frame) {
+    ASSERT(frame.phv != nullptr && frame.phv->epoch == epoch_);
+    ASSERT(frame.phv->slots.size() == program_.cleared_slots);
     std::copy(frame.phv->slots.begin(), frame.phv->slots.end(), slots_.begin());
     parsed_ = frame.phv->parsed;
     ingress_length_ = frame.phv->ingress_length;
@@ -80,6 +81,7 @@ void Traversal::restore(std::uint64_t list) {
     for (const Piece& f : fields->fields)
         if (f.kind == Piece::Kind::Field)
             for (unsigned i = 0; i < limbs(f.bits); ++i) slots_[f.slot + i] = preserved_[at++];
+    ASSERT(at == preserved_.size());
 }
 
 void Traversal::begin(const Frame& frame, std::uint32_t ingress_port, Time now) {
@@ -103,7 +105,7 @@ void Traversal::run_to(Part last, Frame& frame, std::uint32_t ingress_port) {
 }
 
 void Traversal::run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer) {
-    assert(waiting_.empty());
+    ASSERT(waiting_.empty() && !frame->pending);
     begin(*frame, ingress_port, now);
     const std::size_t first = out.size();
     try {
@@ -118,7 +120,7 @@ void Traversal::run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, O
 
 void Traversal::run_egress(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Time now,
                            Outputs& out) {
-    assert(waiting_.empty() && frame->pending);
+    ASSERT(waiting_.empty() && frame->pending && frame->phv->epoch == epoch_);
     now_ = now;
     left_ = frame->phv->left;
     load(*frame);
@@ -137,6 +139,7 @@ void Traversal::run_egress(FrameHandle&& frame, std::uint32_t port, const QueueR
 void Traversal::finish_waiting(Outputs& out, bool defer) {
     while (!waiting_.empty()) {
         Waiting next = waiting_.pop_front();
+        ASSERT(next.frame->pending);
         load(*next.frame);
         next.frame->pending = false;
         if (next.counts) use_pass();
@@ -166,6 +169,7 @@ void Traversal::use_copies(std::size_t count) {
                                  "passes; give them fewer replicas, or let program " +
                                  program_.name + " copy a frame in one pass only");
     left_.copies -= static_cast<std::uint32_t>(count);
+    ASSERT(left_.copies <= Budget{}.copies && left_.passes <= Budget{}.passes);
 }
 
 void Traversal::refuse_rounds() const {
@@ -276,6 +280,7 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
     slots_[s.ingress_time] = microseconds(now_) & low_mask(48);
     requests_ = {};
     parse(*frame);
+    ASSERT(parsed_ <= frame->stored);
     if (program_.verifies) verify_checksums();
     run_ingress();
     if (requests_.any) {
@@ -328,6 +333,7 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
     }
     if (slots_[s.egress_spec] == kDropPort) return;
     deparse(*frame);
+    ASSERT(frame->stored <= frame->length);
     if (requests_.recirculate != 0) {  // whole, as in BMv2: truncation is for frames that leave
         const std::uint64_t length = frame->length;
         return run_again(std::move(frame), requests_.recirculate, kRecirculated, length);

@@ -72,6 +72,7 @@ void TableContent::set_default(Index<Action> action, const std::vector<std::uint
 std::size_t TableContent::direct_index(const std::uint64_t* key) const {
     std::uint64_t index = 0;
     for (const TableLayout::KeyLimb& limb : layout->key) index = (index << limb.bits) | *key++;
+    ASSERT(index < direct.size());
     return static_cast<std::size_t>(index);
 }
 
@@ -107,6 +108,8 @@ EntryIndex TableContent::match_prefix(const std::uint64_t* key) const {
     std::array<std::uint64_t, kMaxKeyLimbs> prefix;
     std::copy_n(key, layout->key.size(), prefix.begin());
     const std::size_t limb = layout->lpm_limb;
+    ASSERT(std::is_sorted(levels.begin(), levels.end(),
+                          [](const PrefixLevel& a, const PrefixLevel& b) { return a.prefix > b.prefix; }));
     for (const PrefixLevel& level : levels) {
         for (std::size_t i = 0; i < level.mask.size(); ++i) prefix[limb + i] = key[limb + i] & level.mask[i];
         if (const EntryIndex entry = level.index.find(prefix.data(), keys())) return entry;
@@ -164,6 +167,7 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
         std::size_t index = 0;
         for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
         std::uint64_t* const row = rows_.data() + index * stride_;
+        ASSERT(row[0] == kFree);  // no two keys have the same row
         const std::uint64_t* const from = content.row_of(entry);
         row[0] = static_cast<std::uint64_t>(entry.at()) << 32 | from[0];
         row[1] = key;

@@ -157,12 +157,14 @@ inline LookupResult TableContent::lookup(const std::uint64_t* slots) const {
         for (const TableLayout::KeyLimb& k : layout->key) key = key << k.bits | (slots[k.slot] & k.mask);
         if (packed.used()) [[likely]]
             return lookup_packed(key);
+        ASSERT(key < direct.size());
         entry = direct[key];
     } else if (live > 0) {
         entry = search(slots);
     }
     if (!entry) return {&default_then, default_parameters.data(), {}};
     const std::uint64_t* const row = row_of(entry);
+    ASSERT(row[0] < layout->then.size());
     return {&layout->then[row[0]], row + layout->parameters_at, entry};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tables/key_index.h"
 
+#include <bit>
+
 namespace railyard {
 
 namespace {
@@ -25,6 +27,7 @@ std::uint32_t KeyIndex::hash(const std::uint64_t* key) const {
 
 EntryIndex KeyIndex::find(const std::uint64_t* key, KeyRows keys) const {
     if (cells_.empty()) return {};
+    ASSERT(std::has_single_bit(cells_.size()) && 2 * used_ <= cells_.size());
     const std::size_t mask = cells_.size() - 1;
     const std::uint32_t sought = hash(key);
     for (std::size_t at = sought & mask;; at = (at + 1) & mask) {
@@ -54,7 +57,10 @@ void KeyIndex::insert(Cell cell) {
 void KeyIndex::erase(EntryIndex entry, const std::uint64_t* key) {
     const std::size_t mask = cells_.size() - 1;
     std::size_t at = hash(key) & mask;
-    while (cells_[at].entry != entry) at = (at + 1) & mask;
+    while (cells_[at].entry != entry) {
+        ASSERT(cells_[at].entry);  // else the search would not end
+        at = (at + 1) & mask;
+    }
     // Move later entries into the gap: probing needs no tombstones.
     for (std::size_t next = (at + 1) & mask; cells_[next].entry; next = (next + 1) & mask) {
         const std::size_t home = cells_[next].hash & mask;
@@ -64,6 +70,7 @@ void KeyIndex::erase(EntryIndex entry, const std::uint64_t* key) {
         }
     }
     cells_[at] = {};
+    ASSERT(used_ > 0);
     --used_;
 }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "invariant.h"
+
 namespace railyard {
 
 // Rates in units a second, bursts in units; a unit is a byte or a frame.
@@ -44,6 +46,7 @@ class Meter {
         std::int64_t filled = 0;
         void fill(std::int64_t rate, std::int64_t burst, std::int64_t now) {
             constexpr std::int64_t kSecond = 1'000'000'000'000;
+            ASSERT(tokens <= burst && rest >= 0 && rest < kSecond);
             const __int128 gained = static_cast<__int128>(now - filled) * rate + rest;
             filled = now;
             const __int128 whole = tokens + gained / kSecond;

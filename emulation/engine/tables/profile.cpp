@@ -42,6 +42,7 @@ Status Profile::erase(std::int64_t id) {
     const auto at = members_.find(id);
     if (at == members_.end()) return Status::NotFound;
     if (at->second.users > 0) return Status::Invalid;
+    ASSERT(handles_[at->second.handle]);
     handles_[at->second.handle] = false;
     members_.erase(at);
     return Status::Ok;
@@ -80,6 +81,7 @@ Status Profile::erase_group(std::int64_t id) {
 
 void Profile::count_users(Target target, std::int64_t id, int by) {
     std::size_t& users = target == Target::Member ? members_.at(id).users : groups_.at(id).users;
+    ASSERT(by >= 0 || users > 0);
     users += static_cast<std::size_t>(static_cast<std::int64_t>(by));
 }
 

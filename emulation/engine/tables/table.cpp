@@ -26,6 +26,7 @@ Table::Table(const TableLayout& layout, std::shared_ptr<TableContent>& content, 
 TableContent& Table::own() {
     changed_ = true;
     if (content_.use_count() > 1) content_ = std::make_shared<TableContent>(*content_);
+    ASSERT(content_.use_count() == 1);
     content_->packed.clear();
     return *content_;
 }
@@ -135,6 +136,7 @@ void Table::link(EntryIndex entry) {
                 return priorities_[other.at()] < priorities_[e];
             });
             content.tcam.insert(at, entry);
+            ASSERT(content.tcam.size() == content.live + 1);
             break;
         }
         case Shape::Keyless: break;
@@ -186,6 +188,7 @@ Status Table::insert(const EntrySpec& entry) {
     if (!free_.empty()) {
         at = free_.back();
         free_.pop_back();
+        ASSERT(!used_[at.at()]);
     } else {
         at = EntryIndex(actions_.size());
         content.rows.resize(content.rows.size() + layout_.stride);
@@ -200,6 +203,7 @@ Status Table::insert(const EntrySpec& entry) {
         counts_.emplace_back();
     }
     const std::size_t e = at.at();
+    ASSERT(content.rows.size() == actions_.size() * layout_.stride && used_.size() == actions_.size());
     std::copy_n(key.begin(), width, content.row_of(at) + 1);
     if (layout_.shape == Shape::Tcam)
         std::copy_n(extra.begin(), width, content.extras.begin() + static_cast<std::ptrdiff_t>(e * width));
@@ -213,6 +217,7 @@ Status Table::insert(const EntrySpec& entry) {
     count_users(at, 1);
     link(at);
     ++content.live;
+    ASSERT(content.live + free_.size() == actions_.size() && find(entry.match, entry.priority) == at);
     return Status::Ok;
 }
 
@@ -229,6 +234,7 @@ Status Table::modify(const EntrySpec& entry) {
 Status Table::erase(const std::vector<MatchValue>& match, int priority) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
+    ASSERT(used_[at.at()] && content_->live > 0);
     unlink(at);
     count_users(at, -1);
     used_[at.at()] = false;

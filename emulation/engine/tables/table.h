@@ -60,6 +60,7 @@ class Table {
     // Count a hit; true if the entry had aged, and may age again.
     bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
         const std::size_t at = entry.at();
+        ASSERT(used_[at]);
         counts_[at].packets += 1;
         counts_[at].bytes += bytes;
         if (!spec_.ageing) return false;

@@ -76,6 +76,8 @@ class Payloads {
     const std::shared_ptr<Bytes>& shared() const { return array_; }
 
     void refer(Sent& sent, FramePool& pool) {
+        ASSERT(sent.slice < first_.size());
+        ASSERT(std::size_t{sent.start} + sent.message.size <= array_->size());
         sent.payload = pool.share(array_->data() + sent.start, sent.message.size);
         sent.payload->refer(first_[sent.slice]);
     }

@@ -41,6 +41,7 @@ void PathHealth::acknowledged(std::uint32_t path) {
     if (avoided_ == 0 || works(path)) return;
     until_.of(path) = -1;
     avoid_.of(path) = kAvoid;
+    ASSERT(avoided_ > 0);
     --avoided_;
 }
 
@@ -52,6 +53,7 @@ void PathHealth::lost(std::uint32_t path, Time now, int count) {
                      [&](std::uint32_t other) { return other != path && works(other); }))
         return;
     ++avoided_;
+    ASSERT(avoided_ < count_);  // a path is left
     until_.of(path) = now + avoid_[path];
     avoid_.of(path) = std::min(2 * avoid_[path], kMaxAvoid);
 }

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "hosts/messages/codec.h"
+#include "invariant.h"
 
 namespace railyard {
 
@@ -167,6 +168,7 @@ void combine_in_order(std::uint8_t* own, const std::vector<const std::uint8_t*>&
         throw std::invalid_argument("elements of type " + std::to_string(dtype) +
                                     " have no operation of number " + std::to_string(op));
     // `own` is overwritten by the last result, and no earlier: it may be a later term.
+    ASSERT(terms.size() > 1);
     if (room.size() < bytes) room.resize(bytes);
     const std::uint8_t* left = terms[0];
     for (std::size_t place = 1; place < terms.size(); ++place) {

@@ -71,6 +71,7 @@ void Reducer::take(std::uint32_t index, std::uint32_t phase, std::uint32_t sourc
     const std::size_t sources = phases(index)[phase].sources.size();
     held.frames.resize(sources);
     held.in_sram.resize(sources);
+    ASSERT(source < sources);
     held.frames[source] = std::move(frame);
     held.in_sram[source] = in_sram;
     ++held.count;
@@ -145,6 +146,7 @@ void Reducer::offer_whole(std::uint32_t index, Work& work, bool complete, Time n
 void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
     work_.erase(index);
     const auto entry = held_.extract(key(index, agent_.slices[index].applied));
+    ASSERT(!entry.empty() && entry.mapped().count >= phase.sources.size());
     const std::vector<FrameHandle>& frames = entry.mapped().frames;
     const std::uint32_t size = size_of(index);
     agent_.payloads.keep(index);
@@ -172,6 +174,7 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     const std::uint32_t source = sources[place];
     Held& held = held_[key(index, agent_.slices[index].applied)];
     const FrameHandle frame = std::move(held.frames[place]);
+    ASSERT(frame != nullptr && work.added == place);
     const bool in_sram = held.in_sram[place];
     if (!in_sram) unit_->memory(size, 0);
     if (place == 0) work.in_sram = in_sram;  // the sum takes the place of its first frame

@@ -46,7 +46,10 @@ class ReductionUnit {
     void memory(std::uint64_t read, std::uint64_t written);
     // Take SRAM for a frame; false, and the frame is written to memory, if too little is free.
     bool claim(std::uint32_t size);
-    void free(std::uint32_t size) { sram_ -= size; }
+    void free(std::uint32_t size) {
+        ASSERT(sram_ >= size);
+        sram_ -= size;
+    }
 
    private:
     Reduction reduction_;

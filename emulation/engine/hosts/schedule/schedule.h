@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "invariant.h"
+
 namespace railyard {
 
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -97,6 +99,7 @@ class StepGate {
     // Count an arrival of a step; return the items that it frees, in the order of steps.
     std::vector<Item> arrived(std::uint16_t step) {
         const auto due = due_.find(step);
+        ASSERT(due != due_.end() && due->second > 0);
         if (--due->second > 0) return {};
         due_.erase(due);
         std::vector<Item> items;

@@ -29,6 +29,7 @@ std::optional<std::uint32_t> Progress::next_due(Time now) {
         const Task& task = (*tasks_)[event.task];
         State& state = states_[event.task];
         if (event.ends) {
+            ASSERT(computing_ > 0);
             --computing_;
             end(event.task, now);
         } else if (task.duration >= 0) {
@@ -48,6 +49,7 @@ std::optional<std::uint32_t> Progress::next_due(Time now) {
 void Progress::slice_done(std::uint32_t task, Time now) {
     State& state = states_[task];
     if (state.span.opened < 0) state.span.opened = now;
+    ASSERT(state.left > 0);
     if (--state.left == 0) end(task, now);
 }
 
@@ -62,6 +64,7 @@ std::vector<Progress::Span> Progress::times() const {
 
 void Progress::end(std::uint32_t task, Time now) {
     states_[task].span.ended = now;
+    ASSERT(states_[task].span.opened >= 0 && states_[task].span.opened <= now);
     for (const std::uint32_t follower : (*tasks_)[task].followers)
         if (--states_[follower].needs == 0 && start_) wait(follower, now);
 }

@@ -129,6 +129,7 @@ void PathSender::find_lost(bool answered, Time now) {
 void PathSender::resend_lost(Time now, Answer& answer) {
     if (lost_.empty()) return;
     const std::vector<std::uint32_t> psns = std::exchange(lost_, {});
+    ASSERT(psns.size() <= in_flight());
     for (const std::uint32_t psn : psns) {
         const Sent& frame = at(psn);
         const std::uint32_t path = spray_.path_of(frame.lb);
@@ -182,6 +183,7 @@ std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
 // `other`: by another path. The last frame asks for an acknowledgement.
 void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer) {
     for (const std::uint32_t psn : psns) {
+        ASSERT(((psn - base_) & kPsnMask) < in_flight());
         Sent& frame = at(psn);
         const std::uint8_t lb = other ? other_lb(psn, now) : frame.lb;
         send_again(psn, lb, psn == psns.back(), now, answer);
@@ -197,6 +199,7 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
 // Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs
 // that was set before longer round trips were measured.
 void PathSender::on_timeout(Time now, Answer& answer) {
+    ASSERT(in_flight() > 0);
     const Sent& oldest = at(base_);
     if (retries_ == 0) {
         if (late_at_ <= now) {

@@ -52,6 +52,7 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     }
     echo_ |= flags & kRetransmission;
     ++unacknowledged_;
+    ASSERT(expected_ <= kPsnMask);
     if ((flags & kAckNow) != 0 && fresh && ahead != 0) owed_ = psn;
     const bool complete = owed_ && ((expected_ - *owed_ - 1) & kPsnMask) < kHalf;
     if (complete) owed_.reset();

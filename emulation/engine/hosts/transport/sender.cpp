@@ -33,7 +33,9 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     if (parameters_.lb_mode != 0) ++lb_;
     next_psn_ = (psn + 1) & kPsnMask;
     const std::uint8_t flags = last || in_flight() >= parameters_.window ? kAckNow : 0;
+    ASSERT(in_flight() <= kMaxWindow);
     Sent& frame = at(psn);
+    ASSERT(frame.payload == nullptr);  // the frame that had the slot is acknowledged
     frame.message = message;
     frame.slice = slice;
     frame.start = start;
@@ -70,6 +72,7 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     }
     for (std::uint32_t psn = base_; psn != base_ + moved; ++psn) {
         Sent& frame = at(psn);
+        ASSERT(frame.payload != nullptr && unfinished >= kDataHeaderBytes + frame.message.size);
         unfinished -= kDataHeaderBytes + frame.message.size;
         Payloads::drop(frame);
     }
@@ -80,10 +83,12 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     retries_ = 0;
     rto_ = estimate();
     timer = left > 0 ? now + rto_ : kNever;
+    ASSERT(in_flight() == left && (left > 0 || unfinished == 0));
     return true;
 }
 
 void Sender::sample(Time rtt_now) {
+    ASSERT(rtt_now >= 0);
     if (rtt != 0) {
         rttvar = (3 * rttvar + std::abs(rtt - rtt_now)) / 4;
         rtt = (7 * rtt + rtt_now) / 8;
@@ -114,6 +119,7 @@ void Sender::on_timeout(Time now, Answer& answer) {
     const auto due = [&](std::uint32_t place) {
         return !marked(place) && (place == 0 || now - at(base_ + place).sent_at >= rto_);
     };
+    ASSERT(in_flight() > 0);  // the timer runs for frames under way
     std::uint32_t last = in_flight() - 1;
     while (last > 0 && !due(last)) --last;
     for (std::uint32_t place = 0; place <= last; ++place) {
@@ -128,6 +134,7 @@ void Sender::on_timeout(Time now, Answer& answer) {
 
 void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer) {
     Sent& frame = at(psn);
+    ASSERT(frame.payload != nullptr && now >= frame.sent_at);
     frame.lb = lb;
     frame.sent_at = now;
     ++retransmitted;

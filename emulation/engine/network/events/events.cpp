@@ -17,6 +17,7 @@ constexpr std::size_t kFar = 8;
 }  // namespace
 
 std::vector<EventQueue::Cell> EventQueue::take_all() {
+    [[maybe_unused]] const std::size_t pending = size();
     std::vector<Cell> all(today_.begin() + static_cast<std::ptrdiff_t>(first_), today_.end());
     today_.clear();
     first_ = 0;
@@ -30,10 +31,12 @@ std::vector<EventQueue::Cell> EventQueue::take_all() {
     listed_ = 0;
     all.insert(all.end(), far_.begin(), far_.end());
     far_.clear();
+    ASSERT(all.size() == pending && size() == 0);
     return all;
 }
 
 std::uint64_t EventQueue::next_day() const {
+    ASSERT(listed_ > 0);
     const std::size_t words = used_.size(), begin = day_ & (days_.size() - 1);
     std::size_t at = begin / 64;
     std::uint64_t word = used_[at] & ~std::uint64_t{0} << begin % 64;
@@ -46,6 +49,7 @@ std::uint64_t EventQueue::next_day() const {
 }
 
 void EventQueue::begin_day() {
+    ASSERT(listed_ + far_.size() > 0);
     if (begun_ == kTrial) adapt();
     ++begun_;
     today_.erase(today_.begin(), today_.begin() + static_cast<std::ptrdiff_t>(first_));
@@ -71,6 +75,9 @@ void EventQueue::begin_day() {
     std::reverse(first, today_.end());
     if (!std::is_sorted(first, today_.end())) std::sort(first, today_.end());
     const std::size_t events = today_.size() - before;
+    ASSERT(events > 0 && events <= listed_);
+    ASSERT(before == 0 || today_[before - 1] < *first);  // days follow each other
+    ASSERT(day_of(*first) == day_ - 1 && day_of(today_.back()) == day_ - 1);
     listed_ -= events;
     moved_ += events;
     if (time_of(*first) != time_of(today_.back())) mixed_ += events;
@@ -89,6 +96,7 @@ void EventQueue::adapt() {
 }
 
 void EventQueue::rebuild(unsigned shift, std::size_t days) {
+    ASSERT(std::has_single_bit(days) && days >= kLeastDays && shift <= kMostShift);
     const std::vector<Cell> pending = take_all();
     shift_ = shift;
     days_.assign(days, 0);
@@ -96,6 +104,7 @@ void EventQueue::rebuild(unsigned shift, std::size_t days) {
     displaced_ = 0;
     day_ = pending.empty() ? 0 : day_of(*std::min_element(pending.begin(), pending.end()));
     for (const Cell cell : pending) put(cell);
+    ASSERT(size() == pending.size());
 }
 
 }  // namespace railyard

@@ -15,6 +15,7 @@
 
 #include "frames/frame.h"
 #include "index.h"
+#include "invariant.h"
 
 namespace railyard {
 
@@ -49,11 +50,13 @@ class EventQueue {
     Time next_time() { return time_of(next()); }
     // The first event, for a comparison with those of other queues.
     Cell next() {
+        ASSERT(size() > 0);
         if (count() == 0) begin_day();
         return today_[first_];
     }
     Event pop() {
         const Cell cell = next();
+        ASSERT(first_ == 0 || today_[first_ - 1] < cell);  // no two events have the same time and number
         ++first_;
         while (count() < kAhead && listed_ + far_.size() > 0) begin_day();
         return {time_of(cell), static_cast<std::uint64_t>(cell) >> kNumberShift, kind_of(cell),
@@ -74,6 +77,8 @@ class EventQueue {
     void push(Time time, std::uint64_t number, EventKind kind, std::size_t index) {
         if (index >= kIndices)
             throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
+        ASSERT(time >= 0 && kind <= EventKind::Age);
+        ASSERT(number > 0 && number < kNumbers);
         put(static_cast<Cell>(time) << 64 | number << kNumberShift | static_cast<std::uint64_t>(index) << 3 |
             static_cast<std::uint64_t>(kind));
     }
@@ -123,8 +128,10 @@ class EventQueue {
     std::size_t count() const { return today_.size() - first_; }
 
     void list(std::uint64_t day, Cell cell) {
+        ASSERT(day >= day_ && day - day_ < days_.size());
         const std::size_t at = day & (days_.size() - 1);
         std::uint32_t part = days_[at];
+        ASSERT(part < parts_.size() && (part == 0 || parts_[part].count > 0));
         if (part == 0 || parts_[part].count == parts_[part].cells.size()) {
             if (free_ == 0) {
                 free_ = static_cast<std::uint32_t>(parts_.size());

@@ -43,6 +43,7 @@ void Channel::check_fits(const Frame& frame) const {
 
 bool Channel::put(FrameHandle& frame) {
     const std::size_t vl = frame->vl;
+    ASSERT(vl < kVls);
     if (!up) {
         ++losses.refused_down;
         return false;
@@ -74,8 +75,11 @@ bool Channel::passes(const Frame& frame, Time now) {
 }
 
 FrameHandle Channel::take(std::size_t vl) {
+    ASSERT(has(vl) && waiting > 0);
     FrameHandle frame = lanes[vl].queue.pop_front();
+    ASSERT(frame->vl == vl);
     lanes[vl].queued -= frame->length;
+    ASSERT(lanes[vl].queued >= 0 && (lanes[vl].queued == 0 || !lanes[vl].queue.empty()));
     if (lanes[vl].queue.empty()) ready &= ~(1u << vl);
     --waiting;
     return frame;
@@ -83,6 +87,7 @@ FrameHandle Channel::take(std::size_t vl) {
 
 void Channel::put_back(FrameHandle frame) {
     const std::size_t vl = frame->vl;
+    ASSERT(vl < kVls);
     lanes[vl].queued += frame->length;
     lanes[vl].queue.push_front(std::move(frame));
     ready |= 1u << vl;
@@ -127,14 +132,20 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to
         // An empty queue loses its deficit.
         deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
     }
+    ASSERT(up && now >= busy_until);  // one frame at a time is on its way into the wire
     busy_until = now + serialisation(frame->length);
+    ASSERT(busy_until >= now);
     load.busy += busy_until - now;
     load.bytes += frame->length;
     lanes[vl].sent += 1;
-    if (lossless()) lanes[vl].credits -= frame->length;
+    if (lossless()) {
+        ASSERT(lanes[vl].credits >= frame->length);
+        lanes[vl].credits -= frame->length;
+    }
     Flying flight{busy_until + config.delay, std::move(frame)};
     if (instrumented) [[unlikely]]
         instrument(flight, now);
+    ASSERT(to.empty() || to[to.size() - 1].arrival <= flight.arrival);  // frames keep their order
     to.push_back(std::move(flight));
     return busy_until;
 }
@@ -190,22 +201,27 @@ void Channel::collect(Time now) {
     while (!returning.empty() && returning.front().time <= now) {
         const Returning credit = returning.pop_front();
         lanes[credit.vl].credits += credit.bytes;
+        ASSERT(lanes[credit.vl].credits <= config.credit_bytes);
     }
 }
 
 void Channel::give_back(const Held& freed, Time when) {
+    ASSERT(lanes[freed.vl].held >= freed.bytes);
     lanes[freed.vl].held -= freed.bytes;
     return_credit({when + config.delay, freed.bytes, freed.vl});
 }
 
 void Channel::return_credit(Returning credit) {
+    ASSERT(lossless() && credit.vl < kVls);
     returning.push_back(credit);
     // Most credits return in the order in which they were given back.
     for (std::size_t at = returning.size() - 1; at > 0 && returning[at].time < returning[at - 1].time; --at)
         std::swap(returning[at], returning[at - 1]);
+    ASSERT(returning.front().time <= credit.time);
 }
 
 void Channel::bring_up(Time now) {
+    ASSERT(!up && flying.empty() && waiting == 0 && ready == 0);
     up = true;
     // Credits of buffers that are not free yet return later.
     while (!returning.empty() && returning.front().time <= now + config.delay) returning.pop_front();
