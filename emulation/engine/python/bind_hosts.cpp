@@ -283,25 +283,19 @@ void bind_hosts(nb::module_& m) {
                const nb::bytes& data, const nb::bytes& ack) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
-                new (self) TransportParameters{window,
-                                               ack_every,
-                                               ack_delay,
-                                               initial_rto,
-                                               min_rto,
-                                               path_rto,
-                                               max_rto,
-                                               max_retries,
-                                               lb_mode,
-                                               first_psn,
-                                               first_queue,
-                                               level,
-                                               adaptive,
-                                               {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
+                new (self) TransportParameters{
+                    window,      ack_every,
+                    ack_delay,   initial_rto,
+                    min_rto,     path_rto,
+                    max_rto,     max_retries,
+                    lb_mode,     first_psn,
+                    first_queue, level,
+                    adaptive,    {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
             },
             nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
-            nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"),
-            nb::arg("first_queue"), nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"));
+            nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("first_queue"),
+            nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"));
     bind_participant(m);
     bind_saturator(m);
     nb::class_<Agent, Participant>(m, "Agent", "Agent of a collective.")

@@ -22,8 +22,8 @@ struct TransportParameters {
     int max_retries = 10, lb_mode = 1;
     std::uint32_t first_psn = 0;
     std::uint16_t first_queue = 0;  // lowest number of the queues of all connections of the traffic
-    int level = 0;          // service level of data
-    bool adaptive = false;  // frames leave congested paths
+    int level = 0;                  // service level of data
+    bool adaptive = false;          // frames leave congested paths
     Templates templates;
 };
 

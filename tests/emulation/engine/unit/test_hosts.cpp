@@ -634,8 +634,8 @@ TEST(Sums, OfInt32WrapAndAreInOrder) {
         return reinterpret_cast<const std::uint8_t*>(v.data());
     };
     std::vector<std::uint8_t> room;
-    add_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(a), bytes(b), bytes(c)}, 12, kInt32,
-                 room);
+    combine_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(a), bytes(b), bytes(c)}, 12, kInt32,
+                     kReduce, room);
     EXPECT_EQ(own, (std::vector<std::uint32_t>{1, 6, 18}));
 }
 
@@ -645,8 +645,8 @@ TEST(Sums, OfFloatsDependOnTheOrderWhichIsKept) {
     std::vector<std::uint8_t> room;
     const auto bytes = [](const float& f) { return reinterpret_cast<const std::uint8_t*>(&f); };
     const float minus = -big;
-    add_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(big), bytes(own[0]), bytes(minus)}, 4,
-                 kFloat32, room);
+    combine_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(big), bytes(own[0]), bytes(minus)},
+                     4, kFloat32, kReduce, room);
     EXPECT_EQ(own[0], (big + small) + minus);
 }
 
@@ -656,8 +656,8 @@ TEST(Sums, TheOwnArrayMayBeALaterTerm) {
         return reinterpret_cast<const std::uint8_t*>(v.data());
     };
     std::vector<std::uint8_t> room;
-    add_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(other), bytes(third), bytes(own)}, 8,
-                 kInt32, room);
+    combine_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(other), bytes(third), bytes(own)}, 8,
+                     kInt32, kReduce, room);
     EXPECT_EQ(own, (std::vector<std::uint32_t>{16, 28}));
 }
 
