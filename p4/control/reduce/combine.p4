@@ -18,36 +18,45 @@ const bit<512> TOP_64_8 = TOP_64_4 ++ TOP_64_4;
 const bit<1024> TOP_64_16 = TOP_64_8 ++ TOP_64_8;
 const values_t TOP_64 = TOP_64_16 ++ TOP_64_16;
 
+// Each width has a branch of its own: p4c merges what follows without a branch into one long expression.
 control Combine(inout values_t sum, in values_t values, in bit<3> operation, in bit<1> wide, out bit<1> wrapped) {
     apply {
-        values_t top = TOP_32;
-        if (wide == 1) {
-            top = TOP_64;
-        }
         wrapped = 0;
+        values_t low;
+        values_t top;
         if (operation == REDUCE_SUM) {
             // Without their topmost bits two values add up to no more than the room of one; these bits are added last.
-            values_t low = (sum & ~top) + (values & ~top);
-            low = low ^ ((sum ^ values) & top);
+            if (wide == 1) {
+                top = TOP_64;
+                low = ((sum & ~TOP_64) + (values & ~TOP_64)) ^ ((sum ^ values) & TOP_64);
+            } else {
+                top = TOP_32;
+                low = ((sum & ~TOP_32) + (values & ~TOP_32)) ^ ((sum ^ values) & TOP_32);
+            }
             // Values of one sign have a sum of the other.
             if (((sum ^ low) & (values ^ low) & top) != 0) {
                 wrapped = 1;
             }
             sum = low;
         } else {
-            // Signed numbers are in the order of unsigned ones once their topmost bit is turned over.
-            values_t a = sum ^ top;
-            values_t b = values ^ top;
-            values_t low = (a | top) - (b & ~top);
-            values_t least = ((a & ~b) | (~(a ^ b) & low)) & top;  // the topmost bit: a is b or more
-            values_t moved = least >> 31;
+            // The topmost bit of a value in `least`: the sum's is no less than the other's. Of values of one sign the
+            // other bits decide, by a difference that borrows no more than the topmost bit.
+            values_t least;
+            values_t moved;
             if (wide == 1) {
+                low = (sum | TOP_64) - (values & ~TOP_64);
+                least = ((~sum & values) | (~(sum ^ values) & low)) & TOP_64;
                 moved = least >> 63;
+            } else {
+                low = (sum | TOP_32) - (values & ~TOP_32);
+                least = ((~sum & values) | (~(sum ^ values) & low)) & TOP_32;
+                moved = least >> 31;
             }
-            values_t differ = (sum ^ values) & ~((least - moved) | least);  // where b is more
+            // From the topmost bit to all bits of a value, and from these to the bits that differ where the other's is more.
+            values_t differ = (sum ^ values) & ~((least - moved) | least);
             if (operation == REDUCE_MAX) {
                 sum = sum ^ differ;
-            } else {
+            } else if (operation == REDUCE_MIN) {
                 sum = values ^ differ;
             }
         }

@@ -19,6 +19,7 @@ from tests.oracle.slot_machine import Neighbour, SlotMachine, TreeAt
 
 KINDS = ("allreduce", "reduce", "broadcast", "reduce-scatter", "all-gather")
 US = 10**6
+PORTS = 256  # that a source route can name
 PARAMETERS = MemberParameters(initial_rto_ps=100 * US, min_rto_ps=20 * US, max_retries=40)
 
 
@@ -112,12 +113,13 @@ class World:
             if up is not None:
                 self.wires[switch, 0] = up
             for port, child in below.items():
-                self.wires[switch, port] = (child, tree if isinstance(child, int) else 0)
+                self.wires[switch, port] = (child, tree % PORTS if isinstance(child, int) else 0)
                 if isinstance(child, int):
-                    self.wires[child, tree] = (switch, port)
+                    self.wires[child, tree % PORTS] = (switch, port)
         row = tuple(leaves[rank] for rank in range(count))
         return [
-            TreePort(tree, tree, numbers[self.wires[rank, tree][0]], row, self.slots) for rank in range(count)
+            TreePort(tree, tree % PORTS, numbers[self.wires[rank, tree % PORTS][0]], row, self.slots)
+            for rank in range(count)
         ]
 
     def _lost(self, number: int) -> None:
