@@ -151,16 +151,14 @@ class World:
                 self.dead.add(self.random.choice(list(self.machines)))
             while self.lost:
                 self._replace(self.lost.pop())
-            if self.under_way and self.random.random() < 0.98:
+            due = min(((at, rank) for rank, at in self.deadlines.items() if at is not None), default=None)
+            if self.under_way and (due is None or due[0] > self.now):
                 self._deliver()
-                continue
-            due = [(at, rank) for rank, at in self.deadlines.items() if at is not None]
-            if not due and not self.under_way:
+            elif due is not None:
+                self.now = max(self.now, due[0])
+                self._answer(due[1], self.members[due[1]].on_timer(self.now))
+            else:
                 break
-            if due:
-                at, rank = min(due)
-                self.now = max(self.now, at)
-                self._answer(rank, self.members[rank].on_timer(self.now))
         return all(member.done for member in self.members)
 
     def _deliver(self) -> None:
