@@ -18,12 +18,13 @@ of a fabric with the routes from which they were made. A `Path` lists the names 
     planner       make_plan: routes, entries of every node, and the nodes to notify when a link fails
     recovery/     reaction of a node to failures; hellos, LACP, spares
     circuits/     optical circuits between Pods for a demand, and the plans of their change
+    trees/        trees of switches that combine values, and their slots
     jobs/         priorities and paths of jobs (Crux)
     discovery/    a fabric found by source-routed requests, and its cables beside the plan's
     p4runtime/    client that writes entries into switches
 
 Order of the rooms: errors, garbage, plan, deadlock, paths, tables, forwarding, schemes, path_probing,
-planner, recovery, circuits, jobs, discovery, p4runtime.
+planner, recovery, circuits, trees, jobs, discovery, p4runtime.
 """
 
 from controller.errors import DeadlockError, InstallError, PlanError

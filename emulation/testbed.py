@@ -219,6 +219,10 @@ class ControlledTestbed(Protocol):
         """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
         ...
 
+    def act(self, node: str, answer: Output) -> None:
+        """Send the frames that a node's agent wants to send now, and set its deadline."""
+        ...
+
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
         ...

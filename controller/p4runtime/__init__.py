@@ -10,6 +10,7 @@ entry_encoding  an entry as bytes of P4Runtime messages
 row_encoding    rows of columns as such bytes, all rows at once
 counter_cells   cells of counters as columns, from the bytes of ReadResponses
 field_encoding  match fields and parameters as such bytes
+replication     multicast groups as messages
 entries_file    entries of a user's own program, from a file
 local           client and server of one process, without a socket
 event_loop      asyncio event loop in a thread, shared by all clients of a process

@@ -23,7 +23,7 @@ from controller.p4runtime.local import LocalStub, is_local
 from controller.p4runtime.node_writes import NodeWrites
 from controller.p4runtime.p4info import P4Info
 from controller.plan.entry import Entry
-from controller.plan.updates import Update
+from controller.plan.updates import Kind, Update
 
 __all__ = ["P4RuntimeClient", "PacketIn", "ProgramFiles"]
 
@@ -154,9 +154,11 @@ class P4RuntimeClient:
         writes = NodeWrites(updates, _infos(devices))
         run(_all((device.write(writes) for device in devices.values()), _LARGE_AT_ONCE))
 
-    def replicate(self, node: str, entries: Sequence[p4r.PacketReplicationEngineEntry]) -> None:
-        """Insert multicast groups and clone sessions."""
-        run(self._device(node).replicate(entries))
+    def replicate(
+        self, node: str, entries: Sequence[p4r.PacketReplicationEngineEntry], kind: Kind = "insert"
+    ) -> None:
+        """Insert, modify or delete multicast groups and clone sessions."""
+        run(self._device(node).replicate(entries, kind))
 
     def read(self, node: str, table: str | None = None) -> list[Entry]:
         """Return the entries of a table, or of all tables, without default entries."""

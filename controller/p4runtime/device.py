@@ -22,7 +22,7 @@ from controller.p4runtime.local import DirectPackets, LocalStream
 from controller.p4runtime.node_writes import NodeWrites
 from controller.p4runtime.p4info import P4Info
 from controller.plan.entry import Entry
-from controller.plan.updates import Update, Written
+from controller.plan.updates import Kind, Update, Written
 
 __all__ = ["Device", "PacketIn"]
 
@@ -264,11 +264,13 @@ class Device:
         except grpc.RpcError as error:
             raise self._refusal(count, update, error) from error
 
-    async def replicate(self, entries: Sequence[p4r.PacketReplicationEngineEntry]) -> None:
-        """Insert multicast groups and clone sessions."""
+    async def replicate(
+        self, entries: Sequence[p4r.PacketReplicationEngineEntry], kind: Kind = "insert"
+    ) -> None:
+        """Insert, modify or delete multicast groups and clone sessions."""
         request = p4r.WriteRequest(device_id=self._id, election_id=self._election_id)
         for entry in entries:
-            update = request.updates.add(type=p4r.Update.INSERT)
+            update = request.updates.add(type=p4r.Update.Type.Value(kind.upper()))
             update.entity.packet_replication_engine_entry.CopyFrom(entry)
         try:
             await self._stub.Write(request.SerializeToString(), timeout=self._timeout)

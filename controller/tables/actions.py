@@ -15,6 +15,8 @@ __all__ = [
     "ARRIVE",
     "DEPART",
     "FOREIGN_RAIL",
+    "FROM_CHILD",
+    "FROM_PARENT",
     "MARK_FROM",
     "NO_PXN",
     "PUSH_ROUTE",
@@ -24,6 +26,8 @@ __all__ = [
     "SET_RAIL",
     "SET_RANKS",
     "SET_SEGMENT",
+    "SET_TREE",
+    "SET_TREE_NEIGHBOUR",
     "SET_VL",
     "SET_WAY",
     "Action",
@@ -104,3 +108,19 @@ SET_NEIGHBOUR = Action("pxn", "set_neighbour", ("port",))
 
 MARK_FROM = Action("congestion", "mark_from", ("frames",))
 """Frames are marked if so many frames or more wait behind them."""
+
+SET_TREE = Action(
+    "reduce_tree",
+    "set_tree",
+    ("cna", "first", "cell_mask", "children", "root", "parent_port", "children_group"),
+)
+"""The switch is in a tree: its CNA, its cells, its children, the way up, and the multicast group down."""
+
+FROM_CHILD = Action("reduce_from", "from_child", ("bits",))
+"""The frame of a tree comes from a child, whose bit is set."""
+
+FROM_PARENT = Action("reduce_from", "from_parent")
+"""The frame of a tree comes from the parent."""
+
+SET_TREE_NEIGHBOUR = Action("reduce_to", "set_neighbour", ("cna", "vl", "first", "last"))
+"""The neighbour behind a port in a tree: its CNA, the virtual lane, its first and last leaf."""

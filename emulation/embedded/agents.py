@@ -8,7 +8,7 @@ from typing import Any, final
 from emulation._engine import Network, Station
 from emulation.embedded.virtual_time import call_engine
 from emulation.testbed import Host
-from emulation.traffic.host.participant import Participant, RepeatingParticipant
+from emulation.traffic.host.participant import Output, Participant, RepeatingParticipant
 from emulation.traffic.host.stats import Ended, Outcome
 
 __all__ = ["Agents"]
@@ -74,6 +74,11 @@ class Agents:
         host = self._attached[node]
         if isinstance(host, RepeatingParticipant):
             host.set_level(level)
+
+    def act(self, node: str, answer: Output) -> None:
+        """Carry out what a node's agent wants at a time without a frame or a deadline."""
+        with self._lock:
+            call_engine(lambda: self._network.act(self._ports[node], answer))
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""

@@ -41,7 +41,7 @@ from emulation.testbed import (
 )
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE, NetworkHeader
 from emulation.traffic.host.agents import make_agents
-from emulation.traffic.host.participant import Participant
+from emulation.traffic.host.participant import Output, Participant
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric, Node
@@ -331,6 +331,10 @@ class EmbeddedTestbed(Lifetime):
 
     def packet_arrived(self, node: str) -> None:
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
+
+    def act(self, node: str, answer: Output) -> None:
+        """Send the frames that a node's agent wants to send now, and set its deadline."""
+        self._agents.act(node, answer)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""

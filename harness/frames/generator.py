@@ -19,6 +19,7 @@ from emulation.traffic.frames.layers import CLH, LPH, NTH, TPH
 from emulation.traffic.frames.values import CC_CAPABLE, CFG_CNA16, Combine, Opcode, mac
 from emulation.traffic.frames.wire import PSN_MASK
 from emulation.traffic.host.connections import ends_of
+from emulation.traffic.schedule.dag import check_transfers
 from emulation.traffic.schedule.data import Array, element_type, fold
 from emulation.traffic.schedule.schedule import Sliced
 from harness.errors import ScenarioError
@@ -59,6 +60,7 @@ def collective_frames(ready: Prepared, inputs: Sequence[Array]) -> Iterator[Gene
             f"{ready.variant.name}: the generator has one connection a pair",
             remedy="name a variant without `connections:`",
         )
+    check_transfers(ready.jobs[0].sliced.schedule, "frame of a connection")
     return _Generator(ready, ready.jobs[0], ready.jobs[0].sliced, inputs).frames()
 
 

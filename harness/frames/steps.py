@@ -38,6 +38,8 @@ REASONS = {
     10: "its length cannot hold another header",
     11: "a switch has no host to deliver it to",
     12: "it is for a foreign rail",
+    13: "it is of no tree of the switch, or comes from no neighbour in it",
+    14: "its block has what it brings already",
 }
 """Meaning of each index of the counter `drops`: docs/reference/wire-format.md."""
 

@@ -4,8 +4,9 @@
 Its modules:
 
     collectives/ a scenario's collective: members, grid, schedule, connections, lower bounds
-    programs/    P4 programs of a run: for header formats and congestion marks, or the user's own
+    programs/    P4 programs of a run: for headers, congestion marks and sums, or the user's own
     memory_pool/ a pool of memory: its plan, its agents and their outcome
+    in_switches/ collectives that switches carry out: trees, slots, members
     planning/    plans of jobs: schedules, traffic graphs, SerDes lanes
     prepare      everything that can be wrong, checked before anything starts
     proof        proof of the schedules of a user's own collectives

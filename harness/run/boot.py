@@ -55,18 +55,23 @@ class Booted(Generic[T]):
 
 
 def programs_of(
-    fabric: Fabric, header: NetworkHeader = "cna16", *, marks: bool = False
+    fabric: Fabric, header: NetworkHeader = "cna16", *, marks: bool = False, reduces: bool = False
 ) -> Mapping[str, ProgramFiles]:
-    """Return the compiled program of every node, for links with that network header; `marks`: of frames.
+    """Return the compiled program of every node, for links with that network header.
+
+    With `marks` programs mark frames, and with `reduces` those of switches combine values.
 
     Raises:
         ProgramError: A file is missing, or a program has no form for the header; the message names it.
     """
-    files = {
-        program: read_program(program_name(program, header, marks=marks))
-        for program in sorted({node.program for node in fabric.nodes})
+    names = {
+        (node.program, reduces and node.is_switch): program_name(
+            node.program, header, marks=marks, reduces=reduces and node.is_switch
+        )
+        for node in fabric.nodes
     }
-    return {node.name: files[node.program] for node in fabric.nodes}
+    files = {name: read_program(name) for name in sorted({*names.values()})}
+    return {node.name: files[names[node.program, reduces and node.is_switch]] for node in fabric.nodes}
 
 
 @contextmanager
@@ -77,14 +82,17 @@ def booted(
     own: OwnPrograms = BUILT_IN,
     kept: KeptUpdates | None = None,
     ecn_frames: int | None = None,
+    *,
+    reduces: bool = False,
 ) -> Iterator[Booted[T]]:
     """Start a testbed and fill its tables from the plan; stop it afterwards.
 
     Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
-    earlier runs with this plan. Switches mark frames that leave a queue of `ecn_frames` frames.
+    earlier runs with this plan. Switches mark frames that leave a queue of `ecn_frames` frames. With
+    `reduces` they run programs that combine values.
     """
     marks = ecn_frames is not None
-    programs = {**programs_of(plan.fabric, testbed.network_header, marks=marks), **own.files}
+    programs = {**programs_of(plan.fabric, testbed.network_header, marks=marks, reduces=reduces), **own.files}
     entries: dict[str, Sequence[Entry]] = {
         node: NodeEntries.joined(planned, own.entries[node]) if node in own.entries else planned
         for node, planned in plan.entries.items()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, final
@@ -14,10 +14,12 @@ from controller.errors import PlanError
 from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan.plan import Plan
 from controller.planner import make_plan
-from controller.schemes.registry import routing_of
+from controller.schemes.registry import routing_of, scheme_class
 from controller.schemes.strategy import Strategy
+from controller.trees.entries import tree_vls
 from emulation import faults
 from emulation.targets import find_target
+from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import SlicedTraffic
 from harness.errors import ScenarioError
@@ -77,6 +79,11 @@ class Prepared:
     def members(self) -> tuple[str, ...]:
         """Members of all jobs, job by job."""
         return tuple(name for job in self.jobs for name in job.members)
+
+    @property
+    def reduces(self) -> bool:
+        """True if switches combine values of a job."""
+        return any(job.trees is not None for job in self.jobs)
 
     @property
     def bound_ps(self) -> int:
@@ -157,9 +164,10 @@ def prepare(
                 (*at, "routing"),
                 partial(_plan, fabric, variant, jobs, chosen.strategy),
             )
+        with_line((*at, "routing"), partial(_check_trees, plans[same], jobs))
         payloads = [job.collective.payload_bytes for job in jobs]
         header, marks = variant.link.network_header, variant.link.ecn_frames is not None
-        with_line((*at, "link"), partial(check_network_header, fabric, header, payloads, marks=marks))
+        with_line((*at, "link"), partial(_check_programs, fabric, header, payloads, jobs, marks=marks))
         with_line(
             (*at, "link", "credit_bytes"),
             partial(
@@ -210,6 +218,22 @@ def _check_cells(with_line: Lines, document: Document, by_name: Mapping[str, Pre
             if cell is not None and ready is not None:
                 check = partial(check_cells, cell, ready.fabric, own_cells(ready.fabric, ready.own))
                 with_line(("assertions", index, *at, "metric"), check)
+
+
+def _check_trees(plan: Plan, jobs: Sequence[JobPlan]) -> None:
+    """Raise a PlanError if the turn rules forbid a turn of a tree."""
+    rules = scheme_class(plan.fabric, plan.scheme).rule_set(plan.rules, plan.fabric)
+    for job in jobs:
+        for tree in () if job.trees is None else job.trees.trees:
+            tree_vls(plan.fabric, rules, tree)
+
+
+def _check_programs(
+    fabric: Fabric, header: NetworkHeader, payloads: Sequence[int], jobs: Sequence[JobPlan], *, marks: bool
+) -> None:
+    """Raise an error if programs have no form for a header, marks, or the sums of the jobs' trees."""
+    reduces = any(job.trees is not None for job in jobs)
+    check_network_header(fabric, header, payloads, marks=marks, reduces=reduces)
 
 
 def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:

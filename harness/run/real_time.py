@@ -78,6 +78,12 @@ class RealTime:
                 "lost, so no frames wait for each other",
                 remedy="leave out `expect: deadlock`, or take --testbed embedded",
             )
+        reducing = next((ready.variant for ready in prepared if ready.reduces), None)
+        if reducing is not None:
+            raise TestbedError(
+                f"variant {reducing.name}: agents in real time take no part in collectives in switches",
+                remedy="use another algorithm than switch-tree, or take --testbed embedded",
+            )
         wide = next(
             (ready.variant for ready in prepared if ready.variant.link.network_header != "cna16"), None
         )

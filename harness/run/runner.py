@@ -22,6 +22,7 @@ from emulation.fidelity import Fidelity, judge
 from emulation.testbed import SwitchReport, Testbed
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from harness.run.boot import Booted, booted
+from harness.run.in_switches.running import TreeSlots
 from harness.run.jobs.running import Before, Jobs
 from harness.run.jobs.scheduling import Scheduling
 from harness.run.kept import KeptVariants
@@ -183,9 +184,11 @@ def _observe(
 
     progress(variant.name, "starting", 0.0)
     ecn_frames = variant.link.ecn_frames
-    with booted(testbed, ready.plan, installing, ready.own, ready.updates, ecn_frames) as up:
+    with booted(
+        testbed, ready.plan, installing, ready.own, ready.updates, ecn_frames, reduces=ready.reduces
+    ) as up:
         watch.lap("boot")
-        jobs = _work(ready, testbed, seed)
+        jobs = _work(ready, up, seed)
         control = control_loop(ready, up, jobs)
         if isinstance(jobs, Jobs):
             _set_hooks(ready, jobs, control, testbed, seed)
@@ -238,14 +241,19 @@ def _observe(
     return seen, fidelity, watched.struck if watched else ()
 
 
-def _work(ready: Prepared, testbed: Testbed, seed: int) -> Jobs | PoolRun:
+def _work(ready: Prepared, up: Booted, seed: int) -> Jobs | PoolRun:
     """Return what runs: jobs, or a pool."""
-    return Jobs(ready, testbed, seed) if ready.pool is None else PoolRun(ready.pool, testbed, seed)
+    if ready.pool is not None:
+        return PoolRun(ready.pool, up.testbed, seed)
+    slots = TreeSlots(ready.plan, up.client) if ready.reduces else None
+    return Jobs(ready, up.testbed, seed, slots)
 
 
 def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testbed, seed: int) -> None:
     """Make due jobs wait for what they need: bonds, circuits, a measurement."""
     variant = ready.variant
+    for job in jobs.all:
+        job.down = lambda: control.down
     if control.bonding is not None and testbed.virtual:
         jobs.before = control.bonding.when_up
     if variant.control.circuits == "per-job":
@@ -357,6 +365,7 @@ def _expected_bytes(ready: Prepared) -> int:
     """Return the bytes of all data frames if each is full and sent once."""
     total = 0 if ready.pool is None else ready.pool.expected_bytes
     for job in ready.jobs:
+        total += 0 if job.trees is None else len(job.members) * job.trees.frame_bytes
         payload = sum(transfer.length for transfer in job.sliced.schedule.transfers) * ELEMENT_BYTES
         each = payload + payload * DATA_HEADER_BYTES // (job.sliced.slice_elements * ELEMENT_BYTES)
         total += each * (job.rhythm.iterations if job.rhythm else 1)

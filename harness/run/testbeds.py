@@ -93,7 +93,7 @@ class Embedded:
             bin_ps=bin_ps,
             seed=seed,
             network_header=link.network_header,
-            threads=self.threads if ready.pool is None else 1,
+            threads=self.threads if ready.pool is None and not ready.reduces else 1,
             demand=None if self.whole or not _in_partitions(ready) else ready.demand,
         )
 
@@ -101,13 +101,13 @@ class Embedded:
 def _in_partitions(ready: Prepared) -> bool:
     """Return whether partitions of the fabric may run on their own in this variant.
 
-    Agents of a pool, which are in Python, and jobs whose agents call back need all partitions at their time.
-    While a frame of a controller is under way the partitions take turns event by event, and hellos are always
-    under way.
+    Agents of a pool and members of trees, which are in Python, and jobs whose agents call back need all
+    partitions at their time. While a frame of a controller is under way the partitions take turns event by
+    event, and hellos are always under way.
     """
     control = ready.variant.control
     alone = control.circuits != "per-job" and control.scheduler == "none" and control.hello_us is None
-    return ready.pool is None and alone
+    return ready.pool is None and not ready.reduces and alone
 
 
 def in_one_partition(choice: TestbedChoice) -> TestbedChoice:

@@ -9,6 +9,10 @@ control UbDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.lph);
         packet.emit(hdr.srh);
         packet.emit(hdr.nth);
+#ifdef REDUCE
+        packet.emit(hdr.reduction);
+        packet.emit(hdr.reduction_values);
+#endif
     }
 }
 

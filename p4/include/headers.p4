@@ -4,6 +4,9 @@
 #define HEADERS_P4
 
 #include "types.p4"
+#ifdef REDUCE
+#include "reduction.p4"
+#endif
 
 @controller_header("packet_in")
 header packet_in_t {
@@ -73,6 +76,10 @@ struct headers_t {
     lph_t lph;
     srh_t srh;
     nth_t nth;
+#ifdef REDUCE
+    reduction_t reduction;
+    reduction_values_t reduction_values;
+#endif
 }
 
 #endif

@@ -35,6 +35,22 @@ parser UbParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
     }
     state parse_nth {
         packet.extract(hdr.nth);
+#ifdef REDUCE
+        transition select(hdr.nth.mgmt, hdr.nth.nlp) {
+            (0, NLP_REDUCTION): parse_reduction;
+            default: accept;
+        }
+    }
+    state parse_reduction {
+        packet.extract(hdr.reduction);
+        transition select(hdr.reduction.filled) {
+            1: parse_reduction_values;
+            default: accept;
+        }
+    }
+    state parse_reduction_values {
+        packet.extract(hdr.reduction_values);
+#endif
         transition accept;
     }
 }

@@ -25,7 +25,9 @@ enum bit<8> drop_reason_t {
     ARRIVAL = 9,
     LENGTH = 10,
     NO_HOST = 11,
-    FOREIGN_RAIL = 12
+    FOREIGN_RAIL = 12,
+    NO_TREE = 13,
+    REPEATED = 14
 }
 
 struct metadata_t {

@@ -16,5 +16,6 @@ reduction     rate, SRAM and memory traffic of the unit that reduces
 reducer       an agent's slices on it
 barrier       steps that do not overlap
 tasks         progress of a graph's tasks: open, ended, due
+slot_machine  a switch of a tree that combines values (p4/control/reduce)
 saturator     traffic that keeps a lossless fabric full
 """

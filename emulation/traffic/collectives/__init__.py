@@ -7,6 +7,7 @@ mesh_rings      AllReduce along rings in all dimensions of a mesh at once, and a
 split           shares of several rings that balance the links
 exchange        all-to-all, point to point
 hierarchical    broadcast, reduce, dispatch, combine
+in_switches     collectives that switches carry out
 compose         several collectives in one schedule
 cutting         arrays cut into parts, grids cut into lines
 bounds          lower bounds of the times

@@ -22,6 +22,7 @@ from emulation.traffic.collectives.dimension_wise import (
 )
 from emulation.traffic.collectives.exchange import all_to_all, direct_all_to_all, pipeline
 from emulation.traffic.collectives.hierarchical import broadcast, combine, dispatch, experts, reduce
+from emulation.traffic.collectives.in_switches import switch_tree
 from emulation.traffic.collectives.mesh_rings import borrowing_rings, mesh_multi_ring, mesh_rings
 from emulation.traffic.collectives.rings import allreduce_ring, mesh_ring, multi_ring, rings
 from emulation.traffic.collectives.split import balanced_rings
@@ -145,6 +146,7 @@ _ALLREDUCE = CollectiveKind(
         ),
         _direct("allreduce"),
         _dimension_wise("allreduce"),
+        switch_tree("allreduce"),
     ),
     bound_ps=_allreduce_bound,
     # Either side needs the sum of the other, and a sum has the size of one array.
@@ -166,7 +168,7 @@ def _scatter_crossing(cut: Cut) -> float:
 def _half(kind: Literal["reduce-scatter", "all-gather"]) -> CollectiveKind:
     return CollectiveKind(
         kind,
-        (_dimension_wise(kind), _direct(kind)),
+        (_dimension_wise(kind), _direct(kind), switch_tree(kind)),
         bound_ps=_gather_bound,
         crossing_bytes=_gather_crossing if kind == "all-gather" else _scatter_crossing,
         bound_source=f"(N - 1)/N D/P: {_PORTS_BOUND}",
@@ -238,7 +240,7 @@ def _rooted(name: Literal["broadcast", "reduce"]) -> CollectiveKind:
 
     return CollectiveKind(
         name,
-        _over_hierarchy(build),
+        (*_over_hierarchy(build), switch_tree(name)),
         bound_ps=lambda capacity: send_bound_ps(capacity.data_bytes, capacity.port_rates[capacity.root]),
         bound_source=f"D/P: {_PORTS_BOUND}",
         keys=("root",),

@@ -142,6 +142,7 @@ class Algorithm:
         needs_grid: Whether the members have to form a mesh.
         in_mixture: Whether a part of a mixture may use it.
         source: Where the algorithm comes from, a sentence without its full stop; empty for a textbook's.
+        in_switches: Whether switches combine the data, so that the schedule has goals and no transfers.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Algorithm:
     needs_grid: bool = True
     in_mixture: bool = True
     source: str = ""
+    in_switches: bool = False
 
 
 @final

@@ -34,11 +34,14 @@ from emulation.traffic.frames.values import (
     CFG_SOURCE_ROUTE,
     CFG_SOURCE_ROUTE_CNA24,
     ETHERTYPE,
+    NLP_REDUCTION,
     Combine,
+    Combining,
     ElementType,
     NextHeader,
     Opcode,
     Operation,
+    ReductionKind,
     ReliableOpcode,
     Status,
     decode_length,
@@ -51,6 +54,7 @@ __all__ = [
     "MOH",
     "NTH",
     "NTH24",
+    "RDH",
     "RTPH",
     "SACK",
     "SRH",
@@ -146,7 +150,7 @@ class NTH(Packet):
 
     Kernel driver, struct compact_network_header: every field. This testbed: the low 4 bits
     of lb are the path bucket, sl is the service level, 1 that of acknowledgements, mgmt 1 marks a link
-    notice, nlp stays 0.
+    notice, nlp is 4 before a reduction header and otherwise 0.
     """
 
     name = "NTH"
@@ -248,6 +252,30 @@ class MOH(Packet):
     ]
 
 
+class RDH(Packet):
+    """Reduction header, 12 bytes, this testbed's own; if `filled` is set, 256 bytes of values follow.
+
+    Switches of `tree` combine the values that all leaves send of a `block`, of 32 bits each or, if `wide` is
+    set, of 64 bits, with the most significant byte first. `owner` is the leaf that gets the values, 0xFFFF
+    for all of them; the others get the header alone. `scale` is the largest of those that the leaves sent.
+    `wrapped` says that a sum has left the range of its values.
+    """
+
+    name = "RDH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        BitEnumField("kind", 0, 4, {item: item.name.lower() for item in ReductionKind}),
+        BitEnumField("operation", 0, 3, {item: item.name.lower() for item in Combining}),
+        BitField("wide", 0, 1),
+        BitField("filled", 0, 1),
+        BitField("wrapped", 0, 1),
+        BitField("rsv", 0, 6),
+        ShortField("tree", 0),
+        XShortField("owner", 0xFFFF),
+        ShortField("scale", 0),
+        IntField("block", 1),
+    ]
+
+
 class SACK(Packet):
     """Payload of an acknowledgement, 8 bytes, this testbed's own.
 
@@ -313,7 +341,8 @@ bind_layers(Ether, LPH, type=ETHERTYPE)
 bind_layers(LPH, NTH, cfg=CFG_CNA16)
 bind_layers(LPH, SRH, cfg=CFG_SOURCE_ROUTE)
 bind_layers(SRH, NTH)
-bind_layers(NTH, TPH, mgmt=0)
+bind_layers(NTH, TPH, mgmt=0, nlp=0)
+bind_layers(NTH, RDH, mgmt=0, nlp=NLP_REDUCTION)
 bind_layers(NTH, LinkNotice, mgmt=1)
 bind_layers(TPH, CLH, opcode=Opcode.DATA)
 bind_layers(TPH, SACK, opcode=Opcode.ACK)

@@ -20,17 +20,21 @@ __all__ = [
     "ETHERTYPE",
     "FLIT_BYTES",
     "MAX_LINK_BYTES",
+    "NLP_REDUCTION",
     "SERVED_VLS",
     "SERVICE_LEVELS",
+    "VALUE_BYTES",
     "VL_DATA",
     "VL_RESPONSE",
     "Combine",
+    "Combining",
     "ElementType",
     "Flags",
     "NetworkHeader",
     "NextHeader",
     "Opcode",
     "Operation",
+    "ReductionKind",
     "ReliableOpcode",
     "Status",
     "decode_length",
@@ -46,6 +50,10 @@ CFG_CNA16: Final = 0x6
 CFG_SOURCE_ROUTE: Final = 0xC
 CFG_CNA24: Final = 0xD
 CFG_SOURCE_ROUTE_CNA24: Final = 0xE
+NLP_REDUCTION: Final = 4
+"""NTH.nlp before a reduction header, this testbed's own."""
+VALUE_BYTES: Final = 256
+"""Values of a frame with a reduction header: 64 of 32 bits, or 32 of 64 bits."""
 CC_CAPABLE: Final = 0x8001
 """NTH.cc of a frame that takes congestion marks: mode FECN (UnifiedBus), no mark yet."""
 CC_CONGESTION: Final = 0x8003
@@ -115,6 +123,21 @@ class Status(IntEnum):
     DONE = 0
     OUTSIDE = 1
     UNALIGNED = 2
+
+
+class ReductionKind(IntEnum):
+    """Direction of a frame in a tree of switches: to the root, or from it."""
+
+    CONTRIBUTION = 0
+    RESULT = 1
+
+
+class Combining(IntEnum):
+    """Operation of the switches of a tree on signed values."""
+
+    SUM = 0
+    MAX = 1
+    MIN = 2
 
 
 class Flags(IntFlag):

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from emulation.traffic.graph.operations import ELEMENT_BYTES, Graph, Operation
-from emulation.traffic.schedule.dag import Schedule
+from emulation.traffic.schedule.dag import Schedule, check_transfers
 
 __all__ = ["graph_of_schedule"]
 
@@ -17,7 +17,11 @@ def graph_of_schedule(schedule: Schedule, members: Sequence[str]) -> Graph:
     In a step all sends come before all receives, so that a send carries what its source held before the
     step. Slices flow as in the schedule, since nothing waits for a whole operation. Several arrivals of a
     step are added to the receiver's elements one after the other, lowest rank first.
+
+    Raises:
+        EmulationError: Switches carry the collective out.
     """
+    check_transfers(schedule, "graph")
     operations: list[Operation] = []
     steps = groupby(sorted(schedule.transfers, key=attrgetter("step", "source")), key=attrgetter("step"))
     for step, group in steps:

@@ -10,7 +10,7 @@ from emulation.errors import EmulationError
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.schedule.goals import Goal
 
-__all__ = ["Schedule", "Transfer", "demand", "neighbours"]
+__all__ = ["Schedule", "Transfer", "check_transfers", "demand", "neighbours"]
 
 MAX_STEP = 0xFFFF
 
@@ -85,6 +85,15 @@ class Schedule:
         if self.goals:
             return self.goals
         return (Goal("allreduce", tuple(range(self.ranks)), (((0, self.elements),),), end=self.steps),)
+
+
+def check_transfers(schedule: Schedule, what: str) -> None:
+    """Raise an EmulationError if switches carry a collective out, so that `what` has nothing to show."""
+    if not schedule.transfers:
+        raise EmulationError(
+            f"{schedule.name}: no member sends to another, so there is no {what} of it",
+            remedy="name a collective with another algorithm than switch-tree",
+        )
 
 
 def demand(schedule: Schedule, names: Sequence[str], element_bytes: int = 4) -> dict[tuple[str, str], int]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data of a collective: arrays from a seed, sums in a fixed order, comparison with expected results."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +25,7 @@ __all__ = [
     "agent_arrays",
     "checked_by_sum",
     "compare",
+    "compare_with_goals",
     "element_type",
     "fold",
     "make_data",
@@ -228,6 +229,14 @@ def compare(
     return Comparison(not wrong, wrong, first)
 
 
+def compare_with_goals(
+    results: Sequence[Array], inputs: Sequence[Array], goals: Sequence[Goal]
+) -> Comparison:
+    """Compare the ranks' arrays with the goals of a collective, which no schedule carries out."""
+    wrong = [line for line in _deviations(results, inputs, goals) if line]
+    return Comparison(not wrong, len(wrong), next(iter(wrong), ""))
+
+
 def _same(result: Array, total: NDArray[np.uint8]) -> bool:
     return same_bytes(np.ascontiguousarray(result).view(np.uint8), total)
 
@@ -350,14 +359,18 @@ class _Plain:
 
 
 def _against_goals(expected: Sequence[Array], inputs: Sequence[Array], goals: Sequence[Goal]) -> str:
+    first = next(filter(None, _deviations(expected, inputs, goals)), "")
+    return first and f"schedule brings {first}"
+
+
+def _deviations(results: Sequence[Array], inputs: Sequence[Array], goals: Sequence[Goal]) -> Iterator[str]:
+    """Yield for each rank the first element that contradicts the goals, or an empty string."""
     plain = _Plain(inputs)
     for goal in goals:
         plain.apply(goal)
-    for rank, (held, right) in enumerate(zip(expected, plain.rows, strict=True)):
+    for rank, (held, right) in enumerate(zip(results, plain.rows, strict=True)):
         # NaN differs from itself, as it should here.
         same = held == right if plain.slack is None else np.abs(right - held) <= plain.slack[rank]
         differs = np.flatnonzero(~same & plain.known[rank])
-        if differs.size:
-            at = int(differs[0])
-            return f"schedule brings element {at} of rank {rank} to {held[at]} instead of {right[at]}"
-    return ""
+        at = int(differs[0]) if differs.size else -1
+        yield "" if at < 0 else f"element {at} of rank {rank} to {held[at]} instead of {right[at]}"

@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import Combine
-from emulation.traffic.schedule.dag import Schedule, Transfer
+from emulation.traffic.schedule.dag import Schedule, Transfer, check_transfers
 
 __all__ = ["to_msccl"]
 
@@ -46,8 +46,10 @@ def to_msccl(
     """Return the XML of a collective.
 
     Raises:
-        EmulationError: The schedule moves data to other places of the array, or is no such collective.
+        EmulationError: The schedule moves data to other places of the array, is no such collective, or
+            switches carry it out.
     """
+    check_transfers(schedule, "XML")
     if any(transfer.shift for transfer in schedule.transfers):
         raise EmulationError(
             f"{name} moves data to other places of the array",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import final
@@ -17,6 +17,9 @@ from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import Array, make_inputs
 from harness.run.collectives.connections import path_shares
+from harness.run.in_switches.members import Members
+from harness.run.in_switches.plan import TreePlan
+from harness.run.in_switches.running import TreeSlots
 from harness.run.planning.job_plan import JobPlan
 from harness.run.prepare import Prepared
 from topologies.transform.spares import standbys
@@ -39,11 +42,11 @@ Before = Callable[[str, Callable[[], None]], None]
 class Jobs:
     """All jobs of a run, each begun at its time; a run with spares has one job."""
 
-    def __init__(self, ready: Prepared, testbed: Testbed, seed: int) -> None:
+    def __init__(self, ready: Prepared, testbed: Testbed, seed: int, slots: TreeSlots | None = None) -> None:
         self._testbed = testbed
         self.before: Before | None = None
         self.after: Callable[[str], None] | None = None
-        self.all = [Job(ready, plan, testbed, seed + index) for index, plan in enumerate(ready.jobs)]
+        self.all = [Job(ready, plan, testbed, seed + index, slots) for index, plan in enumerate(ready.jobs)]
         self._waiting = len(self.all)
 
     def begin(self) -> None:
@@ -101,8 +104,18 @@ class Job:
     number, so that receivers recognise and ignore frames of the old job.
     """
 
-    def __init__(self, ready: Prepared, plan: JobPlan, testbed: Testbed, seed: int) -> None:
+    def __init__(
+        self,
+        ready: Prepared,
+        plan: JobPlan,
+        testbed: Testbed,
+        seed: int,
+        slots: TreeSlots | None = None,
+    ) -> None:
         self._ready = ready
+        self._slots = slots
+        self.down: Callable[[], Set[str]] = frozenset
+        self.trees: Members | None = None  # of a collective in switches that has begun
         self.plan = plan
         self._testbed = testbed
         self.threads = testbed.threads
@@ -144,6 +157,9 @@ class Job:
     def begin(self, ended: Callable[[], None] | None = None) -> None:
         """Attach an agent to every member now, with all spares on standby; call `ended` at the end."""
         self.begun_ps = self._testbed.now_ps
+        if self.plan.trees is not None:
+            self._begin_in_switches(self.plan.trees, ended)
+            return
         specs = self._specs()
         on_done = None
         if ended is not None:
@@ -152,6 +168,28 @@ class Job:
         self._testbed.attach_agents(specs, on_done=on_done, on_iteration=self.on_iteration)
         for spare in standbys(self._ready.fabric):
             self._testbed.stand_by(spare)
+
+    def _begin_in_switches(self, plan: TreePlan, ended: Callable[[], None] | None) -> None:
+        """Give the trees their slots and attach the members; take the slots back when all have ended."""
+        assert self._slots is not None
+        members = Members(
+            self._testbed,
+            self._slots,
+            plan,
+            self.plan.members,
+            self.inputs,
+            self._ready.transport,
+            lambda: self.down(),
+        )
+
+        def all_ended() -> None:
+            members.take_back()
+            if ended is not None:
+                ended()
+
+        self.trees = members
+        self._busy = set(members.agents)
+        members.attach(partial(self._member_ended, all_ended))
 
     def _member_ended(self, ended: Callable[[], None], name: str) -> None:
         self._busy.discard(name)

@@ -17,7 +17,7 @@ from emulation.testbed import LinkUsage, SwitchReport
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.iterations import IterationReport, input_of
 from emulation.traffic.host.stats import AgentStats
-from emulation.traffic.schedule.data import compare, truth
+from emulation.traffic.schedule.data import compare, compare_with_goals, truth
 from emulation.traffic.schedule.schedule import Sliced
 from harness.run.boot import Booted
 from harness.run.jobs.running import Job, Jobs
@@ -203,7 +203,11 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     inputs = [input_of(data, last) for data in job.inputs] if last else job.inputs
     sliced = job.plan.sliced
     assert isinstance(sliced, Sliced)
-    comparison = compare([end.result for end in ends], inputs, sliced, job.threads)
+    results = [end.result for end in ends]
+    if job.plan.trees is None:
+        comparison = compare(results, inputs, sliced, job.threads)
+    else:
+        comparison = compare_with_goals(results, inputs, sliced.schedule.goals)
     wrong, first = _wrong_iterations(job, sliced, logs, last)
     wrong_nodes = max(comparison.wrong_ranks, wrong)
     # An NPU that never finished counts until the end of the run, which fails for its wrong data.

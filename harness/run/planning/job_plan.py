@@ -13,6 +13,7 @@ from emulation.traffic.host.iterations import IterationProfile
 from emulation.traffic.host.path_choice import Connections, PathShares
 from emulation.traffic.host.rank_cache import RankCache
 from emulation.traffic.schedule.schedule import SlicedTraffic, demand
+from harness.run.in_switches.plan import TreePlan
 from harness.scenario.schema import ELEMENT_BYTES, Collective
 
 __all__ = ["JobPlan", "JobShare", "KeptAgents", "demand_of"]
@@ -55,6 +56,7 @@ class JobPlan:
 
     A job without `rhythm` sends once and computes nothing. `bound_ps` is the bound of all iterations, `level`
     the service level of the job's data. `bounds` are those of its collective alone, in ps, by what each is.
+    `trees` are those of a collective that switches carry out, whose schedule has no transfers.
     A traffic graph has `shares`: the jobs that it consists of, which have members in common. `kept` spares
     later runs of the job the making of equal values.
     """
@@ -70,6 +72,7 @@ class JobPlan:
     connections: Connections | None = None
     bounds: Mapping[str, float] = field(default_factory=dict)
     shares: tuple[JobShare, ...] = ()
+    trees: TreePlan | None = None
     kept: KeptAgents = field(default_factory=KeptAgents, repr=False, compare=False)
 
     @property

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from controller.schemes.registry import Routing
@@ -13,6 +13,7 @@ from harness.errors import ScenarioError
 from harness.run.collectives.bounds import bounds, largest_ps
 from harness.run.collectives.grids import members_of
 from harness.run.collectives.schedule import schedule_of
+from harness.run.in_switches.plan import BOUND, check_job, plan_trees
 from harness.run.planning.graphs import GraphJob, graph_job, join, joinable, read
 from harness.run.planning.job_plan import JobPlan
 from harness.scenario.document import Location
@@ -23,6 +24,8 @@ from topologies import Fabric
 from topologies.transform.spares import has_spares
 
 __all__ = ["line_of", "plan_jobs", "read_graph"]
+
+_ALONE = "members of a collective in switches take part in nothing else"
 
 
 def plan_jobs(
@@ -60,10 +63,16 @@ def plan_jobs(
         for index in group:
             if index not in graphs:
                 line = line_of(at, variant, index)
+                if jobs[index].collective.in_switches:
+                    with_line(
+                        line, partial(_refuse_shared, members[index][0], _other(jobs, group, index), _ALONE)
+                    )
                 graphs[index] = with_line(line, partial(graph_job, by_job[index], jobs[index], None, routing))
         plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
     if variant.control.scheduler != "none":
         with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
+    if has_spares(fabric) and any(plan.trees is not None for plan in plans):
+        with_line(at, lambda: _refuse_spares(fabric, "a collective in switches"))
     if has_spares(fabric) and plans:
         if len(jobs) > 1:
             with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
@@ -111,7 +120,13 @@ def _job(fabric: Fabric, job: JobSettings, routing: Routing) -> JobPlan:
     members = members_of(fabric, collective.members)
     schedule = schedule_of(fabric, members, collective, detours=not routing.strategy.single_path)
     each = collective.payload_bytes // ELEMENT_BYTES
-    named = bounds(fabric, members, collective, routing)
+    trees = None
+    if collective.in_switches:
+        check_job(job)
+        trees = plan_trees(fabric, members, schedule, collective.slots)
+        named: Mapping[str, float] = {BOUND: trees.bound_ps}
+    else:
+        named = bounds(fabric, members, collective, routing)
     least_ps = largest_ps(named)
     return JobPlan(
         name=job.name,
@@ -123,7 +138,12 @@ def _job(fabric: Fabric, job: JobSettings, routing: Routing) -> JobPlan:
         rhythm=job.rhythm,
         level=job.level,
         bounds=named,
+        trees=trees,
     )
+
+
+def _other(jobs: Sequence[JobSettings], group: Sequence[int], index: int) -> str:
+    return next(jobs[other].name for other in group if other != index)
 
 
 def _refuse_shared(name: str, other: str, why: str) -> None:

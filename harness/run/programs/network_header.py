@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of the programs for CNA24 and for congestion marks, their limits, and the room for a frame."""
+"""Forms of the programs for CNA24, congestion marks and sums in switches, and the room for a frame."""
 
 from collections.abc import Iterable
 
@@ -13,19 +13,29 @@ __all__ = ["check_credits", "check_network_header", "program_name"]
 
 _CNA24_PROGRAMS = ("ub_npu", "ub_switch")
 _ECN_PROGRAMS = ("ub_npu", "ub_switch", "rail_gpu", "rail_switch")
+_REDUCING_PROGRAMS = ("ub_switch", "rail_switch")
 
 # Bytes by which CNA24 and RTPH are longer than CNA16 and TPH.
 _LONGER = 8
 
 
-def program_name(program: str, header: NetworkHeader, *, marks: bool = False) -> str:
+def program_name(program: str, header: NetworkHeader, *, marks: bool = False, reduces: bool = False) -> str:
     """Return the name of the program that does for a network header what `program` does for CNA16.
 
-    With `marks` it also marks frames that leave a long queue.
+    With `marks` it also marks frames that leave a long queue, with `reduces` it combines their values.
 
     Raises:
         ProgramError: There is none.
     """
+    if reduces:
+        if marks or header != "cna16" or program not in _REDUCING_PROGRAMS:
+            raise ProgramError(
+                f"program {program} has no form that combines values with the {header.upper()} network header"
+                + (" and congestion marks" if marks else ""),
+                remedy="leave out `ecn_frames:` and `network_header:`, or use another algorithm than "
+                f"switch-tree; {' and '.join(_REDUCING_PROGRAMS)} have that form",
+            )
+        return f"{program}_reduce"
     if marks and (header != "cna16" or program not in _ECN_PROGRAMS):
         raise ProgramError(
             f"program {program} has no form that marks frames with the {header.upper()} network header",
@@ -45,14 +55,19 @@ def program_name(program: str, header: NetworkHeader, *, marks: bool = False) ->
 
 
 def check_network_header(
-    fabric: Fabric, header: NetworkHeader, payloads: Iterable[int], *, marks: bool = False
+    fabric: Fabric,
+    header: NetworkHeader,
+    payloads: Iterable[int],
+    *,
+    marks: bool = False,
+    reduces: bool = False,
 ) -> None:
     """Raise an error if a fabric's programs, or frames with payloads of these bytes, cannot have a header.
 
-    `marks`: the programs mark frames that leave a long queue.
+    `marks`: the programs mark frames that leave a long queue. `reduces`: those of switches combine values.
     """
-    for program in sorted({node.program for node in fabric.nodes}):
-        program_name(program, header, marks=marks)
+    for program, is_switch in sorted({(node.program, node.is_switch) for node in fabric.nodes}):
+        program_name(program, header, marks=marks, reduces=reduces and is_switch)
     largest = max(payloads, default=0)
     most = MAX_PAYLOAD_BYTES - _LONGER
     if header == "cna24" and largest > most:

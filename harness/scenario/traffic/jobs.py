@@ -133,6 +133,7 @@ class Collective(Model):
         overlap: Whether a member may send a piece before it has received all of earlier steps.
         parts: Collectives of a mixture.
         rounds: Repetitions of a mixture.
+        slots: Slots of a tree of switches; None takes twice as many as the full rate needs.
     """
 
     kind: CollectiveName = "allreduce"
@@ -153,6 +154,7 @@ class Collective(Model):
     overlap: bool = True
     parts: tuple[Part, ...] = ()
     rounds: Annotated[int, Field(ge=1, le=1000)] = 1
+    slots: Annotated[int, Field(ge=1, le=1 << 11)] | None = None
 
     @model_validator(mode="wrap")
     @classmethod
@@ -172,6 +174,11 @@ class Collective(Model):
         if self.kind == "mixture" and not self.parts:
             raise ValueError("a mixture has `parts:`; give each a kind and a share")
         return self
+
+    @property
+    def in_switches(self) -> bool:
+        """True if switches combine the data."""
+        return _algorithm(self.kind, self.algorithm).in_switches
 
     @property
     def data_bytes(self) -> int:

@@ -45,7 +45,7 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
         (kind.name, algorithm.name)
         for kind in kinds()
         for algorithm in kind.algorithms
-        if kind.name != "mixture"
+        if kind.name != "mixture" and not algorithm.in_switches
     ],
 )
 @pytest.mark.parametrize("strategy", ["all-path", pytest.param("shortest", marks=pytest.mark.long)])

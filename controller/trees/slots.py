@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells of switches, which jobs share: the controller gives a tree a range of them and takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from controller.errors import PlanError
+from controller.trees.tree import SwitchTree
+
+__all__ = ["CELLS", "MAX_BLOCK", "TREES", "Allotment", "SlotPool"]
+
+CELLS = 4096
+"""Cells of a switch: REDUCE_CELLS of p4/include/reduction.p4."""
+
+TREES = 256
+"""Trees of a switch: REDUCE_TREES of p4/include/reduction.p4."""
+
+MAX_BLOCK = (1 << 32) - 1
+"""Last number of a block that a frame can name."""
+
+
+# A multicast group has the number of its tree plus 1, in 16 bits.
+_NUMBERS = (1 << 16) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """Cells of a tree: `window` slots of two versions, from `bases[switch]` on at each of its switches.
+
+    Its blocks are numbered from `first_block` on, above those that the cells have had.
+    """
+
+    number: int
+    tree: SwitchTree
+    window: int
+    first_block: int
+    bases: Mapping[str, int]
+
+    @property
+    def cells(self) -> int:
+        """Cells at each switch."""
+        return 2 * self.window
+
+
+@final
+class SlotPool:
+    """Cells of all switches that are free, and the number of the last block that each switch has had."""
+
+    def __init__(self, cells: int = CELLS) -> None:
+        self._cells = cells
+        self._given: dict[int, Allotment] = {}
+        self._last: dict[str, int] = {}
+        self._next = 0
+
+    @property
+    def given(self) -> Mapping[int, Allotment]:
+        """Allotments by number of the tree."""
+        return dict(self._given)
+
+    def give(self, tree: SwitchTree, window: int) -> Allotment:
+        """Give a tree `window` slots, a power of two, at each of its switches.
+
+        Raises:
+            PlanError: The window is no power of two, or a switch has too few cells or trees left.
+        """
+        if window < 1 or window & (window - 1):
+            raise PlanError(f"a window of {window} slots is no power of two", remedy="give 1, 2, 4 and so on")
+        bases = {switch: self._first_fit(switch, 2 * window) for switch in tree.children}
+        number = self._number()
+        first = 1 + max(self._last.get(switch, 0) for switch in tree.children)
+        allotment = Allotment(number, tree, window, first, bases)
+        self._given[number] = allotment
+        return allotment
+
+    def _number(self) -> int:
+        """Return a number that no tree has had for long: late frames of a tree must find no other."""
+        while self._next in self._given:
+            self._next = (self._next + 1) % _NUMBERS
+        number, self._next = self._next, (self._next + 1) % _NUMBERS
+        return number
+
+    def take_back(self, number: int, blocks: int) -> None:
+        """Take the cells of a tree back, which has had `blocks` blocks.
+
+        Raises:
+            PlanError: The tree has no cells, or its blocks have no number left.
+        """
+        allotment = self._given.pop(number, None)
+        if allotment is None:
+            raise PlanError(f"tree {number} has no slots", remedy="give it slots before you take them back")
+        last = allotment.first_block + blocks - 1
+        if last > MAX_BLOCK:
+            raise PlanError(
+                f"tree {number}: block {last} is beyond {MAX_BLOCK}", remedy="start its switches anew"
+            )
+        for switch in allotment.tree.children:
+            self._last[switch] = max(last, self._last.get(switch, 0))
+
+    def _first_fit(self, switch: str, cells: int) -> int:
+        taken = sorted(
+            (each.bases[switch], each.bases[switch] + each.cells)
+            for each in self._given.values()
+            if switch in each.bases
+        )
+        base = 0
+        for first, end in taken:
+            if first - base >= cells:
+                break
+            base = end
+        if base + cells > self._cells or len(taken) >= TREES:
+            free = self._cells - sum(end - first for first, end in taken)
+            raise PlanError(
+                f"{switch} has no {cells} cells in a row for another tree: {free} of {self._cells} are free, "
+                f"{len(taken)} of {TREES} trees in use",
+                remedy="give a smaller window, or wait until a job has ended",
+            )
+        return base

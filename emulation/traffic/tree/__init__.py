@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives that switches carry out: members send blocks of values up trees of switches, sans-IO.
+
+wire     frames with a reduction header, written and read
+work     blocks of a collective: which member sends values, and which gets them
+member   the agent of an NPU: a window of blocks for each tree, timers, repeated frames
+"""

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of a collective that switches carry out: who sends values of each block, and who gets them.
+
+Every member sends a frame for every block, also without values: the frame says that the member has the result
+that had the block's cell in the switches before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from emulation.errors import EmulationError
+from emulation.traffic.frames.values import VALUE_BYTES, Combining
+from emulation.traffic.schedule.goals import Goal
+
+__all__ = ["Block", "Work", "work_of"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Elements `start` to `stop` of the array; `source` and `owner` are ranks, None for all.
+
+    `source` sends values, `owner` gets them.
+    """
+
+    start: int
+    stop: int
+    source: int | None = None
+    owner: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The blocks that each tree carries, in their order, and the operation of its switches."""
+
+    by_tree: tuple[tuple[Block, ...], ...]
+    operation: Combining = Combining.SUM
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks of all trees."""
+        return sum(map(len, self.by_tree))
+
+
+def work_of(goal: Goal, trees: int, *, operation: Combining = Combining.SUM, item_bytes: int = 4) -> Work:
+    """Return the work of a collective, each piece of which is cut into equal shares of the trees.
+
+    Args:
+        goal: What each member holds at the end.
+        trees: Number of trees.
+        operation: What the switches do with values.
+        item_bytes: Bytes of an element, 4 or 8.
+
+    Raises:
+        EmulationError: Switches do not carry out this kind of collective.
+    """
+    each = VALUE_BYTES // item_bytes
+    shares: list[list[Block]] = [[] for _ in range(trees)]
+    for start, length, source, owner in _ranges(goal):
+        cuts = [start + length * tree // trees for tree in range(trees + 1)]
+        for share, first, last in zip(shares, cuts, cuts[1:], strict=False):
+            share.extend(Block(at, min(at + each, last), source, owner) for at in range(first, last, each))
+    return Work(tuple(map(tuple, shares)), operation)
+
+
+def _ranges(goal: Goal) -> Iterator[tuple[int, int, int | None, int | None]]:
+    """Yield offset, length, source and owner of each range of a goal."""
+    roles: dict[str, tuple[bool, bool]] = {
+        "allreduce": (False, False),
+        "broadcast": (True, False),
+        "all-gather": (True, False),
+        "reduce": (False, True),
+        "reduce-scatter": (False, True),
+    }
+    if goal.kind not in roles:
+        raise EmulationError(f"switches carry out no {goal.kind}", remedy=f"use {', '.join(roles)}")
+    has_source, has_owner = roles[goal.kind]
+    for number, piece in enumerate(goal.pieces):
+        rank = goal.root if goal.root >= 0 else goal.ranks[number]
+        for offset, length in piece:
+            yield offset, length, rank if has_source else None, rank if has_owner else None

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan of a collective that switches carry out, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from controller.trees.bounds import full_rate_slots, tree_bound_ps
+from controller.trees.laying import lay_trees
+from controller.trees.slots import CELLS
+from controller.trees.tree import SwitchTree
+from emulation.traffic.schedule.schedule import Schedule
+from emulation.traffic.tree.wire import FRAME_BYTES, HEADER_BYTES
+from emulation.traffic.tree.work import Work, work_of
+from harness.errors import ScenarioError
+from harness.scenario.schema import JobSettings
+from topologies import Fabric
+
+__all__ = ["BOUND", "TreePlan", "check_job", "plan_trees"]
+
+BOUND = "frames of all blocks over the busiest link of a tree, and the last up and down; derived here"
+
+_LEAST_SLOTS = 8
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TreePlan:
+    """Trees of a job, the blocks that each carries, the slots of each, and the least time in ps."""
+
+    trees: tuple[SwitchTree, ...]
+    work: Work
+    slots: int
+    bound_ps: int
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of all contributions of a member, each sent once and with values."""
+        return self.work.blocks * FRAME_BYTES
+
+
+def plan_trees(
+    fabric: Fabric, members: Sequence[str], schedule: Schedule, slots: int | None = None
+) -> TreePlan:
+    """Return the plan of a collective; without `slots`, twice as many as the full rate needs.
+
+    Raises:
+        PlanError: No switch leads to all members.
+    """
+    trees = lay_trees(fabric, members)
+    (goal,) = schedule.goals
+    work = work_of(goal, len(trees))
+    if slots is None:
+        needed = max(full_rate_slots(fabric, tree, FRAME_BYTES) for tree in trees)
+        at_once = Counter(switch for tree in trees for switch in tree.children)
+        slots = max(_LEAST_SLOTS, 1 << (round(2 * needed) - 1).bit_length())
+        slots = min(slots, 1 << (CELLS // 2 // max(at_once.values())).bit_length() - 1)
+    bound_ps = 0
+    for tree, blocks in zip(trees, work.by_tree, strict=True):
+        leaf = {rank: tree.spans[name][0] for rank, name in enumerate(members)}
+        counts = Counter(
+            (
+                None if block.source is None else leaf[block.source],
+                None if block.owner is None else leaf[block.owner],
+            )
+            for block in blocks
+        )
+        bound_ps = max(bound_ps, tree_bound_ps(fabric, tree, counts, HEADER_BYTES, FRAME_BYTES))
+    return TreePlan(trees, work, slots, bound_ps)
+
+
+def check_job(job: JobSettings) -> None:
+    """Raise a ScenarioError for a job with what switches do not carry out."""
+    if job.collective.dtype != "int32":
+        raise ScenarioError(
+            f"job {job.name}: switches add up int32, not {job.collective.dtype}",
+            remedy="write `dtype: int32`, or use another algorithm",
+        )
+    if job.rhythm is not None:
+        raise ScenarioError(
+            f"job {job.name}: switches carry out a single iteration",
+            remedy="leave out `iterations:` and `compute_us:`, or use another algorithm",
+        )
+    if job.level:
+        raise ScenarioError(
+            f"job {job.name}: blocks in switches have no priority",
+            remedy="leave out `priority:`, or use another algorithm",
+        )

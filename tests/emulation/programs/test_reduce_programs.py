@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that combine values do what the slot machine of the oracle does, frame by frame.
+
+Scripted and random frames of two trees go through a switch: contributions, repeated, late and of strangers,
+and results. Interpreter and translation run them.
+"""
+
+import threading
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from controller import Entry, Exact
+from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
+from controller.p4runtime.replication import multicast_group
+from controller.tables.actions import ARRIVE, FROM_CHILD, FROM_PARENT, SET_TREE, SET_TREE_NEIGHBOUR
+from emulation._engine import Network
+from emulation.p4runtime import P4RuntimeServer
+from emulation.traffic.frames.values import Combining, ReductionKind
+from emulation.traffic.tree.wire import EVERY_LEAF, ReductionFields, read_frame, write_frame
+from harness.run.boot import read_program
+from tests.oracle.slot_machine import NO_TREE, REPEATED, Neighbour, SlotMachine, TreeAt
+
+NODE = "switch"
+OWN = 0x2001
+PORTS = range(1, 10)
+DROPS = {NO_TREE: 13, REPEATED: 14}
+
+# Tree 3 has its root at the switch, tree 700 continues above port 9.
+TREES = {
+    3: TreeAt(OWN, 0, 4, {port: Neighbour(0x100 + port, 0, port - 1, port - 1) for port in (1, 2, 3)}),
+    700: TreeAt(
+        OWN,
+        4,
+        8,
+        {2: Neighbour(0x102, 1, 0, 0), 4: Neighbour(0x3004, 0, 1, 6), 5: Neighbour(0x105, 0, 7, 7)},
+        9,
+        Neighbour(0x4001, 1),
+    ),
+}
+
+
+def entries() -> list[Entry]:
+    rows = [ARRIVE.entry((("port", Exact(port)),), 2, 1) for port in PORTS]
+    for number, tree in TREES.items():
+        at = ("tree", Exact(number))
+        root = tree.parent is None
+        every = (1 << len(tree.children)) - 1
+        rows.append(
+            SET_TREE.entry((at,), OWN, tree.base, tree.cells - 1, every, root, tree.parent or 0, number + 1)
+        )
+        for bit, (port, child) in enumerate(tree.children.items()):
+            here = (at, ("port", Exact(port)))
+            rows.append(FROM_CHILD.entry(here, 1 << bit))
+            rows.append(SET_TREE_NEIGHBOUR.entry(here, child.cna, child.vl, child.first, child.last))
+        if tree.parent is not None:
+            assert tree.above is not None
+            here = (at, ("port", Exact(tree.parent)))
+            rows.append(FROM_PARENT.entry(here))
+            rows.append(SET_TREE_NEIGHBOUR.entry(here, tree.above.cna, tree.above.vl, 0, EVERY_LEAF))
+    return rows
+
+
+class Switch:
+    """The program on the engine, with the tables of both trees."""
+
+    def __init__(self, files: ProgramFiles) -> None:
+        self.network = Network()
+        self.network.add_switch(NODE)
+        self._server = P4RuntimeServer(self.network, {10: 0}, lock=threading.RLock())
+        self._client = P4RuntimeClient(self._server.start())
+        self._client.connect({NODE: 10})
+        self._files = files
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with empty registers."""
+        self._client.push_pipeline({NODE: self._files})
+        self._client.install({NODE: entries()})
+        groups = [multicast_group(number + 1, tuple(tree.children)) for number, tree in TREES.items()]
+        self._client.replicate(NODE, groups)
+
+    def __call__(self, port: int, frame: bytes) -> dict[int, bytes]:
+        out = self.network.process(0, port, frame)
+        assert len({port for port, _ in out}) == len(out)
+        return dict(out)
+
+    def drops(self) -> dict[int, int]:
+        cells = self._client.read_counter(NODE, "drops").items()
+        return {index: packets for index, (packets, _) in cells if packets}
+
+    def close(self) -> None:
+        self._client.close()
+        self._server.stop()
+
+
+def interpreted(files: ProgramFiles) -> ProgramFiles:
+    return ProgramFiles(b'{"no_member_of_v1model": 0,' + files.json.lstrip()[1:], files.p4info)
+
+
+@pytest.fixture(
+    scope="module", params=[(name, how) for name in ("ub", "rail") for how in ("translated", "interpreted")]
+)
+def switch(request: pytest.FixtureRequest) -> Iterator[Switch]:
+    name, how = request.param
+    files = read_program(f"{name}_switch_reduce")
+    made = Switch(files if how == "translated" else interpreted(files))
+    yield made
+    made.close()
+
+
+def drawn(random: Random, tree: int, newest: dict[int, int]) -> tuple[int, ReductionFields]:
+    """Return a frame of a tree and the port by which it comes; numbers of blocks grow slowly."""
+    at = TREES[tree]
+    newest[tree] += random.random() < 0.15
+    kind = ReductionKind.CONTRIBUTION
+    ports: list[int] = list(at.children)
+    if at.parent is not None and random.random() < 0.3:
+        kind, ports = ReductionKind.RESULT, [at.parent]
+    if random.random() < 0.05:
+        ports = list(PORTS)
+    values = random.choice((b"", bytes(256), b"\xff" * 256, random.randbytes(256), random.randbytes(256)))
+    block = max(0, newest[tree] - random.choice((0, 0, 0, 0, 1, 2, at.cells)))
+    fields = ReductionFields(
+        kind,
+        tree if random.random() > 0.02 else 5,
+        block,
+        random.randrange(1 << 16),
+        OWN,
+        operation=random.choice(list(Combining)),
+        wide=random.random() < 0.5,
+        wrapped=random.random() < 0.1,
+        owner=random.choice((EVERY_LEAF, 0, 1, 6, 7)),
+        scale=random.randrange(300),
+        values=values,
+        route=random.choice((None, 17)),
+    )
+    return random.choice(ports), fields
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_frames_of_two_trees(switch: Switch, seed: int) -> None:
+    switch.reset()
+    random, machine = Random(seed), SlotMachine(TREES)
+    newest = {tree: random.choice((1, 2**31, 2**32 - 200)) for tree in TREES}
+    refused = dict.fromkeys(DROPS.values(), 0)
+    sent = 0
+    for _ in range(700):
+        port, fields = drawn(random, random.choice(list(TREES)), newest)
+        answer = machine.on_frame(port, fields)
+        out = switch(port, write_frame(fields))
+        if isinstance(answer, str):
+            refused[DROPS[answer]] += 1
+            answer = {}
+        assert out == {leaving: write_frame(frame) for leaving, frame in answer.items()}, fields
+        sent += len(out)
+    assert sent > 100
+    assert min(refused.values()) > 3
+    assert switch.drops() == refused
+
+
+def contribution(block: int, values: bytes = b"", **more: object) -> ReductionFields:
+    return ReductionFields(ReductionKind.CONTRIBUTION, 3, block, 0x101, OWN, values=values, **more)  # type: ignore[arg-type]
+
+
+def test_a_repeated_contribution_adds_nothing_and_a_lost_result_comes_again(switch: Switch) -> None:
+    switch.reset()
+    one = (1).to_bytes(4, "big") * 64
+    assert switch(1, write_frame(contribution(1, one))) == {}
+    assert switch(1, write_frame(contribution(1, one))) == {}
+    assert switch(2, write_frame(contribution(1, one))) == {}
+    results = switch(3, write_frame(contribution(1, one)))
+    assert set(results) == {1, 2, 3}
+    result = read_frame(results[2])
+    assert not isinstance(result, str)
+    assert result.values == (3).to_bytes(4, "big") * 64
+    assert switch(2, write_frame(contribution(1, one))) == {2: results[2]}
+
+
+def test_frames_of_other_protocols_pass_by(switch: Switch) -> None:
+    """A frame without reduction header is routed as before: here there is no route."""
+    switch.reset()
+    plain = bytearray(write_frame(contribution(1)))
+    plain[25] = 0  # nlp
+    assert switch(1, bytes(plain)) == {}
+    assert set(switch.drops()) & set(DROPS.values()) == set()
