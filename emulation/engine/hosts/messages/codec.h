@@ -22,8 +22,8 @@ constexpr std::uint8_t kAckNow = 1, kRetransmission = 2;  // flags
 constexpr std::uint8_t kReduce = 1, kCopy = 2, kProduct = 3, kMinimum = 4, kMaximum = 5, kAnd = 6, kOr = 7,
                        kXor = 8;
 // Element types.
-constexpr std::uint8_t kInt32 = 1, kFloat32 = 2, kInt64 = 3, kFloat64 = 4, kInt8 = 5, kUint8 = 6, kFloat16 = 7,
-                       kBfloat16 = 8;
+constexpr std::uint8_t kInt32 = 1, kFloat32 = 2, kInt64 = 3, kFloat64 = 4, kInt8 = 5, kUint8 = 6,
+                       kFloat16 = 7, kBfloat16 = 8;
 constexpr int kVlResponse = 2;                            // VL of acknowledgements
 
 struct Fields {
