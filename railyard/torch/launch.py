@@ -150,16 +150,18 @@ def _processes(settings: Settings, count: int) -> Iterator[tuple[list[Connection
         yield connections, stop
         leader.wait()
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(leader.pid, signal.SIGKILL)
+        leader.terminate()  # it ends the processes of all ranks, and waits for them
         leader.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)  # what the script has started
 
 
 @final
 class _Stop:
     """Ends the process of a rank; `ids` are the ids of all."""
 
-    ids: list[int]
+    def __init__(self) -> None:
+        self.ids: list[int] = []
 
     def __call__(self, rank: int) -> None:
         with suppress(ProcessLookupError):

@@ -24,7 +24,7 @@ Outcome = tuple[bytes, int]
 class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
     """A future whose value is fetched by `fetch` when somebody waits for it."""
 
-    def __init__(self, fetch: Callable[[], None]) -> None:
+    def __init__(self, fetch: Callable[[], object]) -> None:
         super().__init__()
         self._fetch = fetch
 
@@ -99,16 +99,12 @@ class FabricWork(dist.Work):  # type: ignore[misc]
         therefore waited for at its end, before the callbacks of PyTorch's own that come later.
         """
         if self._future is None:
-            self._future = _WaitingFuture(self._fetch_quietly)
+            self._future = _WaitingFuture(self.wait)
             if self._ended:
                 self._settle()
             else:
-                _at_end_of_backward(self._fetch_quietly)
+                _at_end_of_backward(self.wait)
         return self._future
-
-    def _fetch_quietly(self) -> None:
-        if not self._ended:
-            self._fetch(self._timeout)
 
     def _fetch(self, timeout: timedelta) -> None:
         try:
@@ -118,15 +114,12 @@ class FabricWork(dist.Work):  # type: ignore[misc]
         except RuntimeError as error:
             self._error = dist.DistBackendError(f"railyard: {error}")
         self._ended = True
-        if self._future is not None:
-            self._settle()
+        self._settle()
 
     def _settle(self) -> None:
-        assert self._future is not None
-        if self._error is None:
+        # A future without a value: whoever waits for a failed work gets its error from `wait`.
+        if self._future is not None and self._error is None:
             self._future.set_result(self._tensors)
-        else:
-            self._future.set_exception(self._error)
 
 
 @final

@@ -13,7 +13,7 @@ import runpy
 import signal
 import sys
 import traceback
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -36,23 +36,35 @@ def main() -> None:
     railyard.torch.register()
     torch.set_num_threads(1)
     connections: list[int] = settings["connections"]
-    ids = []
+    ids: list[int] = []
+    running: set[int] = set()
+
+    def end_all(*_: object) -> None:
+        for child in running:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end_all)
     for rank, descriptor in enumerate(connections):
         child = os.fork()
         if child == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.close(settings["pids"])
             for other in connections:
                 if other != descriptor:
                     os.close(other)
             os._exit(_rank(rank, len(connections), descriptor, settings))
         ids.append(child)
+        running.add(child)
     for descriptor in connections:
         os.close(descriptor)
     os.write(settings["pids"], json.dumps(ids).encode())
     os.close(settings["pids"])
     failed = False
-    for _ in ids:
-        failed |= os.wait()[1] != 0
+    while running:
+        child, status = os.wait()
+        running.discard(child)
+        failed |= status != 0
     sys.exit(failed)
 
 

@@ -292,10 +292,8 @@ class CLH(Packet):
     name = "CLH"
     fields_desc: ClassVar[list[AnyField]] = [
         ShortField("job", 0),
-        ByteEnumField("op", Combine.REDUCE, {Combine.REDUCE: "reduce", Combine.COPY: "copy"}),
-        ByteEnumField(
-            "dtype", ElementType.INT32, {ElementType.INT32: "int32", ElementType.FLOAT32: "float32"}
-        ),
+        ByteEnumField("op", Combine.REDUCE, {op: op.name.lower() for op in Combine}),
+        ByteEnumField("dtype", ElementType.INT32, {kind: kind.name.lower() for kind in ElementType}),
         ShortField("step", 0),
         ShortField("chunk", 0),
         IntField("offset", 0),
