@@ -21,7 +21,7 @@ const bit<2> CELL_DONE = 2;  // the values are the result
 control Reduce(inout headers_t hdr, inout standard_metadata_t std) {
     Combine() combine;
 
-    // Of a cell: block 32, scale 16, stage 2, filled 1, wrapped 1, 12 bits of 0.
+    // A cell has, from its highest bits: block 32, scale 16, stage 2, filled 1, wrapped 1, 12 bits of 0.
     @name("reduce_cell")
     register<bit<64>>(REDUCE_CELLS) cells;
     @name("reduce_children")

@@ -105,9 +105,9 @@ def interpreted(files: ProgramFiles) -> ProgramFiles:
 def switch(request: pytest.FixtureRequest) -> Iterator[Switch]:
     name, how = request.param
     files = read_program(f"{name}_switch_reduce")
-    made = Switch(files if how == "translated" else interpreted(files))
-    yield made
-    made.close()
+    program = Switch(files if how == "translated" else interpreted(files))
+    yield program
+    program.close()
 
 
 def drawn(random: Random, tree: int, newest: dict[int, int]) -> tuple[int, ReductionFields]:
@@ -166,16 +166,16 @@ def contribution(block: int, values: bytes = b"", **more: object) -> ReductionFi
 
 def test_a_repeated_contribution_adds_nothing_and_a_lost_result_comes_again(switch: Switch) -> None:
     switch.reset()
-    one = (1).to_bytes(4, "big") * 64
-    assert switch(1, write_frame(contribution(1, one))) == {}
-    assert switch(1, write_frame(contribution(1, one))) == {}
-    assert switch(2, write_frame(contribution(1, one))) == {}
-    results = switch(3, write_frame(contribution(1, one)))
+    ones = (1).to_bytes(4, "big") * 64
+    assert switch(1, write_frame(contribution(1, ones))) == {}
+    assert switch(1, write_frame(contribution(1, ones))) == {}
+    assert switch(2, write_frame(contribution(1, ones))) == {}
+    results = switch(3, write_frame(contribution(1, ones)))
     assert set(results) == {1, 2, 3}
     result = read_frame(results[2])
     assert not isinstance(result, str)
     assert result.values == (3).to_bytes(4, "big") * 64
-    assert switch(2, write_frame(contribution(1, one))) == {2: results[2]}
+    assert switch(2, write_frame(contribution(1, ones))) == {2: results[2]}
 
 
 def test_frames_of_other_protocols_pass_by(switch: Switch) -> None:

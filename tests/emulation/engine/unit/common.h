@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of several rooms need: programs from their compiled files, frames from hexadecimal digits,
+// Helpers of tests in several rooms: programs from their compiled files, frames from hexadecimal digits,
 // random numbers.
 #pragma once
 

@@ -118,8 +118,8 @@ def test_frames_are_sent_once_where_none_is_lost() -> None:
 
 def test_a_sum_that_leaves_its_range_is_reported() -> None:
     most = np.full(64, 2**31 - 1, ">i4").tobytes()
-    one = np.eye(1, 64, dtype=">i4").tobytes()
-    values, wrapped = combined(most, one, Combining.SUM, False)
+    first_is_one = np.eye(1, 64, dtype=">i4").tobytes()
+    values, wrapped = combined(most, first_is_one, Combining.SUM, False)
     assert wrapped
     assert np.frombuffer(values, ">i4")[:2].tolist() == [-(2**31), 2**31 - 1]
 
