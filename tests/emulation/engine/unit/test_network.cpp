@@ -130,7 +130,9 @@ TEST_F(Fabric, FramesOfALinkKeepTheirOrder) {
     ASSERT_EQ(row.sink->seen.size(), 50U);
     for (std::size_t at = 0; at < 50; ++at) {
         EXPECT_EQ(row.sink->seen[at].second[1], static_cast<char>(at));
-        if (at > 0) EXPECT_GT(row.sink->seen[at].first, row.sink->seen[at - 1].first);
+        if (at > 0) {
+            EXPECT_GT(row.sink->seen[at].first, row.sink->seen[at - 1].first);
+        }
     }
 }
 

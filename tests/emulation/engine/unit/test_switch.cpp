@@ -336,10 +336,10 @@ TEST_F(Running, ANewProgramForgetsEntriesAndCounters) {
     process(kind5);
     std::size_t counter = 0;
     while (sw->program()->counters[counter].name.find("by_kind") == std::string::npos) ++counter;
-    EXPECT_EQ(sw->counter(counter)[5].packets, 1U);
-    EXPECT_EQ(sw->counter(counter)[5].bytes, 29U);
+    EXPECT_EQ(sw->counter(counter).get(5).packets, 1U);
+    EXPECT_EQ(sw->counter(counter).get(5).bytes, 29U);
     sw->set_program(sw->shared_program());
-    EXPECT_EQ(sw->counter(counter)[5].packets, 0U);
+    EXPECT_EQ(sw->counter(counter).get(5).packets, 0U);
 }
 
 TEST_F(Running, ARegisterKeepsItsCellFromFrameToFrame) {

@@ -202,7 +202,9 @@ TYPED_TEST(AnyTable, ReadsBackWhatWasWritten) {
 TYPED_TEST(AnyTable, RefusesAValueOrPrefixWiderThanItsKey) {
     EntrySpec wide = this->entry(1, 1);
     wide.match[0].value.back() = ~std::uint64_t{0};
-    if (TypeParam::bits % 64 != 0) EXPECT_EQ(this->one.table->insert(wide), Status::Invalid);
+    if (TypeParam::bits % 64 != 0) {
+        EXPECT_EQ(this->one.table->insert(wide), Status::Invalid);
+    }
     EntrySpec prefix = this->entry(1, 1);
     prefix.match[0].prefix = static_cast<int>(TypeParam::bits) + 1;
     EXPECT_EQ(this->one.table->insert(prefix), Status::Invalid);
@@ -724,6 +726,38 @@ TEST(Meter, ANewConfigurationStartsWithFullBuckets) {
     meter.configure(std::nullopt, 0);
     EXPECT_EQ(meter.execute(1, 0), 0U);
     EXPECT_FALSE(meter.config());
+}
+
+TEST(Counters, CellsThatWereNeverWrittenAreZero) {
+    Counter counter(10);
+    EXPECT_EQ(counter.get(9).packets, 0U);
+    counter.add(2, 100);
+    counter.set(6, {7, 8});
+    counter.add(2, 50);
+    EXPECT_EQ(counter.get(2).packets, 2U);
+    EXPECT_EQ(counter.get(2).bytes, 150U);
+    EXPECT_EQ(counter.get(6).packets, 7U);
+    EXPECT_EQ(counter.get(3).packets, 0U);
+}
+
+TEST(Counters, NothingHappensBeyondTheLastCell) {
+    Counter counter(3);
+    counter.add(3, 100);
+    for (const Count& cell : counter.read(0, 8)) EXPECT_EQ(cell.packets, 0U);
+    EXPECT_THROW(counter.get(3), std::out_of_range);
+    EXPECT_THROW(counter.set(3, {1, 1}), std::out_of_range);
+    EXPECT_THROW(counter.read(4, 1), std::out_of_range);
+}
+
+TEST(Counters, APartMayReachBeyondWhatWasWritten) {
+    Counter counter(9);
+    counter.add(1, 10);
+    const std::vector<Count> part = counter.read(1, 4);
+    ASSERT_EQ(part.size(), 4U);
+    EXPECT_EQ(part[0].bytes, 10U);
+    EXPECT_EQ(part[3].bytes, 0U);
+    EXPECT_EQ(counter.read(7, 4).size(), 2U);
+    EXPECT_TRUE(counter.read(9, 4).empty());
 }
 
 }  // namespace
