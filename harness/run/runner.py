@@ -235,6 +235,9 @@ def _observe(
         if watcher is not None and watched is not None:
             watcher.end(watched, seen)
         control.on_activity = None  # the log refers to the control loop
+        if isinstance(jobs, Jobs):
+            for job in jobs.all:
+                job.down = frozenset  # it refers to the control loop, which refers to the jobs
         watch.lap("check")
     watch.lap("stop")
     watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
@@ -253,7 +256,8 @@ def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testb
     """Make due jobs wait for what they need: bonds, circuits, a measurement."""
     variant = ready.variant
     for job in jobs.all:
-        job.down = lambda: control.down
+        if job.plan.trees is not None:
+            job.down = lambda: control.down
     if control.bonding is not None and testbed.virtual:
         jobs.before = control.bonding.when_up
     if variant.control.circuits == "per-job":

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connected components of nodes, by name or by number.
+"""Connected components of nodes, by name.
 
 Not from networkx or scipy: importing either takes longer than all checks of a small fabric.
 """
 
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["component_numbers", "components"]
+__all__ = ["components"]
 
 
 def components(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -31,16 +28,3 @@ def components(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[l
             part += new
         parts.append(part)
     return parts
-
-
-def component_numbers(count: int, tails: NDArray[np.integer], heads: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return, by node, the least number of the nodes that edges join to it, in either direction."""
-    least = np.arange(count)
-    while True:
-        nearer = least.copy()
-        np.minimum.at(nearer, tails, least[heads])
-        np.minimum.at(nearer, heads, least[tails])
-        nearer = nearer[nearer]  # a node whose number is that of another node takes over that node's number
-        if np.array_equal(nearer, least):
-            return least
-        least = nearer

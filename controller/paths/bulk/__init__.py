@@ -5,5 +5,6 @@ working_hops   hops over links that have not failed, and the turns that the rule
 node_sets      a set of numbers for each node, such as the switches above it
 mesh_paths     paths of up to two hops between endpoints of one mesh
 switch_cores   paths by switches alone between sets of switches, searched for many sets together
+component_numbers  connected components of nodes by number
 candidates     candidate paths of all pairs of a plan
 """

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.deadlock.channels import Numbers
+from controller.paths.bulk.component_numbers import component_numbers
 from controller.paths.bulk.mesh_paths import paths_of_one_hop, paths_of_two_hops
 from controller.paths.bulk.node_sets import NodeSets
 from controller.paths.bulk.switch_cores import SwitchCores
 from controller.paths.bulk.working_hops import WorkingHops
 from controller.paths.choice import PathChoice
 from controller.plan.path_columns import PairColumns, PathColumns, ragged
-from topologies.model.components import component_numbers
 
 __all__ = ["candidates_of"]
 

@@ -2,11 +2,10 @@
 """Connected components against networkx."""
 
 import networkx as nx
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topologies.model.components import component_numbers, components
+from topologies.model.components import components
 
 NODES = [f"n{number}" for number in range(12)]
 EDGES = st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)), max_size=14)
@@ -21,11 +20,3 @@ def test_components_are_those_of_networkx_in_the_order_of_their_first_nodes(edge
     assert sum(map(len, parts)) == len(NODES)
     firsts = [min(map(NODES.index, part)) for part in parts]
     assert [NODES.index(part[0]) for part in parts] == firsts == sorted(firsts)
-
-
-@given(EDGES)
-def test_component_numbers_are_the_least_node_of_each_component(edges):
-    ends = np.array([(NODES.index(a), NODES.index(b)) for a, b in edges], np.int64).reshape(-1, 2)
-    numbers = component_numbers(len(NODES), ends[:, 0], ends[:, 1])
-    least = {node: min(map(NODES.index, part)) for part in components(NODES, edges) for node in part}
-    assert numbers.tolist() == [least[node] for node in NODES]

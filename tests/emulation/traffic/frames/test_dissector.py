@@ -21,6 +21,7 @@ from emulation.traffic.frames.layers import (
     MOH,
     NTH,
     NTH24,
+    RDH,
     RTPH,
     SACK,
     SRH,
@@ -165,7 +166,7 @@ class TestFields:
         }
 
     def test_all_that_follows_a_link_packet_header_has_its_own(self):
-        kinds = (LPH, SRH, SRH24, NTH, NTH24, TPH, RTPH, CLH, MOH, SACK, LinkNotice)
+        kinds = (LPH, SRH, SRH24, NTH, NTH24, TPH, RTPH, CLH, MOH, SACK, LinkNotice, RDH)
         sizes = {kind.__name__: len(bytes(kind())) for kind in kinds}
         assert {header.name: header.bytes for header in headers()} == sizes
 
