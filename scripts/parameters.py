@@ -32,7 +32,7 @@ def row(parameter: Parameter) -> str:
 
 
 def topologies() -> Iterator[str]:
-    """Yield the lines of all families: the parameters that several have alike, then each family."""
+    """Yield the lines of the table: parameters that several families share, then those of each family."""
     count = Counter(row(parameter) for family in families() for parameter in family.parameters)
     # The most frequent line of each name: two lines of one name would not say which is meant.
     lines = {line.split("`")[1]: line for line, times in reversed(count.most_common()) if times >= _SEVERAL}

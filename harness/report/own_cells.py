@@ -22,7 +22,7 @@ _ROWS = 16
 
 
 def cell_figures(metrics: frozenset[str], runs: Mapping[str, VariantRun]) -> dict[str, int]:
-    """Return the values of those metrics, as VARIANT.METRIC, that are cells; others are left out."""
+    """Return the value of each metric VARIANT.METRIC that names a cell of a counter or register."""
     figures: dict[str, int] = {}
     for metric in metrics:
         variant, _, name = metric.partition(".")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that switches carry out: what each member holds at the end, and no transfer between members."""
+"""Collectives that switches carry out: the result of each member. Members send each other nothing."""
 
 from itertools import pairwise
 from typing import Literal
