@@ -153,7 +153,7 @@ class FabricSession:
         self.testbed.interrupt()
 
     def _remove_ended(self) -> None:
-        """Remove operations whose members have their results and the acknowledgements of all their frames."""
+        """Remove finished operations: all members have their results, and all frames are acknowledged."""
         for operation in [*self._under_way.values()]:
             if not operation.open and all(agent.done for agent in operation.agents):
                 self._remove(operation)

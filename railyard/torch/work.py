@@ -22,7 +22,7 @@ Outcome = tuple[bytes, int]
 
 
 class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
-    """A future whose value is fetched by `fetch` when somebody waits for it."""
+    """Future that calls `fetch` for its value when a caller waits for it."""
 
     def __init__(self, fetch: Callable[[], object]) -> None:
         super().__init__()

@@ -46,9 +46,10 @@ class ConcurrentAgents(Common, _engine.Concurrent):
         job: int,
         queues: int,
     ) -> _engine.Agent:
-        """Add and return the agent of a rank, whose queue numbers are `queues` from those of `transport` on.
+        """Add an agent for a rank, and return it.
 
-        `data` are the bytes of its array, of elements of type `dtype`.
+        The agent has `queues` queue numbers, from `transport.first_queue` on. `data` are the bytes of its
+        array, whose elements have the type `dtype`.
         """
         agent = _engine.Agent(parts.of(rank, dtype), data, job, transport_of(transport))
         self.add(agent, transport.first_queue, queues)

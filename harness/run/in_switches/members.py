@@ -116,7 +116,10 @@ class Members:
             self._testbed.act(name, answer)
 
     def _other_tree(self, lost: SwitchTree, others: Sequence[SwitchTree]) -> SwitchTree | None:
-        """Return a tree that shares as little as possible with the lost one and those in use."""
+        """Return a new tree, or None if no tree is left.
+
+        It avoids the links of the lost tree and of the trees in use, as far as possible.
+        """
         down = self._down()
         own = {link.name for link in lost.links.values()}
         used = {link.name for tree in others for link in tree.links.values()}

@@ -186,7 +186,7 @@ def every_pair(first: bool = False, second: bool = False) -> ProgramFiles:
 
 
 def _table_by_code(field: str, effects: dict[int, tuple[int, list[Op]]]) -> Table:
-    """Return a table that carries out the effect whose code stands in a field of the header."""
+    """Return a table that selects an effect by a header field and by the effects that are still allowed."""
     whole = (1 << dict(ORDER)[field]) - 1
     return Table(
         keys=(order(field), metadata("allowed")),

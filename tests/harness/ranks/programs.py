@@ -30,7 +30,7 @@ def ready_on(dims: tuple[int, ...] = (4,), **keys: Any) -> Prepared:
 def run_ranks(
     program: Program, ranks: int = 4, ready: Prepared | None = None, lost: Mapping[int, int] | None = None
 ) -> tuple[list[Any], Coordinator]:
-    """Run a program in a thread for each rank; return what each returned or raised, and the coordinator."""
+    """Run a program in a thread for each rank; return results or exceptions by rank, and the coordinator."""
     ready = ready or ready_on((ranks,))
     nodes = tuple(node.name for node in ready.fabric.nodes if node.kind.member)[:ranks]
     pairs = [socket.socketpair() for _ in nodes]
