@@ -57,7 +57,7 @@ def lacp(note: Progress, offset: int | None = None) -> Values:
 
 
 def share(note: Progress, cut: bool = True) -> Values:
-    """Cut and repair a NIC's cable under eight jobs, and cut it under one AllReduce of all rails."""
+    """Cut and repair a NIC's cable under eight jobs, and cut it before one AllReduce of all rails."""
     note("eight jobs, one a rail", 0.0)
     samples: dict[int, Usage] = {}
 
@@ -88,7 +88,7 @@ def share(note: Progress, cut: bool = True) -> Values:
     orders = {"coupled-fixed": "order: [0, 1], overlap: false", "coupled": "overlap: true"}
     for place, (name, options) in enumerate(orders.items()):
         note("one AllReduce of all rails", 0.6 + 0.2 * place)
-        job = f"jobs: [{{name: all, collective: {{{options}}}}}]\n"
+        job = f"jobs: [{{name: all, at_us: 40, collective: {{{options}}}}}]\n"
         early = f"faults: [{fault.format(12, 'down')}]" if cut else ""
         took = []
         for more in ("", early):
