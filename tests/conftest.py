@@ -31,16 +31,16 @@ _GET_BMV2 = (
 )
 
 
-def _why_not() -> str:
-    needed = ("simple_switch_grpc", "simple_switch", "simple_switch_CLI")
+@cache
+def _why_not(cli: bool) -> str:
+    needed = ("simple_switch_grpc", *(("simple_switch", "simple_switch_CLI") if cli else ()))
     if missing := [name for name in needed if shutil.which(name) is None]:
         return f"BMv2's {', '.join(missing)} not on the PATH; {_GET_BMV2}"
     if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "setpriv"))):
         return "BMv2 needs a network namespace: run as root, with iproute2 and util-linux installed"
-    return _why_no_cli()
+    return _why_no_cli() if cli else ""
 
 
-@cache
 def _why_no_cli() -> str:
     # A script: it starts only where the Python it finds has the Thrift that BMv2 was built with.
     asked = subprocess.run(["simple_switch_CLI", "--help"], capture_output=True, text=True, check=False)
@@ -73,10 +73,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if not _is_long(item)]
         config.hook.pytest_deselected(items=[item for item in items if _is_long(item)])
         items[:] = chosen
-    marked = [item for item in items if item.get_closest_marker("bmv2")]
-    if not marked:
-        return
-    reason = _why_not() if config.getoption("--bmv2") else "compares with BMv2, in minutes: make bmv2"
-    for item in marked:
+    for item in items:
+        if (marker := item.get_closest_marker("bmv2")) is None:
+            continue
+        reason = "compares with BMv2, in minutes: make bmv2"
+        if config.getoption("--bmv2"):
+            reason = _why_not(marker.kwargs.get("cli", False))
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))

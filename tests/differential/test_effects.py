@@ -154,7 +154,7 @@ def test_random_sources_log_all_effects() -> None:
             assert any(f'log_msg("effect {name}")' in source for source in sources)
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 def test_both_switches_send_the_same(tmp_path: Path) -> None:
     with Meeting(tmp_path) as meeting:
         for in_table in product((False, True), repeat=2):

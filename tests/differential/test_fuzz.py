@@ -28,7 +28,7 @@ def program(name: str) -> Subject:
     return subject(BUILDS[name] / f"{name}.json")
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 @pytest.mark.parametrize("name", BUILDS)
 def test_nothing_unexplained(name: str, tmp_path: Path) -> None:
     summary = fuzz(program(name), frames=8_000, seed=3, directory=tmp_path)
@@ -36,7 +36,7 @@ def test_nothing_unexplained(name: str, tmp_path: Path) -> None:
     assert summary.outputs > 0
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 def test_a_difference_is_found_and_shrunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = "tests.differential.differential.Differential._outputs"
 

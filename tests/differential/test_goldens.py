@@ -18,7 +18,7 @@ def test_engine(case: Case) -> None:
     assert differences(case, "engine") == []
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_bmv2(case: Case) -> None:
     assert differences(case, "BMv2") == []

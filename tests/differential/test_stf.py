@@ -155,12 +155,12 @@ def test_own_on_the_engine() -> None:
     assert differences(OWN, "engine") == []
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 def test_own_on_bmv2() -> None:
     assert differences(OWN, "BMv2") == []
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 def test_bmv2_names_what_it_refuses(tmp_path: Path) -> None:
     stf = tmp_path / "twice.stf"
     stf.write_text("add exact_small small:1 drop()\n" * 2)
@@ -176,7 +176,7 @@ def test_p4c_on_the_engine(case: Case) -> None:
     assert differences(case, "engine") == []
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 @pytest.mark.skipif(not CORPUS, reason=NO_CORPUS)
 def test_p4c_on_bmv2() -> None:
     failed = {case.name: why for case, why in run_all(CORPUS, "BMv2", jobs=4) if why}

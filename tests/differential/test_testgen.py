@@ -23,7 +23,7 @@ def test_generated_on_the_engine(file: Path, tmp_path: Path) -> None:
     assert failed == {}
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_generated_on_bmv2(file: Path, tmp_path: Path) -> None:
     all_cases = cases(file, tmp_path)

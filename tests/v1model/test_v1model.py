@@ -44,7 +44,7 @@ def wish(what: int) -> bytes:
 # -- the list is complete, and the programs use what it says
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 def test_the_list_is_that_of_the_installed_p4c() -> None:
     compiler = shutil.which(COMPILER)
     if compiler is None:
@@ -76,7 +76,7 @@ def test_on_the_engine(name: str) -> None:
     assert differences(case(name), "engine") == []
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 @pytest.mark.parametrize("name", RUN)
 def test_on_bmv2(name: str) -> None:
     assert differences(case(name), "BMv2") == []
@@ -87,7 +87,7 @@ def test_a_random_hash_is_refused_by_the_engine() -> None:
         network_with(REFUSED_BY_SWITCHES)
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 def test_a_random_hash_is_refused_by_bmv2(tmp_path: Path) -> None:
     stf = tmp_path / "nothing.stf"
     stf.write_text("packet 0 00\n")
@@ -95,7 +95,7 @@ def test_a_random_hash_is_refused_by_bmv2(tmp_path: Path) -> None:
     assert message.startswith("simple_switch did not start")
 
 
-@pytest.mark.bmv2
+@pytest.mark.bmv2(cli=True)
 @pytest.mark.parametrize("name", REFUSED)
 def test_the_compiler_refuses(name: str, tmp_path: Path) -> None:
     if shutil.which(COMPILER) is None:
