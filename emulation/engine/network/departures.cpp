@@ -4,12 +4,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "network/network.h"
+#include "network/queues.h"
 
 namespace railyard {
 
 // Pass the receive buffer of a frame on to its copies.
-void Network::hold(Partition& p, const Held& held, const Outputs& copies) {
+void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
     ASSERT(!copies.empty());
     if (!held.channel) return;
     Held each = held;
@@ -31,14 +31,14 @@ void Network::hold(Partition& p, const Held& held, const Outputs& copies) {
 
 // Run the egress of the first frame of `vl`. False if the frame cannot be sent now: it was dropped, or it
 // grew beyond its credits and waits for more, without a second egress.
-bool Network::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
-    Channel& c = channels_[index];
+bool Queues::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
+    Channel& c = parts_.links[index];
     FrameHandle frame = c.take(vl);
     ASSERT(frame->pending && frame->phv != nullptr && frame->phv->enqueued <= p.now);
     --p.waiting_frames;
     const QueueRecord record{frame->phv->enqueued, p.now, frame->phv->enqueue_depth,
                              static_cast<std::uint32_t>(c.lanes[vl].queue.size())};
-    if (lane_bit_) frame->vl /= 2;  // programs see the priority, without the lane
+    frame->vl = parts_.links.lanes.priority_of(frame->vl);
     frame = egress(p, std::move(frame), c.from_switch, c.from_port, record);
     if (frame == nullptr) return false;
     frame->vl = static_cast<std::uint8_t>(vl);
@@ -51,9 +51,9 @@ bool Network::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
 
 // Run egress; return the frame that leaves by `port`, if any. Clones and further passes go to queues of their
 // ports.
-FrameHandle Network::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
-                            const QueueRecord& record) {
-    Switch& sw = *switches_[switch_index];
+FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
+                           const QueueRecord& record) {
+    Switch& sw = *parts_.switches[switch_index];
     const Held held = std::exchange(frame->held, Held{});
     Outputs out;
     out.swap(p.egress_out);  // reuses memory; a nested egress allocates

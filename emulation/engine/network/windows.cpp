@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: spans of time in which the partitions of a network run their events at the same time.
 #include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include "frames/stream.h"
-#include "network/network.h"
+#include "network/windows.h"
 
 namespace railyard {
 
 namespace {
 
 thread_local Partition* working = nullptr;  // in a window
-
-// A window with fewer events takes less time in a single thread.
-constexpr std::uint64_t kLeastEvents = 64;
-// Events that run before the next attempt.
-constexpr std::uint64_t kPause = 1024;
 
 double processor_seconds() {
     timespec t{};
@@ -33,91 +27,24 @@ bool Partition::defer(std::function<void()> call) {
     return true;
 }
 
-// True if stations and switches share nothing that windows do not know.
-bool Network::independent() const {
-    return delay_ > 0 && recordings_.empty() && !aged_ && !kept_recent_ &&
-           std::all_of(
-               hosts_.begin(), hosts_.end(),
-               [](const Host& host) { return host.station == nullptr || host.station->isolated(); }) &&
-           std::none_of(switches_.begin(), switches_.end(),
-                        [](const auto& sw) { return static_cast<bool>(sw->on_log); });
-}
-
-RunEnd Network::run_partitions(Time until, std::uint64_t events, bool exactly) {
-    if (broken_) throw PartitionError("the partitions of the network are at different times");
-    std::optional<bool> windows;
-    if (exactly) windows = false;
-    for (;;) {
-        if (!control_.empty()) return RunEnd::Control;
-        if (deadlocked()) return RunEnd::Deadlock;
-        Time first = Partition::kNoEnd;
-        for (const auto& p : partitions_)
-            if (!settled_ || p->events.size() > 0)
-                first = std::min(first, settled_ ? p->events.next_time() : p->next_time);
-        const Time control = control_events_.size() > 0 ? control_events_.next_time() : Partition::kNoEnd;
-        if (first == Partition::kNoEnd && control_events_.size() == ageing_events_ &&
-            (ageing_events_ == 0 || until >= kForever || control > until))
-            return RunEnd::Idle;
-        if (std::min(first, control) > until) {
-            now_ = std::max(now_, until);
-            return RunEnd::Until;
-        }
-        if (events == 0) return RunEnd::Paused;
-        const Time end = std::min({first == Partition::kNoEnd ? first : first + delay_, control, until + 1});
-        if (end > first && pause_ == 0 && windows.value_or(true)) {
-            std::int64_t controlled = 0;
-            for (const auto& p : partitions_) controlled += p->pool.controlled();
-            if (controlled == 0) {
-                if (!windows) windows = independent();
-                if (*windows) {
-                    const std::uint64_t ran = run_window(end);
-                    if (ran < kLeastEvents) pause_ = kPause;
-                    events -= std::min(events, ran);
-                    continue;
-                }
-            }
-        }
-        settle_window();
-        step();
-        --events;
-    }
-}
-
-// Run the first event of all partitions.
-void Network::step() {
-    pause_ -= pause_ > 0;
-    ++report_.events;
-    EventQueue* queue = control_events_.size() > 0 ? &control_events_ : nullptr;
-    Partition* first = partitions_.front().get();
-    for (const auto& p : partitions_)
-        if (p->events.size() > 0 && (queue == nullptr || p->events.next() < queue->next())) {
-            queue = &p->events;
-            first = p.get();
-        }
-    const Event event = queue->pop();
-    ASSERT(event.time >= now_);
-    now_ = first->now = event.time;
-    dispatch(*first, event);
-}
-
 // Run all events before `end`, which is no later than the least delay between partitions after the first.
-std::uint64_t Network::run_window(Time end) {
+std::uint64_t Windows::run(Time end) {
     if (thread_pool_ == nullptr) {
-        report_.threads.resize(std::min(threads_, partitions_.size()));
+        report_.threads.resize(std::min(threads_, timeline_.partitions().size()));
         thread_pool_ = std::make_unique<ThreadPool>(report_.threads.size(), [this](std::size_t member) {
-            for (std::size_t at = member; at < partitions_.size(); at += report_.threads.size())
-                run_window(*partitions_[at]);
+            for (std::size_t at = member; at < timeline_.partitions().size(); at += report_.threads.size())
+                run(*timeline_.partitions()[at]);
         });
     }
     ++window_;
-    window_end_ = end;
+    end_ = end;
     broken_ = true;  // unless all goes well
     thread_pool_->run();
     settled_ = false;
     const double start = processor_seconds();
     std::uint64_t events = 0;
     std::vector<double> seconds(report_.threads.size());
-    for (const auto& p : partitions_) {
+    for (const auto& p : timeline_.partitions()) {
         seconds[p->index % seconds.size()] += p->seconds;
         report_.threads[p->index % seconds.size()].events += p->executed.size();
         events += p->executed.size();
@@ -142,7 +69,7 @@ std::uint64_t Network::run_window(Time end) {
 }
 
 // The part of a partition, in its thread.
-void Network::run_window(Partition& p) {
+void Windows::run(Partition& p) {
     const double start = processor_seconds();
     ASSERT(working == nullptr && !p.in_window());
     try {
@@ -152,26 +79,17 @@ void Network::run_window(Partition& p) {
         p.merged_numbers.clear();
         p.network_before = p.network_events;
         p.waiting_before = p.waiting_frames;
-        p.first_number = p.next_number = sequence_;
+        p.first_number = p.next_number = timeline_.upcoming_number();
         p.numbers = &p.next_number;
-        p.end = window_end_;
+        p.end = end_;
         working = &p;
-        while (p.events.size() > 0 && p.events.next_time() < p.end) {
-            const Event event = p.events.pop();
-            look_ahead(p);
-            ASSERT(event.time >= p.now);
-            p.now = event.time;
-            dispatch(p, event);
-            p.executed.push_back({event.time, event.number, p.created(),
-                                  static_cast<std::uint32_t>(p.effects.size()), p.network_events,
-                                  p.waiting_frames});
-        }
+        run_events_(p);
     } catch (...) {
         p.error = std::current_exception();
     }
     end_streams();
     working = nullptr;
-    p.numbers = &sequence_;
+    timeline_.end_window(p);
     p.end = Partition::kNoEnd;
     p.next_time = p.events.size() > 0 ? p.events.next_time() : Partition::kNoEnd;
     for (const LaterEvent& event : p.later) p.next_time = std::min(p.next_time, event.time);
@@ -179,7 +97,7 @@ void Network::run_window(Partition& p) {
 }
 
 // Insert the events that the last window created for later times.
-void Network::take_over_later(Partition& p) {
+void Windows::take_over_later(Partition& p) {
     for (const LaterEvent& event : p.later)
         p.events.push(event.time, p.merged(event.number), event.kind, event.index);
     for (const LaterEvent& event : p.incoming)
@@ -188,15 +106,15 @@ void Network::take_over_later(Partition& p) {
     p.incoming.clear();
 }
 
-void Network::settle_window() {
+void Windows::settle() {
     ASSERT(!merging_);
     if (std::exchange(settled_, true)) return;
-    for (const auto& p : partitions_) take_over_later(*p);
+    for (const auto& p : timeline_.partitions()) take_over_later(*p);
 }
 
 // Go through the events of the window in their order. An event's creator comes before it, so its number is
 // known when it is its turn.
-void Network::merge() {
+void Windows::merge() {
     struct Cursor {
         Partition* p = nullptr;
         std::size_t at = 0, effect = 0;
@@ -218,11 +136,11 @@ void Network::merge() {
         explicit Merging(bool& merging) : now(merging) { now = true; }
         ~Merging() { now = false; }
     } const merging(merging_);
-    std::vector<Cursor> cursors(partitions_.size());
+    std::vector<Cursor> cursors(timeline_.partitions().size());
     std::int64_t waiting = 0;
     merged_network_ = 0;
     for (std::size_t i = 0; i < cursors.size(); ++i) {
-        Partition& p = *partitions_[i];
+        Partition& p = *timeline_.partitions()[i];
         cursors[i].p = &p;
         merged_network_ += cursors[i].network = p.network_before;
         waiting += cursors[i].waiting = p.waiting_before;
@@ -241,7 +159,7 @@ void Network::merge() {
             if (merged_network_ == 0 && waiting > 0) throw PartitionError("frames wait for each other");
             const Executed& event = p.executed[first.at++];
             const auto number = [&p, this](std::uint32_t created) {
-                while (p.merged_numbers.size() < created) p.merged_numbers.push_back(sequence_++);
+                while (p.merged_numbers.size() < created) p.merged_numbers.push_back(timeline_.next_number());
             };
             for (; first.effect < event.effects; ++first.effect) {
                 const Effect& effect = p.effects[first.effect];
@@ -252,12 +170,12 @@ void Network::merge() {
             ASSERT(p.merged_numbers.size() == event.created && first.effect == event.effects);
             merged_network_ += event.network_events - std::exchange(first.network, event.network_events);
             waiting += event.waiting_frames - std::exchange(first.waiting, event.waiting_frames);
-            ASSERT(event.time >= now_ && event.time < window_end_);
-            now_ = event.time;
+            ASSERT(event.time < end_);
+            timeline_.advance(event.time);
             first.turn();
         } while (first.key < limit);
     }
-    for (const auto& p : partitions_) {
+    for (const auto& p : timeline_.partitions()) {
         ASSERT(p->merged_numbers.size() == p->next_number - p->first_number);
         p->calls.clear();
     }
@@ -265,22 +183,24 @@ void Network::merge() {
                        [](const Crossing& x) { return x.sent.empty() && !x.drained; }));
 }
 
-void Network::complete(Partition& p, const Effect& effect, Time now) {
+void Windows::complete(Partition& p, const Effect& effect, Time now) {
     if (effect.kind == Effect::Kind::Called) {
-        now_ = now;
+        timeline_.advance(now);
         ASSERT(effect.value < p.calls.size());
         return p.calls[effect.value]();
     }
     Crossing& x =
         effect.kind == Effect::Kind::Returned ? status(effect.crossing) : crossings_[effect.crossing];
-    Channel& c = channels_[x.channel];
+    Channel& c = links_[x.channel];
     switch (effect.kind) {
         case Effect::Kind::Sent: {
             ++report_.frames;
             // An event waits for the first frame under way.
             const bool waits = !c.flying.empty() || x.drained;
             c.flying.push_back(x.sent.pop_front());
-            if (!waits) add_event(*partitions_[x.to], c.flying.front().arrival, EventKind::Arrive, x.channel);
+            if (!waits)
+                add_event(*timeline_.partitions()[x.to], c.flying.front().arrival, EventKind::Arrive,
+                          x.channel);
             return;
         }
         case Effect::Kind::Drained:
@@ -308,26 +228,26 @@ void Network::complete(Partition& p, const Effect& effect, Time now) {
 }
 
 // wake(), at the event that the merge has come to.
-void Network::ask(Crossing& x, Channel& c, Time time) {
+void Windows::ask(Crossing& x, Channel& c, Time time) {
     if (x.wake_at != -1 && x.wake_at <= time) return;
-    if (time < window_end_) throw PartitionError("link " + c.name + ": credits return within a window");
+    if (time < end_) throw PartitionError("link " + c.name + ": credits return within a window");
     c.wake_at = x.wake_at = time;
-    add_event(*partitions_[x.from], time, EventKind::Wake, x.channel);
+    add_event(*timeline_.partitions()[x.from], time, EventKind::Wake, x.channel);
 }
 
-void Network::add_event(Partition& p, Time time, EventKind kind, Index<Channel> index) {
-    ASSERT(time >= window_end_);  // no partition is past it
+void Windows::add_event(Partition& p, Time time, EventKind kind, Index<Channel> index) {
+    ASSERT(time >= end_);  // no partition is past it
     ++p.network_events;
     ++merged_network_;
     p.next_time = std::min(p.next_time, time);
-    p.incoming.push_back({time, sequence_++, kind, index.at()});
+    p.incoming.push_back({time, timeline_.next_number(), kind, index.at()});
 }
 
 // The crossing, with the state of the sending end at the begin of the window if that has not changed since.
-Crossing& Network::status(Index<Crossing> index) {
+Crossing& Windows::status(Index<Crossing> index) {
     Crossing& x = crossings_[index];
     if (x.window != window_) {
-        const Channel& c = channels_[x.channel];
+        const Channel& c = links_[x.channel];
         x.window = window_;
         x.wake_at = c.wake_at;
         x.busy_until = c.busy_until;
@@ -336,18 +256,42 @@ Crossing& Network::status(Index<Crossing> index) {
     return x;
 }
 
-void Network::note_status(Partition& p, const Channel& c) {
-    if (!c.crossing || !p.in_window()) [[likely]]
-        return;
-    p.note(
-        {.kind = Effect::Kind::Status, .value = c.waiting > 0, .crossing = c.crossing, .time = c.busy_until});
+void Windows::cross(Index<Channel> channel, const Partition& from, const Partition& to) {
+    if (&from == &to) return;
+    Channel& c = links_[channel];
+    ASSERT(!c.crossing && from.index != to.index);
+    c.crossing = crossings_.next();
+    crossings_.push_back({.channel = channel, .from = from.index, .to = to.index, .sent = {}});
+    delay_ = std::min(delay_, c.config.delay);
 }
 
-void Network::refuse_in_merge() const {
+Time Windows::first_event() const {
+    Time first = Partition::kNoEnd;
+    for (const auto& p : timeline_.partitions())
+        if (!settled_ || p->events.size() > 0)
+            first = std::min(first, settled_ ? p->events.next_time() : p->next_time);
+    return first;
+}
+
+void Windows::clear() {
+    thread_pool_.reset();
+    crossings_.clear();
+}
+
+void Windows::check_whole() const {
+    if (broken_) throw PartitionError("the partitions of the network are at different times");
+}
+
+void Windows::refuse_in_merge(Time alarm) const {
+    if (merging_ && alarm < end_)
+        throw PartitionError("an agent has called its controller, which acts before other partitions' time");
+}
+
+void Windows::refuse_in_merge() const {
     if (merging_) throw PartitionError("a controller has acted on an agent's call at once");
 }
 
-Network::WindowReport Network::window_report() const {
+WindowReport Windows::report() const {
     WindowReport report = report_;
     report.delay = delay_;
     return report;

@@ -42,8 +42,7 @@ class ShortMessage {
 
 }  // namespace
 
-std::string counter_response(std::uint32_t counter_id, std::size_t first,
-                             std::span<const Count> cells) {
+std::string counter_response(std::uint32_t counter_id, std::size_t first, std::span<const Count> cells) {
     std::string out;
     out.reserve(cells.size() * 24);
     for (const Count& count : cells) {

@@ -13,7 +13,6 @@ namespace railyard {
 
 // A serialised ReadResponse with a CounterEntry for each cell, as protocol buffers serialise it. `first`: the
 // index of the first cell.
-std::string counter_response(std::uint32_t counter_id, std::size_t first,
-                             std::span<const Count> cells);
+std::string counter_response(std::uint32_t counter_id, std::size_t first, std::span<const Count> cells);
 
 }  // namespace railyard

@@ -9,6 +9,7 @@
 #include "frames/cna24.h"
 #include "network/network.h"
 #include "python/bind.h"
+#include "switch/passes.h"
 
 namespace railyard {
 
@@ -100,7 +101,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             nb::arg("threads"))
         .def("window_report",
              [](const Network& n) {
-                 const Network::WindowReport report = n.window_report();
+                 const WindowReport report = n.window_report();
                  nb::list threads;
                  for (const ThreadWork& work : report.threads)
                      threads.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
@@ -139,9 +140,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
         .def(
             "set_lanes",
-            [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.set_lanes(bit, vls); },
+            [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.links().lanes.set(bit, vls); },
             nb::arg("bit"), nb::arg("vls"))
-        .def("set_cna24", [](Network& n) { n.set_cna24(); })
+        .def("set_cna24", [](Network& n) { n.hosts().set_cna24(); })
         .def(
             "set_handler",
             [](Network& n, Index<Host> host, const nb::object& handler) {
@@ -160,29 +161,30 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def("alarm", [](Network& n, Time time, std::int64_t token) { n.alarm(time, token); })
         .def("set_link", [](Network& n, Index<Link> link, bool up) { n.set_link(link, up); })
         .def("set_host_link", [](Network& n, Index<Host> host, bool up) { n.set_host_link(host, up); })
-        .def("plug", [](Network& n, Index<Link> link) { n.plug(link); })
+        .def("plug", [](Network& n, Index<Link> link) { n.links().plug(link); })
         .def(
             "impair",
             [](Network& n, Index<Link> link, int direction, bool blocked, double loss,
                std::optional<std::int64_t> rate, Time delay) {
-                n.impair(link, direction,
-                         {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
+                n.links().impair(link, direction,
+                                 {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
             },
             nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false,
             nb::arg("loss") = 0.0, nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0)
-        .def("set_seed", [](Network& n, std::uint64_t seed) { n.set_seed(seed); })
+        .def("set_seed", [](Network& n, std::uint64_t seed) { n.links().set_seed(seed); })
         .def(
             "record",
             [](Network& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
-                n.record(link, direction, path);
+                n.links().record(link, direction, path);
             },
             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
-        .def("end_recordings", [](Network& n) { n.end_recordings(); })
-        .def("keep_recent", [](Network& n, Index<Link> link, std::size_t most) { n.keep_recent(link, most); })
+        .def("end_recordings", [](Network& n) { n.links().end_recordings(); })
+        .def("keep_recent",
+             [](Network& n, Index<Link> link, std::size_t most) { n.links().keep_recent(link, most); })
         .def("recent",
              [](Network& n, Index<Link> link) {
                  nb::list out;
-                 for (const RecentFrames::Item& item : n.recent(link))
+                 for (const RecentFrames::Item& item : n.links().recent(link))
                      out.append(nb::make_tuple(item.number, item.time, item.direction, to_bytes(item.bytes)));
                  return out;
              })
@@ -202,17 +204,21 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             nb::arg("until_ps") = nb::none(), nb::arg("events") = ~0ULL)
         .def("set_tolerant", [](Network& n, bool tolerant) { n.set_tolerant(tolerant); })
         .def_prop_ro("frames_failed", [](Network& n) { return n.frames_failed(); })
-        .def("link_stats", [](Network& n, Index<Link> link,
-                              int direction) { return stats_of(n.channel(link, direction), n.vls()); })
-        .def("host_stats", [](Network& n, Index<Host> host,
-                              int direction) { return stats_of(n.host_channel(host, direction), n.vls()); })
+        .def("link_stats",
+             [](Network& n, Index<Link> link, int direction) {
+                 return stats_of(n.links().channel(link, direction), n.links().lanes.vls());
+             })
+        .def("host_stats",
+             [](Network& n, Index<Host> host, int direction) {
+                 return stats_of(n.host_channel(host, direction), n.links().lanes.vls());
+             })
         .def("sample",
              [](Network& n) {
                  const LinkSample seen = n.sample();
                  return nb::make_tuple(to_bytes(seen.load), to_bytes(seen.queue), to_bytes(seen.state));
              })
-        .def("queued_by_vl",
-             [](Network& n, Index<Link> link, int direction) { return n.queued_by_vl(link, direction); })
+        .def("queued_by_vl", [](Network& n, Index<Link> link,
+                                int direction) { return n.links().queued_by_vl(link, direction); })
         .def("deadlock",
              [](Network& n) {
                  nb::list out;
@@ -222,7 +228,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                  return out;
              })
         .def(
-            "set_bin", [](Network& n, Time width, std::size_t vls) { n.set_bin(width, vls); },
+            "set_bin", [](Network& n, Time width, std::size_t vls) { n.hosts().set_bin(width, vls); },
             nb::arg("width_ps"), nb::arg("vls") = kVls)
         .def("delivered_bins", [](Network& n) { return n.delivered_bins(); })
         .def("delivered_bytes",
@@ -233,7 +239,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def("process",
              [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
                  nb::list out;
-                 for (const auto& [egress, bytes] : n.process(sw, port, view(frame)))
+                 for (const auto& [egress, bytes] : process(n, sw, port, view(frame)))
                      out.append(nb::make_tuple(egress, to_bytes(bytes)));
                  return out;
              })
@@ -244,14 +250,14 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                      throw std::invalid_argument("switch " + s->name() + " runs a program without notes");
                  std::vector<TraceStep> steps;
                  nb::list sent;
-                 for (const auto& [egress, bytes] : n.trace(sw, port, view(frame), steps))
+                 for (const auto& [egress, bytes] : trace(n, sw, port, view(frame), steps))
                      sent.append(nb::make_tuple(egress, to_bytes(bytes)));
                  return nb::make_tuple(sent, from_trace(s.program(), steps));
              })
         .def(
             "bench",
             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,
-               bool copy_only) { return n.bench(sw, port, view(frame), count, copy_only); },
+               bool copy_only) { return bench(n, sw, port, view(frame), count, copy_only); },
             nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"),
             nb::arg("copy_only") = false);
 }

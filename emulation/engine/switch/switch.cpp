@@ -10,7 +10,7 @@ Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, Progra
 }
 
 void Switch::set_program(std::shared_ptr<const Program> program) {
-    ASSERT(leased_ == 0);  // no frame is at work
+    ASSERT_ALWAYS(leased_ == 0);  // no frame is at work
     tables_.clear();
     contents_.clear();
     profiles_.clear();

@@ -110,27 +110,18 @@ using Combination = void (*)(std::uint8_t*, const std::uint8_t*, const std::uint
 template <typename T>
 Combination combination_of(std::uint8_t op) {
     switch (op) {
-        case kReduce:
-            return combine<T, Sum>;
-        case kProduct:
-            return combine<T, Product>;
-        case kMinimum:
-            return combine<T, Minimum>;
-        case kMaximum:
-            return combine<T, Maximum>;
-        default:
-            break;
+        case kReduce: return combine<T, Sum>;
+        case kProduct: return combine<T, Product>;
+        case kMinimum: return combine<T, Minimum>;
+        case kMaximum: return combine<T, Maximum>;
+        default: break;
     }
     if constexpr (std::is_integral_v<T>) {
         switch (op) {
-            case kAnd:
-                return combine<T, And>;
-            case kOr:
-                return combine<T, Or>;
-            case kXor:
-                return combine<T, Xor>;
-            default:
-                break;
+            case kAnd: return combine<T, And>;
+            case kOr: return combine<T, Or>;
+            case kXor: return combine<T, Xor>;
+            default: break;
         }
     }
     return nullptr;
@@ -138,24 +129,15 @@ Combination combination_of(std::uint8_t op) {
 
 Combination combination_of(std::uint8_t dtype, std::uint8_t op) {
     switch (dtype) {
-        case kInt32:
-            return combination_of<std::int32_t>(op);
-        case kFloat32:
-            return combination_of<float>(op);
-        case kInt64:
-            return combination_of<std::int64_t>(op);
-        case kFloat64:
-            return combination_of<double>(op);
-        case kInt8:
-            return combination_of<std::int8_t>(op);
-        case kUint8:
-            return combination_of<std::uint8_t>(op);
-        case kFloat16:
-            return combination_of<Half>(op);
-        case kBfloat16:
-            return combination_of<Bfloat16>(op);
-        default:
-            return nullptr;
+        case kInt32: return combination_of<std::int32_t>(op);
+        case kFloat32: return combination_of<float>(op);
+        case kInt64: return combination_of<std::int64_t>(op);
+        case kFloat64: return combination_of<double>(op);
+        case kInt8: return combination_of<std::int8_t>(op);
+        case kUint8: return combination_of<std::uint8_t>(op);
+        case kFloat16: return combination_of<Half>(op);
+        case kBfloat16: return combination_of<Bfloat16>(op);
+        default: return nullptr;
     }
 }
 

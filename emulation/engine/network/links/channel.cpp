@@ -139,7 +139,7 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to
     load.bytes += frame->length;
     lanes[vl].sent += 1;
     if (lossless()) {
-        ASSERT(lanes[vl].credits >= frame->length);
+        ASSERT_ALWAYS(lanes[vl].credits >= frame->length);
         lanes[vl].credits -= frame->length;
     }
     Flying flight{busy_until + config.delay, std::move(frame)};
@@ -201,12 +201,12 @@ void Channel::collect(Time now) {
     while (!returning.empty() && returning.front().time <= now) {
         const Returning credit = returning.pop_front();
         lanes[credit.vl].credits += credit.bytes;
-        ASSERT(lanes[credit.vl].credits <= config.credit_bytes);
+        ASSERT_ALWAYS(lanes[credit.vl].credits <= config.credit_bytes);
     }
 }
 
 void Channel::give_back(const Held& freed, Time when) {
-    ASSERT(lanes[freed.vl].held >= freed.bytes);
+    ASSERT_ALWAYS(lanes[freed.vl].held >= freed.bytes);
     lanes[freed.vl].held -= freed.bytes;
     return_credit({when + config.delay, freed.bytes, freed.vl});
 }

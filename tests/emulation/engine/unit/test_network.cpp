@@ -199,7 +199,7 @@ TEST_F(Fabric, ANewDeadlineReplacesTheEarlier) {
     net.set_timer(row.target, 80);
     EXPECT_EQ(net.run(75), RunEnd::Until);
     EXPECT_TRUE(row.sink->timers.empty());
-    net.clear_timer(row.target);
+    net.hosts().clear_timer(row.target);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_TRUE(row.sink->timers.empty());
 }
@@ -269,7 +269,7 @@ TEST_F(Fabric, LosslessLinksLoseNothingAndEndWithAllCredits) {
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(row.sink->seen.size(), 200U);
     for (const Index<Link> link : row.links) {
-        const Channel& used = net.channel(link, 0);
+        const Channel& used = net.links().channel(link, 0);
         for (std::size_t vl = 0; vl < kVls; ++vl) {
             std::int64_t returning = 0;
             for (std::size_t at = 0; at < used.returning.size(); ++at)
@@ -315,7 +315,7 @@ TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
     EXPECT_EQ(ports[0].kind, ControlItem::Kind::Port);
     EXPECT_FALSE(ports[0].up);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
-    const ChannelLosses& losses = net.channel(row.links[0], 0).losses;
+    const ChannelLosses& losses = net.links().channel(row.links[0], 0).losses;
     EXPECT_EQ(losses.lost + losses.refused_down + row.sink->seen.size(), 20U);
     EXPECT_GT(losses.lost, 0U);
     net.set_link(row.links[0], true);
@@ -332,25 +332,25 @@ TEST_F(Fabric, AnUnpluggedLinkCarriesNothingUntilItIsPlugged) {
     const Index<Link> second = net.connect(a, 2, b, 1, link_config(5, 200), false);
     const Index<Host> source = net.attach_host(a, 1, link_config());
     const auto target = sink(net.attach_host(b, 2, link_config()));
-    EXPECT_THROW(net.plug(second), std::invalid_argument);  // the port is in use
+    EXPECT_THROW(net.links().plug(second), std::invalid_argument);  // the port is in use
     EXPECT_THROW(net.set_link(second, true), std::invalid_argument);
     net.set_link(first, false);
-    net.plug(second);
+    net.links().plug(second);
     net.set_link(second, true);
     take_control();
     net.send(source, frame(2, 50), 0);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(target->seen.size(), 1U);
-    EXPECT_EQ(net.channel(second, 0).load.bytes, 50U);
-    EXPECT_EQ(net.channel(first, 0).load.bytes, 0U);
+    EXPECT_EQ(net.links().channel(second, 0).load.bytes, 50U);
+    EXPECT_EQ(net.links().channel(first, 0).load.bytes, 0U);
 }
 
 TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
     const auto arrived = [](std::uint64_t seed) {
         Wired fabric;
         const Chain row = fabric.chain(2, link_config(10));
-        fabric.net.set_seed(seed);
-        fabric.net.impair(row.links[0], 0, {.loss = 0.5});
+        fabric.net.links().set_seed(seed);
+        fabric.net.links().impair(row.links[0], 0, {.loss = 0.5});
         for (char i = 0; i < 40; ++i) {
             std::string bytes = frame(2, 20);
             bytes[1] = i;
@@ -367,7 +367,7 @@ TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
 
 TEST_F(Fabric, CountsBytesDeliveredInBins) {
     const Chain row = chain(1, link_config());
-    net.set_bin(100, kVls);
+    net.hosts().set_bin(100, kVls);
     for (int i = 0; i < 3; ++i) net.send(row.source, frame(2, 60), 0);
     net.run(kForever);  // at 120, 180, 240
     EXPECT_EQ(net.delivered_bins(), (std::vector<std::uint64_t>{0, 120, 60}));
@@ -384,7 +384,7 @@ TEST_F(Fabric, APacketOutLeavesByThePortItNames) {
 TEST_F(Fabric, TwoLanesOfAPriorityOvertakeEachOther) {
     std::vector<int> vls;
     for (int vl = 0; vl < 16; ++vl) vls.push_back(vl);
-    net.set_lanes(15, vls);  // the last bit of the second byte
+    net.links().lanes.set(15, vls);  // the last bit of the second byte
     const Chain row = chain(1, link_config());
     const auto lane_frame = [](char number, bool lane) {
         std::string bytes = frame(2, 100, 1);
@@ -404,8 +404,8 @@ TEST_F(Fabric, TwoLanesOfAPriorityOvertakeEachOther) {
 }
 
 TEST_F(Fabric, RefusesLanesThatAreNoPermutation) {
-    EXPECT_THROW(net.set_lanes(0, {0, 1}), std::invalid_argument);
-    EXPECT_THROW(net.set_lanes(0, std::vector<int>(16, 0)), std::invalid_argument);
+    EXPECT_THROW(net.links().lanes.set(0, {0, 1}), std::invalid_argument);
+    EXPECT_THROW(net.links().lanes.set(0, std::vector<int>(16, 0)), std::invalid_argument);
 }
 
 TEST_F(Fabric, TheSampleOfALinkHasItsLoadSinceTheLast) {
@@ -437,7 +437,7 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         Wired fabric;
         Network& net = fabric.net;
         net.set_threads(threads);
-        net.set_bin(10'000, kVls);
+        net.hosts().set_bin(10'000, kVls);
         std::vector<Index<Switch>> ring;
         for (std::uint32_t i = 0; i < kSwitches; ++i) ring.push_back(fabric.add(i * partitions / kSwitches));
         const LinkConfig config = link_config(2000, credits);

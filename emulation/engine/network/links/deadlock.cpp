@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "network/network.h"
+#include "network/links/links.h"
 
 namespace railyard {
 
 // Search the waits-for graph: a queue waits for the receive buffer of its channel, which is held by frames in
 // queues of the next switch. A cycle is a deadlock.
-std::vector<Network::Waiting> Network::deadlock() const {
+std::vector<Waiting> Links::deadlock() const {
     const auto n = channels_.size() * kVls;
     std::vector<std::vector<std::size_t>> waits(n);
     for (std::size_t c = 0; c < channels_.size(); ++c)
@@ -28,7 +28,7 @@ std::vector<Network::Waiting> Network::deadlock() const {
             if (colour[next] == 1) {
                 for (auto it = std::find(way.begin(), way.end(), next); it != way.end(); ++it) {
                     const Channel& c = channels_[*it / kVls];
-                    cycle.push_back({c.link, c.direction, c.host, vls_[*it % kVls]});
+                    cycle.push_back({c.link, c.direction, c.host, lanes.vls()[*it % kVls]});
                 }
                 return true;
             }

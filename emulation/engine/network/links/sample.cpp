@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "network/network.h"
+#include "network/links/links.h"
 
 namespace railyard {
 
@@ -22,9 +22,9 @@ char share(std::int64_t part, std::int64_t whole) {
 
 }  // namespace
 
-LinkSample Network::sample() {
+LinkSample Links::sample(Time now) {
     LinkSample result;
-    const Time since = now_ - sampled_;
+    const Time since = now - sampled_;
     while (sampled_busy_.size() < channels_.size()) sampled_busy_.push_back(0);
     for (const Link& link : links_) {
         std::uint8_t state = 0;
@@ -46,15 +46,15 @@ LinkSample Network::sample() {
         }
         result.state.push_back(static_cast<char>(state));
     }
-    sampled_ = now_;
+    sampled_ = now;
     return result;
 }
 
-std::vector<std::int64_t> Network::queued_by_vl(Index<Link> link, int direction) const {
+std::vector<std::int64_t> Links::queued_by_vl(Index<Link> link, int direction) const {
     const Channel& c = channels_[channel_of(link, direction)];
-    std::vector<std::int64_t> result(vls_.size());
-    for (std::size_t lane = 0; lane < vls_.size(); ++lane)
-        result[static_cast<std::size_t>(vls_[lane])] = c.lanes[lane].queued;
+    std::vector<std::int64_t> result(lanes.vls().size());
+    for (std::size_t lane = 0; lane < lanes.vls().size(); ++lane)
+        result[static_cast<std::size_t>(lanes.vls()[lane])] = c.lanes[lane].queued;
     return result;
 }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts of the network: frames and timers for their stations, and what stations answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "network/events/timeline.h"
+#include "network/links/links.h"
+#include "network/links/station.h"
+
+namespace railyard {
+
+class Queues;
+
+struct Host {
+    Index<Channel> out, in;  // from the host, to the host
+    Time deadline = -1;
+    std::shared_ptr<Station> station;  // shared with the control plane, which asks it for its result
+    Partition* partition = nullptr;
+};
+
+class Hosts {
+   public:
+    Hosts(const Links& links, Queues& queues) : links_(links), queues_(queues) {}
+
+    [[nodiscard]] Index<Host> next() const { return hosts_.next(); }
+    void add(const Links::HostChannels& channels, Partition& partition) {
+        hosts_.push_back(
+            {.out = channels.out, .in = channels.in, .station = nullptr, .partition = &partition});
+    }
+    // Convert the frames that hosts send to the CNA24 network header, and back where they arrive: agents know
+    // the CNA16 header only.
+    void set_cna24() { cna24_ = true; }
+    // Count bytes delivered to hosts in bins of `width`, on the `vls` VLs of lowest priority.
+    void set_bin(Time width, std::size_t vls) {
+        bin_ = width;
+        bin_vls_ = vls;
+    }
+    [[nodiscard]] const Host& at(Index<Host> host) const { return hosts_.at(host); }
+    [[nodiscard]] const Host& operator[](Index<Host> host) const { return hosts_[host]; }
+    // True if stations share nothing that windows of several partitions do not know.
+    [[nodiscard]] bool isolated() const;
+    // Let all stations go: their frames belong to the network's pool.
+    void leave();
+
+    // Put a station on a host in place of another; null: none.
+    void set_station(Index<Host> host, std::shared_ptr<Station> station);
+    void start(Partition& p, Index<Host> host);
+    // Carry out an answer.
+    void act(Partition& p, Index<Host> host, Answer& answer);
+    void send(Partition& p, Index<Host> host, FrameHandle frame, int vl);
+    void deliver(Partition& p, FrameHandle frame, Index<Host> host);
+    void on_timer(Partition& p, Index<Host> host);
+    // Replace the earlier deadline of the host.
+    void set_timer(Partition& p, Index<Host> host, Time deadline);
+    void clear_timer(Index<Host> host) { hosts_.at(host).deadline = -1; }
+
+   private:
+    // Call a station for an event, and carry out its answer.
+    template <typename Event>
+    void consult(Partition& p, Index<Host> host, const Event& event);
+
+    const Links& links_;
+    Queues& queues_;
+    List<Host> hosts_;
+    bool cna24_ = false;
+    Time bin_ = 0;
+    std::size_t bin_vls_ = kVls;
+};
+
+}  // namespace railyard

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes of the priorities, and the numbers that users give them: VLs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "network/links/channel.h"
+
+namespace railyard {
+
+// A priority has one lane, which is the VL of its number, or two, each with a queue and credits.
+class Lanes {
+   public:
+    // Give every priority two lanes. Bit `bit` of a frame, counted from the most significant bit of its first
+    // byte, selects the lane; pending frames take the first. vls[2 * priority + lane] is the VL's number.
+    void set(std::uint32_t bit, const std::vector<int>& vls) {
+        std::vector<int> sorted = vls;
+        std::sort(sorted.begin(), sorted.end());
+        for (std::size_t vl = 0; vl < kVls; ++vl)
+            if (sorted.size() != kVls || sorted[vl] != static_cast<int>(vl))
+                throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) +
+                                            ", each from 0 to " + std::to_string(kVls - 1) + " once");
+        bit_ = bit;
+        vls_ = vls;
+    }
+    [[nodiscard]] bool doubled() const { return bit_.has_value(); }
+    // Numbers of the VLs for users, in ascending order of service priority.
+    [[nodiscard]] const std::vector<int>& vls() const { return vls_; }
+    // Lane of a VL; none if there is no such VL.
+    [[nodiscard]] std::optional<std::uint8_t> of_vl(int vl) const {
+        const auto lane = std::find(vls_.begin(), vls_.end(), vl);
+        if (lane == vls_.end()) return std::nullopt;
+        return static_cast<std::uint8_t>(lane - vls_.begin());
+    }
+    // Lane of a frame whose priority the switch has left in `vl`.
+    [[nodiscard]] std::uint8_t of(const Frame& frame) const {
+        if (!bit_) return frame.vl;
+        ASSERT(frame.vl < kPriorities);
+        const std::uint32_t at = *bit_ / 8;
+        const bool second =
+            !frame.pending && at < frame.length && (frame.byte(at) >> (7 - *bit_ % 8) & 1) != 0;
+        return static_cast<std::uint8_t>(2 * frame.vl + second);
+    }
+    // Priority of a frame in a lane, as programs see it.
+    [[nodiscard]] std::uint8_t priority_of(std::uint8_t lane) const {
+        return doubled() ? static_cast<std::uint8_t>(lane / 2) : lane;
+    }
+
+   private:
+    std::optional<std::uint32_t> bit_;  // none: a priority has one lane
+    std::vector<int> vls_{0, 1, 2, 3, 4, 5, 6, 7};
+};
+
+}  // namespace railyard

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/queues.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "network/hosts.h"
+#include "network/windows.h"
+
+namespace railyard {
+
+void Queues::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
+    ASSERT(time >= p.now);
+    if (c.crossing && p.in_window()) [[unlikely]] {
+        const Crossing& x = parts_.windows.status(c.crossing);
+        if (time >= p.end) return p.note({.kind = Effect::Kind::Asked, .crossing = c.crossing, .time = time});
+        if (c.wake_at != -1 && c.wake_at <= time) return;
+        c.wake_at = time;
+        p.note({.kind = Effect::Kind::Wakes, .crossing = c.crossing, .time = time});
+        return Timeline::push(p, time, EventKind::Wake, x.channel);
+    }
+    if (c.wake_at != -1 && c.wake_at <= time) return;
+    c.wake_at = time;
+    Timeline::push(parts_.windows.sender_of(c, p), time, EventKind::Wake, index);
+}
+
+void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once) {
+    Channel& c = parts_.links[index];
+    ASSERT(frame->vl < kVls && !frame->lost);
+    fetch(&c.lanes[frame->vl]);
+    fetch_lines(&c, Channel::kHotLines);
+    if (c.crossing && p.in_window()) [[unlikely]]
+        parts_.windows.status(c.crossing);
+    if (at_once && !frame->pending && c.passes(*frame, p.now)) {
+        const std::size_t vl = frame->vl;
+        transmit(p, index, std::move(frame), vl);
+        return parts_.windows.note_status(p, c);
+    }
+    if (frame->pending) {
+        frame->phv->enqueued = p.now;
+        frame->phv->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
+    }
+    if (!c.put(frame)) return discard(p, std::move(frame));
+    ++p.waiting_frames;
+    if (at_once && p.now >= c.busy_until) {
+        try_send(p, index);
+    } else {
+        parts_.windows.note_status(p, c);
+        wake(p, c, index, std::max(p.now, c.busy_until));
+    }
+}
+
+void Queues::on_wake(Partition& p, Index<Channel> index, Time time) {
+    --p.network_events;
+    ASSERT(p.network_events >= 0);
+    Channel& c = parts_.links[index];
+    if (c.wake_at != time) return;  // replaced by an earlier event
+    if (c.crossing && p.in_window()) [[unlikely]] {
+        parts_.windows.status(c.crossing);
+        p.note({.kind = Effect::Kind::Woken, .crossing = c.crossing});
+    }
+    c.wake_at = -1;
+    try_send(p, index);
+}
+
+void Queues::try_send(Partition& p, Index<Channel> index) {
+    Channel& c = parts_.links[index];
+    if (!c.up || c.waiting == 0) return;
+    if (p.now < c.busy_until) return wake(p, c, index, c.busy_until);
+    c.collect(p.now);
+    while (const std::optional<std::size_t> vl = c.next()) {
+        if (c.lanes[*vl].queue.front()->pending && !dequeue(p, index, *vl)) continue;
+        --p.waiting_frames;
+        ASSERT(p.waiting_frames >= 0);
+        transmit(p, index, c.take(*vl), *vl);
+        parts_.windows.note_status(p, c);
+        if (c.waiting > 0) wake(p, c, index, c.busy_until);
+        return;
+    }
+    parts_.windows.note_status(p, c);
+    if (c.waiting == 0) return;
+    // In a window, the merge knows the credits that other partitions return.
+    const bool merged = c.crossing && p.in_window();
+    if (!c.returning.empty() && (!merged || c.returning.front().time < p.end))
+        wake(p, c, index, c.returning.front().time);
+    else if (merged) p.note({.kind = Effect::Kind::Blocked, .crossing = c.crossing});
+}
+
+void Queues::transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl) {
+    Channel& c = parts_.links[index];
+    ASSERT(!frame->pending && !frame->lost);
+    const Held held = std::exchange(frame->held, Held{});
+    if (c.crossing) [[unlikely]] {
+        frame->join();  // the payload may refer to an array of this partition
+        if (p.in_window()) {
+            const Time end = c.send(std::move(frame), vl, p.now, parts_.windows[c.crossing].sent);
+            release(p, held, end);
+            return p.note({.kind = Effect::Kind::Sent, .crossing = c.crossing});
+        }
+    }
+    const Time end = c.send(std::move(frame), vl, p.now, c.flying);
+    release(p, held, end);
+    if (c.flying.size() == 1)
+        Timeline::push(parts_.windows.receiver_of(c, p), c.flying.front().arrival, EventKind::Arrive, index);
+}
+
+void Queues::release(Partition& p, const Held& held, Time when) {
+    if (!held.channel) return;
+    if (held.share) {
+        Share& share = p.shares[held.share];
+        share.until = when = std::max(share.until, when);
+        ASSERT(share.copies > 0);
+        if (--share.copies > 0) return;
+        p.free_shares.push_back(held.share);
+    }
+    const Index<Channel> index = parts_.links.buffer_of(held);
+    Channel& c = parts_.links[index];
+    ASSERT(c.lossless() && when >= p.now);
+    if (c.crossing && p.in_window()) [[unlikely]] {
+        ASSERT(c.lanes[held.vl].held >= held.bytes);
+        c.lanes[held.vl].held -= held.bytes;
+        return p.note({.kind = Effect::Kind::Returned,
+                       .vl = held.vl,
+                       .value = held.bytes,
+                       .crossing = c.crossing,
+                       .time = when + c.config.delay});
+    }
+    c.give_back(held, when);
+    if (c.waiting > 0) wake(p, c, index, std::max(c.returning.front().time, c.busy_until));
+}
+
+void Queues::discard(Partition& p, FrameHandle frame) {
+    release(p, std::exchange(frame->held, Held{}), p.now);
+}
+
+void Queues::on_arrival(Partition& p, Index<Channel> index) {
+    --p.network_events;
+    Channel& c = parts_.links[index];
+    if (c.flying.empty() || c.flying.front().arrival != p.now) return;  // lost with the link
+    FrameHandle frame = c.flying.pop_front().frame;
+    ASSERT(!frame->held.channel && !frame->pending);  // it occupied no buffer on the wire
+    ASSERT(c.flying.empty() || c.flying.front().arrival >= p.now);
+    if (c.crossing) [[unlikely]]
+        p.pool.adopt(*frame);
+    if (!c.flying.empty()) {
+        Timeline::push(p, c.flying.front().arrival, EventKind::Arrive, index);
+    } else if (c.crossing && p.in_window()) [[unlikely]] {
+        parts_.windows[c.crossing].drained = true;
+        p.note({.kind = Effect::Kind::Drained, .crossing = c.crossing});
+    }
+    if (c.lossless()) {
+        frame->held = {.channel = index, .bytes = frame->length, .share = {}, .vl = frame->vl};
+        c.lanes[frame->vl].held += frame->length;
+        ASSERT(c.lanes[frame->vl].held <= c.config.credit_bytes || c.instrumented || c.crossing);
+    }
+    if (frame->lost) [[unlikely]]
+        return discard(p, std::move(frame));  // its credits return as those of a received frame
+    if (!c.to_switch) parts_.hosts.deliver(p, std::move(frame), c.host);
+    else receive(p, std::move(frame), c.to_switch, c.to_port);
+}
+
+void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
+    Switch& sw = *parts_.switches[switch_index];
+    ++p.hops;
+    // The switch does not know receive buffers: they are freed here, or pass to the frames that leave.
+    const Held held = std::exchange(frame->held, Held{});
+    p.out.clear();
+    try {
+        if (sw.reads_queue()) sw.ingress(std::move(frame), port, p.now, p.out);
+        else sw.process(std::move(frame), port, p.now, p.out);
+    } catch (const std::exception& error) {
+        if (!tolerant_) throw;
+        fail(p, switch_index, error);
+    }
+    after_pass(p, sw, switch_index);
+    ASSERT(frame == nullptr);
+    if (p.out.empty()) return release(p, held, p.now);
+    hold(p, held, p.out);
+    for (Output& o : p.out) forward(p, std::move(o.frame), switch_index, o.port);
+}
+
+void Queues::forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
+                     bool at_once) {
+    const bool to_cpu = port == parts_.switches[switch_index]->cpu_port();
+    const auto& ports = parts_.links.out_of(switch_index);
+    if (!to_cpu && port < ports.size() && ports[port] && frame->vl < kPriorities) {
+        frame->vl = parts_.links.lanes.of(*frame);
+        return enqueue(p, ports[port], std::move(frame), at_once);
+    }
+    // The CPU port and ports without a link have no queue.
+    if (frame->pending) frame = egress(p, std::move(frame), switch_index, port, {p.now, p.now, 0, 0});
+    if (frame == nullptr) return;
+    if (to_cpu)
+        control(p, {ControlItem::Kind::PacketIn, p.now, switch_index, 0, false, std::string(frame->view())});
+    else ++p.without_link;
+    discard(p, std::move(frame));
+}
+
+void Queues::set_up(Partition& p, Index<Channel> index, bool up) {
+    Channel& c = parts_.links[index];
+    if (c.up == up) return;
+    if (up) return c.bring_up(p.now);
+    c.up = false;
+    for (std::size_t i = 0; i < c.flying.size(); ++i) {
+        if (!c.flying[i].frame->lost) ++c.losses.lost;  // impaired frames have been counted
+    }
+    c.losses.lost += c.waiting;
+    c.clear_wire();
+    c.busy_until = p.now;
+    p.waiting_frames -= static_cast<std::int64_t>(c.waiting);
+    c.waiting = 0;
+    c.ready = 0;
+    for (std::size_t v = 0; v < kVls; ++v) {
+        while (!c.lanes[v].queue.empty()) discard(p, c.lanes[v].queue.pop_front());
+        c.lanes[v].queued = 0;
+    }
+    ASSERT(p.waiting_frames >= 0 && c.flying.empty());
+}
+
+// Pass an event on to the control plane, which acts before anything else happens.
+void Queues::control(Partition& p, ControlItem item) {
+    if (p.in_window())
+        throw PartitionError(
+            "switch " + parts_.switches.at(item.switch_index)->name() +
+            " has passed an event on to its controller that no message of a controller caused");
+    parts_.control.push_back(std::move(item));
+}
+
+// Pass digests and ageing on to the control plane.
+void Queues::after_pass(Partition& p, Switch& sw, Index<Switch> index) {
+    if (auto& digests = sw.digests(); !digests.empty()) {
+        for (Digest& d : digests)
+            control(p, {ControlItem::Kind::Digest, p.now, index, static_cast<std::int64_t>(d.list.at()),
+                        false, std::move(d.fields)});
+        digests.clear();
+    }
+    if (sw.take_revived()) parts_.ageing.watch(index);
+}
+
+void Queues::fail(Partition& p, Index<Switch> index, const std::exception& error) {
+    ++p.failed;
+    control(p, {ControlItem::Kind::Log, p.now, index, 0, false, error.what()});
+}
+
+}  // namespace railyard
