@@ -10,7 +10,7 @@ HPN Pod one switch chooses.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import final
 
@@ -23,9 +23,12 @@ from controller.forwarding.pipeline import flow_hash, lb_contributions
 from controller.paths.finder import until_first_switch
 from controller.paths.source_route import MAX_HOPS
 from controller.plan.entry import BUCKETS, Path
+from controller.plan.path_columns import PathColumns
 from controller.plan.plan import Plan
+from controller.plan.routes import numbered_by_first_use
 from controller.schemes.registry import scheme_of
 from controller.tables.groups import group_size
+from topologies.model.columns import columns
 
 __all__ = [
     "LB_VALUES",
@@ -144,18 +147,13 @@ class PathProbe:
     def lbs_by_port(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
         """Return the values of lb by port, or by other steered part of a source route."""
         number = self._plan.route_columns.paths.pairs.number((source, destination))
-        if number is None:
-            return _lbs_by_part((0,) * BUCKETS)
-        routes, fabric = self._plan.route_columns, self._plan.fabric
-        rows = routes.buckets[number].tolist()
-        numbers: dict[Path, int] = {}
-        parts = {
-            row: numbers.setdefault(
-                until_first_switch(fabric, self._scheme.until_hash(routes.paths.path(row))), len(numbers)
-            )
-            for row in dict.fromkeys(rows)
-        }
-        return _lbs_by_part(tuple([parts[row] for row in rows]))
+        return _lbs_by_part((0,) * BUCKETS if number is None else tuple(self._parts[number].tolist()))
+
+    @cached_property
+    def _parts(self) -> NDArray[np.uint8]:
+        """Number, within its pair, of the part up to the first switch that each bucket takes, (pairs, 16)."""
+        routes = self._plan.route_columns
+        return numbered_by_first_use(_first_parts(routes.paths)[routes.buckets])
 
     def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
         """Return the sizes of the groups on the path of a frame with lb 0."""
@@ -199,6 +197,17 @@ class PathProbe:
                 for port, following in neighbours.items()
                 if following
             ]
+
+
+def _first_parts(paths: PathColumns) -> NDArray[np.integer]:
+    """Return, by path, a number for its part up to the first switch; paths of other sources may share it."""
+    nodes = paths.nodes
+    switch = (nodes >= 0) & (columns(paths.fabric).tiers[nodes] > 0)
+    behind = np.cumsum(switch, axis=1) > switch
+    part = np.where(behind, -1, nodes)[:, 1:]
+    if not (part[:, 1:] >= 0).any():
+        return part[:, 0]
+    return np.unique(part, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 @cache

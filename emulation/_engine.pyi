@@ -366,7 +366,7 @@ def rank(
 
     A peer is its rank and address, the load-balance values of data and of acknowledgements by connection,
     paths by bucket or None, weights by bucket or none, timings by path (fields of PathTiming) or none, and
-    the state of a random choice of connections or None. A send is step, place of its peer (-1: the rank
+    the seed of a random choice of connections or None. A send is step, place of its peer (-1: the rank
     itself), operation, shift in bytes and task (-1: none). A plan is its phases, (step, operation, sources,
     task), and the sends, by their place, that leave after each number of phases. `of_cell` has the place of
     each cell's plan. A task has the fields of emulation.traffic.schedule.tasks.Task.
@@ -479,12 +479,11 @@ class Budget:
 class Saturator(Station):
     """Sends a random frame, first `at_first` times, then for every received frame.
 
-    `state` is that of a random.Random. See emulation.traffic.host.saturate. ValueError without frames.
+    `seed` is that of a random.Random, its most significant byte first. See emulation.traffic.host.saturate.
+    ValueError without frames.
     """
 
-    def __init__(
-        self, frames: Sequence[bytes], at_first: int, state: Sequence[int], budget: Budget
-    ) -> None: ...
+    def __init__(self, frames: Sequence[bytes], at_first: int, seed: bytes, budget: Budget) -> None: ...
 
 def to_cna24(frame: bytes, /) -> bytes:
     """Return a frame with CNA24 and reliable transport headers in place of its CNA16 and transport headers.

@@ -11,7 +11,7 @@ from controller.plan.entry import BUCKETS, Pair, Path
 from controller.plan.path_columns import PathColumns
 from topologies import Fabric
 
-__all__ = ["Routes", "RoutesFrom", "Weights"]
+__all__ = ["Routes", "RoutesFrom", "Weights", "numbered_by_first_use"]
 
 
 @final
@@ -108,3 +108,10 @@ class Weights(Mapping[Pair, tuple[float, ...]]):
 
     def __len__(self) -> int:
         return int((self.numbers >= 0).sum())
+
+
+def numbered_by_first_use(values: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """Return values, (pairs, 16), as numbers in the order in which the buckets of each pair use them."""
+    first = (values[:, :, None] == values[:, None, :]).argmax(axis=2)
+    count = np.cumsum(first == np.arange(values.shape[1]), axis=1) - 1
+    return np.take_along_axis(count, first, axis=1).astype(np.uint8)

@@ -25,6 +25,7 @@ from controller.tables.actions import (
     SET_SEGMENT,
 )
 from controller.tables.groups import expand_parallel_links, group_entry, group_size
+from controller.tables.segments.prefixes import Prefix
 from controller.tables.segments.segment import EgressPort, NextHops, Segment, TernarySegment
 from topologies import HOST_PORT
 
@@ -75,8 +76,7 @@ def address_entries(finder: PathFinder, node: str, lookups: Lookups) -> tuple[En
             else:
                 matches.append(FOREIGN_RAIL.entry(key, priority=rank))
         else:
-            match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
-            matches.append(SET_SEGMENT.entry(match, *values))
+            matches.append(_segment_entry(segment.prefix, *values))
     results += [group_entry(finder, node, number, group) for group, number in groups.items()]
     return (*matches, *results, *_pxn_entries(finder, node, lookups.pxn))
 
@@ -102,6 +102,13 @@ def _array_entries(
             mask = group_size(len(next_hop)) - 1
             entries.append(SET_GROUP.entry(match, group, lookups.hash_shift, mask))
     return entries
+
+
+@lru_cache(maxsize=1 << 16)
+def _segment_entry(prefix: Prefix, base: int, shift: int, mask: int) -> Entry:
+    """Return the entry of a prefix; nodes share it, and so do tables before and after a failure."""
+    match = (("dcna", Lpm(*prefix)),) if prefix.length else ()
+    return SET_SEGMENT.entry(match, base, shift, mask)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -93,6 +93,7 @@ std::uint32_t Agent::longest() const {
 AgentStats Agent::stats() const {
     AgentStats stats;
     stats.junk = junk_;
+    stats.received = received_;
     for (const auto& peer : peers_) {
         for (const auto& sender : peer->senders) {
             stats.sent += sender->sent;
@@ -101,7 +102,6 @@ AgentStats Agent::stats() const {
             stats.rtt = std::max(stats.rtt, sender->rtt);
         }
         for (const Receiver& receiver : peer->receivers) {
-            stats.received += receiver.received;
             stats.duplicates += receiver.duplicates;
             stats.acks_sent += receiver.acks;
             stats.marked += receiver.marked;
@@ -306,6 +306,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         return;
     }
     if (accepted == Receiver::Accepted::New) {
+        ++received_;
         const auto place = static_cast<std::uint32_t>(phase - phases.begin());
         const SliceState& slice = slices_[index];
         if (reducer_) {

@@ -59,6 +59,7 @@ class Participant : public Station {
     virtual void on_reroute(const Routes& routes, Time now, Answer& answer) = 0;
     virtual std::shared_ptr<Bytes> result() const = 0;
     virtual AgentStats stats() const = 0;
+    virtual std::uint64_t received() const { return stats().received; }  // data frames
     virtual std::optional<Time> finished() const = 0;  // time at which the result became final
     virtual std::optional<Failure> failed() const = 0;
     virtual bool done() const = 0;  // and all sent frames are acknowledged
@@ -86,6 +87,7 @@ class Agent final : public Participant {
 
     std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
     AgentStats stats() const override;
+    std::uint64_t received() const override { return received_; }
     std::optional<Time> finished() const override { return finished_; }
     std::optional<Failure> failed() const override { return failed_; }
     bool done() const override;
@@ -148,8 +150,9 @@ class Agent final : public Participant {
     std::optional<Progress> progress_;
     std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends
     Ring<std::pair<std::uint32_t, std::uint32_t>>
-        local_;         // slices to copy inside the array, with their sends
-    std::size_t open_;  // phases not applied yet, over all slices
+        local_;                   // slices to copy inside the array, with their sends
+    std::size_t open_;            // phases not applied yet, over all slices
+    std::uint64_t received_ = 0;  // data frames, each once
     bool started_ = false;
     std::optional<Time> finished_;
     std::optional<Failure> failed_;

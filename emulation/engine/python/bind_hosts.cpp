@@ -39,7 +39,7 @@ namespace {
 using PeerTuple =
     std::tuple<std::uint32_t, std::uint16_t, std::vector<std::uint8_t>, std::vector<std::uint8_t>,
                std::optional<std::vector<std::uint32_t>>, std::vector<double>,
-               std::vector<std::tuple<Time, Time, Time>>, std::optional<std::vector<std::uint32_t>>>;
+               std::vector<std::tuple<Time, Time, Time>>, std::optional<nb::bytes>>;
 using SendTuple = std::tuple<std::uint16_t, std::int64_t, std::uint8_t, std::int64_t, std::int64_t>;
 using PhaseTuple = std::tuple<std::uint16_t, std::uint8_t, std::vector<std::uint32_t>, std::int64_t>;
 using TaskTuple = std::tuple<std::uint32_t, Time, Time, Time, std::uint32_t, std::uint32_t, bool,
@@ -64,7 +64,7 @@ std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {
 
 PeerSpec peer_of(const PeerTuple& given) {
     PeerSpec peer;
-    const auto& [rank, address, lbs, ack_lbs, paths, weights, timings, state] = given;
+    const auto& [rank, address, lbs, ack_lbs, paths, weights, timings, seed] = given;
     peer.rank = rank;
     peer.address = address;
     peer.lbs = lbs;
@@ -80,7 +80,7 @@ PeerSpec peer_of(const PeerTuple& given) {
         for (const auto& [headers, kib, narrowest_kib] : timings)
             peer.shares->timings.push_back({headers, kib, narrowest_kib});
     }
-    if (state) peer.random.emplace(*state);
+    if (seed) peer.seed.emplace(view(*seed));
     return peer;
 }
 
@@ -236,7 +236,7 @@ void bind_participant(nb::module_& m) {
         .def_prop_ro("done", [](const Participant& p) { return p.done(); })
         .def_prop_ro("finished_ps", [](const Participant& p) { return p.finished(); })
         .def("failure", failure_of)
-        .def_prop_ro("received", [](const Participant& p) { return p.stats().received; })
+        .def_prop_ro("received", [](const Participant& p) { return p.received(); })
         .def("counts", stats_of)
         .def("reduction_counts", reduction_of)
         .def("array", array_of);
@@ -252,14 +252,14 @@ void bind_saturator(nb::module_& m) {
         .def(
             "__init__",
             [](Saturator* self, const std::vector<nb::bytes>& frames, std::uint64_t at_first,
-               std::vector<std::uint32_t> state, std::shared_ptr<SaturationBudget> budget) {
+               const nb::bytes& seed, std::shared_ptr<SaturationBudget> budget) {
                 std::vector<std::string> copies;
                 copies.reserve(frames.size());
                 for (const nb::bytes& frame : frames) copies.emplace_back(view(frame));
                 new (self)
-                    Saturator(std::move(copies), at_first, PythonRandom(std::move(state)), std::move(budget));
+                    Saturator(std::move(copies), at_first, PythonRandom(view(seed)), std::move(budget));
             },
-            nb::arg("frames"), nb::arg("at_first"), nb::arg("state"), nb::arg("budget"));
+            nb::arg("frames"), nb::arg("at_first"), nb::arg("seed"), nb::arg("budget"));
 }
 
 }  // namespace

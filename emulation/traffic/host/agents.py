@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
-from random import Random
+from hashlib import sha512
 from typing import Any, final
 
 import numpy as np
@@ -280,7 +280,6 @@ class Parts:
         paths = None if end.shares is None else list(end.shares.paths)
         weights = () if end.shares is None else end.shares.weights or ()
         timings = () if end.shares is None else end.shares.timings
-        drawn = end.seed is not None and len(end.lbs) > 1
         return (
             end.rank,
             self._addresses[end.rank],
@@ -289,8 +288,14 @@ class Parts:
             paths,
             list(weights),
             [astuple(timing) for timing in timings],
-            list(Random(end.seed).getstate()[1]) if drawn else None,
+            _seed_bytes(end.seed) if end.seed and len(end.lbs) > 1 else None,
         )
+
+
+def _seed_bytes(seed: str) -> bytes:
+    """Return the number with which random.Random begins if its seed is this text."""
+    text = seed.encode()
+    return text + sha512(text).digest()
 
 
 def transport_of(parameters: TransportParameters) -> _engine.Transport:

@@ -8,7 +8,6 @@ turn rules are free of deadlock.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from random import Random
 from typing import final
 
 from scapy.layers.l2 import Ether
@@ -58,4 +57,4 @@ class Saturator(_engine.Saturator):
     """A host that sends a random one of `frames`, first `at_first` times, then for every received frame."""
 
     def __init__(self, frames: Sequence[bytes], at_first: int, seed: int, budget: _engine.Budget) -> None:
-        super().__init__(frames, at_first, Random(seed).getstate()[1], budget)
+        super().__init__(frames, at_first, abs(seed).to_bytes(abs(seed).bit_length() // 8 + 1), budget)

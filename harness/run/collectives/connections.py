@@ -18,11 +18,11 @@ from itertools import chain, pairwise, zip_longest
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.path_probing import LB_VALUES, PathProbe
 from controller.plan.entry import Path
 from controller.plan.plan import Plan
+from controller.plan.routes import numbered_by_first_use
 from controller.schemes.registry import scheme_class, strategy_of
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES
 from emulation.traffic.host.path_choice import Connections, PathShares, PathTiming
@@ -52,7 +52,7 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
     rank_of[[plan.fabric.node(name).index for name in members]] = np.arange(len(members))
     sources, targets = rank_of[pairs.sources], rank_of[pairs.destinations]
     wanted = np.flatnonzero((sources >= 0) & (targets >= 0))
-    patterns = _numbers_of_paths(routes.buckets[wanted])
+    patterns = numbered_by_first_use(routes.buckets[wanted])
     # Most pairs are alike, and share one object.
     known: dict[Hashable, PathShares] = {}
     shares: dict[tuple[int, int], PathShares] = {}
@@ -64,13 +64,6 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
             known[key] = PathShares(tuple(pattern), own, timings)
         shares[int(sources[number]), int(targets[number])] = known[key]
     return shares
-
-
-def _numbers_of_paths(buckets: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return the number of the path of each bucket, (pairs, 16), numbered within a pair by first bucket."""
-    first = (buckets[:, :, None] == buckets[:, None, :]).argmax(axis=2)
-    count = np.cumsum(first == np.arange(buckets.shape[1]), axis=1) - 1
-    return np.take_along_axis(count, first, axis=1).astype(np.uint8)
 
 
 def _timings(fabric: Fabric, paths: Sequence[Path]) -> tuple[PathTiming, ...]:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hosts/random/python_random.h"
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace railyard {
 
@@ -12,14 +11,38 @@ namespace {
 
 constexpr std::size_t kState = 624, kMiddle = 397;
 
+// The number as words of 32 bits, the least significant first; at least one.
+std::vector<std::uint32_t> words_of(std::string_view number) {
+    number.remove_prefix(std::min(number.find_first_not_of('\0'), number.size()));
+    std::vector<std::uint32_t> words(std::max<std::size_t>((number.size() + 3) / 4, 1));
+    for (std::size_t byte = 0; byte < number.size(); ++byte)
+        words[byte / 4] |= std::uint32_t{static_cast<std::uint8_t>(number[number.size() - 1 - byte])}
+                           << byte % 4 * 8;
+    return words;
+}
+
 }  // namespace
 
-PythonRandom::PythonRandom(std::vector<std::uint32_t> state) : state_(std::move(state)), at_(kState) {
-    if (state_.size() != kState + 1 || state_.back() > kState)
-        throw std::invalid_argument("a state of " + std::to_string(state_.size()) + " words; " +
-                                    std::to_string(kState) + " and a position are needed");
-    at_ = state_.back();
-    state_.pop_back();
+// The generator's authors call this init_by_array.
+PythonRandom::PythonRandom(std::string_view seed) : state_(kState), at_(kState) {
+    const std::vector<std::uint32_t> key = words_of(seed);
+    state_[0] = 19'650'218;
+    for (std::uint32_t i = 1; i < kState; ++i)
+        state_[i] = 1'812'433'253u * (state_[i - 1] ^ state_[i - 1] >> 30) + i;
+    std::uint32_t at = 1;
+    const auto mix = [&](std::uint32_t factor, std::uint32_t added) {
+        state_[at] = (state_[at] ^ (state_[at - 1] ^ state_[at - 1] >> 30) * factor) + added;
+        if (++at == kState) {
+            state_[0] = state_[kState - 1];
+            at = 1;
+        }
+    };
+    for (std::size_t step = 0; step < std::max(kState, key.size()); ++step) {
+        const auto word = static_cast<std::uint32_t>(step % key.size());
+        mix(1'664'525u, key[word] + word);
+    }
+    for (std::size_t step = 1; step < kState; ++step) mix(1'566'083'941u, 0u - at);
+    state_[0] = 0x8000'0000u;
 }
 
 std::uint32_t PythonRandom::next() {

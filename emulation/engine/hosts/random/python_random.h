@@ -4,16 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace railyard {
 
-// The Mersenne Twister (Matsumoto and Nishimura), from the state that random.Random.getstate() has.
+// The Mersenne Twister (Matsumoto and Nishimura) as random.Random(seed) begins it; `seed` is the number that
+// Python seeds it with, its most significant byte first.
 class PythonRandom {
    public:
-    explicit PythonRandom(std::vector<std::uint32_t> state);  // invalid_argument for a wrong length
-    std::uint32_t below(std::uint32_t limit);                 // randrange(limit)
-    double uniform();                                         // random(), in [0, 1)
+    explicit PythonRandom(std::string_view seed);
+    std::uint32_t below(std::uint32_t limit);  // randrange(limit)
+    double uniform();                          // random(), in [0, 1)
 
    private:
     std::uint32_t next();

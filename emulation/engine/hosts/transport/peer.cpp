@@ -13,8 +13,8 @@ Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& par
       own_(own.rank),
       ranks_(own.ranks),
       first_queue_(parameters.first_queue),
-      address_(spec.address),
-      random_(spec.random) {
+      address_(spec.address) {
+    if (spec.seed) random_.emplace(*spec.seed);
     const auto health = spec.shares ? std::make_shared<PathHealth>(spec.shares->paths) : nullptr;
     const auto ends = [&](std::size_t number) {
         const auto first = first_queue_ + static_cast<std::uint32_t>(number) * ranks_;

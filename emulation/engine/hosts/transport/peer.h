@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "frames/ring.h"
@@ -22,7 +23,8 @@ struct PeerSpec {
     std::uint16_t address = 0;
     std::vector<std::uint8_t> lbs, ack_lbs;  // by connection: to the peer, and of acknowledgements to it
     std::optional<PathShares> shares;
-    std::optional<PythonRandom> random;  // chooses connections; none: by the fewest unfinished bytes
+    // Of the random choice of connections (PythonRandom); none: by the fewest unfinished bytes.
+    std::optional<std::string> seed;
 };
 
 // Slices of the same step, operation and task that are ready for a peer.

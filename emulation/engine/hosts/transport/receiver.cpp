@@ -37,7 +37,6 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
         return Accepted::Beyond;
     }
     if (fresh) {
-        ++received;
         repeated_ = 0;
     } else {
         // The sender missed acknowledgements: their path may have failed.

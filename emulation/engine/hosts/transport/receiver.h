@@ -37,7 +37,7 @@ class Receiver {
     void acknowledge(Time now, Answer& answer);
 
     Time ack_at = kNever;  // latest time of the next acknowledgement
-    std::uint64_t acks = 0, duplicates = 0, received = 0, marked = 0;
+    std::uint64_t acks = 0, duplicates = 0, marked = 0;
 
    private:
     const TransportParameters& parameters_;

@@ -244,7 +244,6 @@ TEST_P(Transport, DeliversEachFrameOnceWhateverTheWireDoes) {
             ASSERT_EQ(connection.delivered[frame], 1) << "frame " << frame << ", seed " << seed;
         EXPECT_EQ(connection.sender->unfinished, 0U);
         EXPECT_EQ(connection.sender->sent, GetParam().weather.frames);
-        EXPECT_EQ(connection.receiver->received, GetParam().weather.frames);
     }
 }
 
@@ -690,35 +689,23 @@ TEST(ReductionUnit, SpillsWhatSramDoesNotHold) {
 }
 
 TEST(PythonRandom, EqualsPythonsGenerator) {
-    // random.seed(1) in the form of getstate(): the state after init_by_array([1]).
-    std::vector<std::uint32_t> state(624);
-    state[0] = 19650218;
-    for (std::uint32_t i = 1; i < 624; ++i) state[i] = 1812433253U * (state[i - 1] ^ state[i - 1] >> 30) + i;
-    std::uint32_t i = 1;
-    for (int k = 624; k > 0; --k) {
-        state[i] = (state[i] ^ (state[i - 1] ^ state[i - 1] >> 30) * 1664525U) + 1;
-        if (++i >= 624) state[0] = state[623], i = 1;
-    }
-    for (int k = 623; k > 0; --k) {
-        state[i] = (state[i] ^ (state[i - 1] ^ state[i - 1] >> 30) * 1566083941U) - i;
-        if (++i >= 624) state[0] = state[623], i = 1;
-    }
-    state[0] = 0x80000000;
-    state.push_back(624);
-    PythonRandom random(state);
+    PythonRandom random("\x01");  // random.seed(1)
     EXPECT_DOUBLE_EQ(random.uniform(), 0.13436424411240122);
     EXPECT_DOUBLE_EQ(random.uniform(), 0.8474337369372327);
-    PythonRandom again(state);
+    PythonRandom again("\x01");
     std::vector<std::uint32_t> below;
     for (int n = 0; n < 6; ++n) below.push_back(again.below(10));
     EXPECT_EQ(below, (std::vector<std::uint32_t>{2, 9, 1, 4, 1, 7}));  // random.randrange(10)
 }
 
-TEST(PythonRandom, RefusesAStateOfAnotherLength) {
-    EXPECT_THROW(PythonRandom(std::vector<std::uint32_t>(10)), std::invalid_argument);
-    std::vector<std::uint32_t> beyond(625);
-    beyond.back() = 700;
-    EXPECT_THROW(PythonRandom{beyond}, std::invalid_argument);
+TEST(PythonRandom, TakesSeedsOfAnyLength) {
+    // random.seed(0), random.seed(2**64 + 5) and random.seed(int.from_bytes(b"railyard" * 400))
+    EXPECT_DOUBLE_EQ(PythonRandom("").uniform(), 0.8444218515250481);
+    EXPECT_DOUBLE_EQ(PythonRandom(std::string_view("\0\1\0\0\0\0\0\0\0\5", 10)).uniform(),
+                     0.5105783769365112);
+    std::string seed;
+    for (int n = 0; n < 400; ++n) seed += "railyard";
+    EXPECT_DOUBLE_EQ(PythonRandom(seed).uniform(), 0.7595048041245068);
 }
 
 TEST(RandomElements, SumsAreThoseOfTheElements) {
@@ -731,9 +718,7 @@ TEST(RandomElements, SumsAreThoseOfTheElements) {
 
 TEST(Saturator, AnswersEachFrameUntilTheBudgetIsSpent) {
     const auto budget = std::make_shared<SaturationBudget>(SaturationBudget{5, 0});
-    std::vector<std::uint32_t> state(625, 1);
-    state.back() = 624;
-    Saturator saturator({"abc", "defg"}, 3, PythonRandom(state), budget);
+    Saturator saturator({"abc", "defg"}, 3, PythonRandom("seed"), budget);
     FramePool pool;
     Answer answer(pool);
     saturator.start(0, answer);
@@ -745,9 +730,7 @@ TEST(Saturator, AnswersEachFrameUntilTheBudgetIsSpent) {
 }
 
 TEST(Saturator, NeedsFrames) {
-    std::vector<std::uint32_t> state(625, 1);
-    state.back() = 624;
-    EXPECT_THROW(Saturator({}, 1, PythonRandom(state), nullptr), std::invalid_argument);
+    EXPECT_THROW(Saturator({}, 1, PythonRandom("seed"), nullptr), std::invalid_argument);
 }
 
 TEST(Payloads, AChangeOfASliceKeepsWhatFramesCarry) {
