@@ -99,9 +99,13 @@ class PairColumns:
 
     def of_source(self, source: str) -> range:
         """Return the numbers of the pairs from a source."""
-        node = self._numbers_by_name.get(source, -1)
-        low, high = np.searchsorted(self.sources, [node, node + 1])
-        return range(int(low), int(high))
+        node = self._numbers_by_name.get(source)
+        return range(0) if node is None else range(self._begins[node], self._begins[node + 1])
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Number of the first pair of each source by node, and the number of all pairs behind them."""
+        return np.searchsorted(self.sources, np.arange(len(self.fabric.nodes) + 1)).tolist()
 
     def chosen(self, kept: NDArray[np.bool_]) -> "PairColumns":
         """Return the pairs at which a mask is true."""
