@@ -29,9 +29,9 @@ struct Digest {
 // Execution of a note of a traced program by a frame.
 struct TraceStep {
     Index<Note> note;
-    bool outcome = false;               // of a condition; whether a table was hit
-    std::vector<std::uint64_t> values;  // of the table's key, or of the statement's target
-    Table::Choice choice;               // of a table
+    bool outcome = false;                 // of a condition; whether a table was hit
+    std::vector<std::uint64_t> values{};  // of the table's key, or of the statement's target
+    Table::Choice choice{};               // of a table
 };
 
 class Switch {

@@ -161,8 +161,8 @@ struct ParserOp {
         Verify,
         Advance
     } kind = Kind::Extract;
-    Index<Header> header;    // Extract, ExtractVariable
-    Index<Stack> stack;      // ExtractStack, ExtractUnionStack
+    Index<Header> header{};  // Extract, ExtractVariable
+    Index<Stack> stack{};    // ExtractStack, ExtractUnionStack
     std::size_t member = 0;  // ExtractUnionStack: of the union
     Place code =
         kNowhere;    // Run, Verify: condition; Advance: bits; else: length of the variable field, in bits
@@ -268,11 +268,11 @@ struct LogMessage {
 struct Note {
     enum class Kind : std::uint8_t { State, Table, Condition, Statement } kind = Kind::State;
     std::string name;  // of a state, table or condition; operation of a statement
-    std::string file, text;
+    std::string file{}, text{};
     unsigned line = 0, column = 0;
-    Index<TableSpec> table;
-    std::string target;   // field or counter that a statement changes
-    Slot slot = kNoSlot;  // of the field, or of the index of the counter
+    Index<TableSpec> table{};
+    std::string target{};  // field or counter that a statement changes
+    Slot slot = kNoSlot;   // of the field, or of the index of the counter
     unsigned bits = 0;
 };
 

@@ -72,7 +72,7 @@ struct Effect {
     Kind kind;
     std::uint8_t vl = 0;
     std::uint32_t value = 0;
-    Index<Crossing> crossing;
+    Index<Crossing> crossing{};
     std::uint32_t created = 0;  // events that the partition had created in the window before
     Time time = 0;
 };
