@@ -80,7 +80,8 @@ class Document:
             if not _has(node, step):
                 return depth, line
             if isinstance(node, CommentedMap):
-                line = node.lc.key(step)[0] + 1
+                # A key that a merge (`<<`) brings has no line of its own.
+                line = node.lc.key(step)[0] + 1 if step in (node.lc.data or ()) else line
             elif isinstance(node, CommentedSeq):
                 line = node.lc.item(step)[0] + 1
             node = node[step]

@@ -29,6 +29,14 @@ def test_a_variant_repeats_only_what_it_changes(write: Write):
     assert other.faults == ()
 
 
+def test_a_fault_in_merged_keys_is_named_with_the_line_on_which_it_stands(write: Write):
+    wrong = "collective: {elements: 10, colour: red}"
+    text = HEAD + f"variants:\n  - &one {{name: one, {wrong}}}\n  - {{name: two, <<: *one}}\n"
+    with pytest.raises(ScenarioError) as error:
+        load(write(text))
+    assert [line.split(":")[1] for line in str(error.value).splitlines()] == ["4", "4"]
+
+
 def test_a_scenario_without_variants_is_one_variant(write: Write):
     scenario, _ = load(write(HEAD + "collective: {elements: 10}\n"))
     assert [(variant.name, variant.collective.elements) for variant in scenario.variants] == [("run", 10)]
