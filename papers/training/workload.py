@@ -236,19 +236,19 @@ def wire_bytes(demand: Demand, ranks: int) -> float:
             return share * demand.size
 
 
-def table_1() -> dict[str, tuple[tuple[float, int], ...]]:
-    """MB sent in one message, and how often, by kind, of the model and layout read off Table 1.
+def table_1(passes: int = PASSES) -> dict[str, tuple[tuple[float, int], ...]]:
+    """Return MB of a message and number of messages, by kind, of the model and layout read off Table 1.
 
     Its sizes are 192 MB of activations and 12 MB of tokens for experts, times (n - 1)/n; its counts are 64
     layers, 13 micro-batches, and what a layer needs in three passes (1 MB = 2^20 bytes). So n is 16 for TP
-    and SP and 8 for EP, and 64 layers are on a stage.
+    and SP and 8 for EP, and 64 layers are on a stage. Without recomputation there are two passes.
     """
     layout = Layout(tp=16, sp=16, pp=2, dp=2, ep=8)
     sequence, micros = 8192 * layout.sp, 13
     layers = MOE_2T.layers // layout.pp
     rows: dict[tuple[Axis, Op, float], int] = {}
-    for index in range(PASSES):
-        for demand in layer_demands(MOE_2T, layout, sequence, backward=index == PASSES - 1):
+    for index in range(passes):
+        for demand in layer_demands(MOE_2T, layout, sequence, backward=index == passes - 1):
             key = demand.axis, demand.op, wire_bytes(demand, layout.size(demand.axis)) / 2**20
             rows[key] = rows.get(key, 0) + demand.count * layers * micros
     gradients = 0.0

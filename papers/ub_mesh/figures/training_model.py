@@ -11,20 +11,18 @@ from papers.training.workload import MODELS, table_1
 
 __all__ = ["training_linearity", "training_model", "training_traffic"]
 
-# Messages of Table 1, by kind.
-TABLE_1 = ("TP AllReduce", "SP AllGather", "EP All-to-All", "PP P2P", "DP AllReduce")
 
-
-def training_traffic(note: Progress) -> Values:
-    """Return the figures of the check `training-traffic`."""
-    note("counting bytes", 0.0)
-    ours = table_1()
-    return {
-        kind.lower().replace(" ", "-"): Measured(
-            ours[kind][0][0], detail=", ".join(f"{size:g} MB x {count:,}" for size, count in ours[kind])
-        )
-        for kind in TABLE_1
-    }
+def training_traffic(note: Progress, passes: int = 3) -> Values:
+    """Return MB of a message and number of messages by kind, and the percentage of TP's and SP's bytes."""
+    figures: dict[str, Measured | float] = {}
+    sent: dict[str, float] = {}
+    for kind, rows in table_1(passes).items():
+        name = kind.lower().replace(" ", "-")
+        words = ", ".join(f"{size:g} MB x {count:,}" for size, count in rows)
+        sent[kind[:2]] = sum(size * count for size, count in rows)
+        figures[name] = Measured(rows[0][0], detail=words)
+        figures[f"{name}-count"] = sum(count for _, count in rows)
+    return {**figures, "tp-and-sp": 100 * (sent["TP"] + sent["SP"]) / sum(sent.values())}
 
 
 # Models whose linearity at 64 times the base is compared with the paper.
