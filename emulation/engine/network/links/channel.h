@@ -35,9 +35,9 @@ struct LinkConfig {
 
 // Impairment of a channel, for frames sent from now on; none by default.
 struct Impairment {
-    bool blocked = false;                  // loses all frames
-    double loss = 0;                       // probability of losing a frame
-    std::optional<std::int64_t> rate_bps;  // replaces the rate of the link
+    bool blocked = false;                    // loses all frames
+    double loss = 0;                         // probability of losing a frame
+    std::optional<std::int64_t> rate_bps{};  // replaces the rate of the link
     Time extra_delay = 0;
 };
 
