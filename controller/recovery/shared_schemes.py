@@ -104,8 +104,11 @@ class SharedSchemes:
         work is also the path of the tree without the failed links: of the shortest paths from the target, the
         first in the order of ports.
         """
+        finder = self.without(failed).finder
+        if not (finder.neighbours(node) and finder.neighbours(target)):
+            return None  # the node has lost its last link, or the target has
         path = self._tree_path(self._planned, node, target) if self.plan.failed <= failed else None
-        if path is None or not self.without(failed).finder.is_alive(path):
+        if path is None or not finder.is_alive(path):
             path = self._tree_path(self.without(failed), node, target)
         if path and self._planned.rules.vls_of(self.plan.fabric, path) is not None:
             return path
@@ -113,8 +116,6 @@ class SharedSchemes:
 
     def _tree_path(self, scheme: Scheme, node: str, target: str) -> Path | None:
         finder, path = scheme.finder, [node]
-        if node != target and not finder.neighbours(node):
-            return None
         tree = _tree(finder, target)
         while path[-1] != target:
             if path[-1] not in tree:
