@@ -166,9 +166,11 @@ class Recorder:
             self.put(event(seen.deadlock.at_ps, "deadlock", str(seen.deadlock), links=links))
         if seen.cut_off:
             self.put(event(now, "cut-off", seen.cut_off))
+        ended = seen.completion_ps or now
         for incident in incidents_of(seen):
             nodes = [node.record(incident.at_ps) for node in incident.nodes[:_MOST_NODES]]
-            self.put(event(now, "incident", incident.sentence, links=incident.links[:64], nodes=nodes))
+            links = list(incident.links[:64])
+            self.put(event(ended, "incident", incident.sentence, links=links, nodes=nodes))
         self.put(
             json_record(
                 Kind.END,

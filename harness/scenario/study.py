@@ -49,7 +49,11 @@ def _kinds(given: Any) -> Any:
 
 _Seed = Annotated[int, Field(ge=0, lt=2**63)]
 _Kind = Annotated[
-    str, Field(pattern=r"^(link|switch|npu|pair:[1-9][0-9]*|random:[1-9][0-9]?(x[1-9][0-9]{0,4})?)$")
+    str,
+    Field(
+        pattern=r"^(link|switch|npu|pair:[1-9][0-9]*"
+        r"|random:[1-9][0-9]?(x[1-9][0-9]{0,4})?(@[0-9]{1,9}(\.[0-9]{1,3})?)?)$"
+    ),
 ]
 
 
@@ -61,7 +65,8 @@ class Study(Model):
         set: Values of an axis, by the key of the scenario that takes them, as `link.detect_us`.
         seeds: Seeds of each point; none means the scenario's own.
         cut_each: What fails in turn: every `link`, `switch` or `npu`, or `pair:N`, N random pairs of links;
-            or `random:NxR`, R times N random faults of links (100 times unless given).
+            or `random:NxR@T`, R times N random faults of links until T microseconds; unless given, 100 times,
+            until the variant's last fault.
         combine: All combinations of values (`grid`), or the first values, the second, and so on (`list`).
         sample: Number of points that are drawn from all; None means all points.
     """
@@ -73,3 +78,8 @@ class Study(Model):
     cut_each: Annotated[tuple[_Kind, ...], BeforeValidator(_kinds)] = ()
     combine: Literal["grid", "list"] = "grid"
     sample: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def needs_faults(self) -> bool:
+        """True if what fails in turn fails at the times of a variant's faults."""
+        return any("@" not in kind for kind in self.cut_each)

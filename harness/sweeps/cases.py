@@ -50,7 +50,7 @@ class Case:
 
 
 def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Case, ...]:
-    """Return the cases of `link`, `switch`, `npu` or `pair:N` in the order of the fabric, or of `random:NxR`.
+    """Return the cases of `link`, `switch` or `npu` in the fabric's order, of `pair:N` or `random:NxR@T`.
 
     NPUs are those that take part in a job. The seed draws pairs and random faults.
 
@@ -61,8 +61,12 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
     if kind.startswith("pair:"):
         return tuple(Case("link", pair) for pair in sample_pairs(links, int(kind.partition(":")[2]), seed))
     if kind.startswith("random:"):
-        count, _, runs = kind.partition(":")[2].partition("x")
-        return tuple(_random_case(links, variant, int(count), seed, run) for run in range(int(runs or _RUNS)))
+        numbers, _, until_us = kind.removeprefix("random:").partition("@")
+        count, _, runs = numbers.partition("x")
+        latest_us = float(until_us) if until_us else max(fault.at_us for fault in variant.faults)
+        return tuple(
+            _random_case(links, latest_us, int(count), seed, run) for run in range(int(runs or _RUNS))
+        )
     targets = {
         "link": lambda: links,
         "switch": lambda: [node.name for node in fabric.switches],
@@ -76,13 +80,12 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
     return tuple(Case(kind, (target,)) for target in targets)
 
 
-def _random_case(links: Sequence[str], variant: Variant, count: int, seed: int, run: int) -> Case:
-    """Return the run-th case of random faults: of different links, until the variant's last fault.
+def _random_case(links: Sequence[str], latest_us: float, count: int, seed: int, run: int) -> Case:
+    """Return the run-th case of random faults: of different links, until `latest_us`.
 
     Half of the links go down for good; others flap, lose frames, or slow down.
     """
     chance = random.Random(f"{seed} {run}")  # a longer campaign begins with the runs of a shorter one
-    latest_us = max(fault.at_us for fault in variant.faults)
     drawn: list[Fault] = []
     for link in chance.sample(links, min(count, len(links))):
         at_us = round(chance.uniform(0.01, 1) * latest_us, 3)

@@ -104,7 +104,7 @@ def plan_study(
             document.at((), "nothing to vary"),
             remedy="give --set KEY=A,B, --seeds 1..20 or --cut-each link, or a key `study:`",
         )
-    names = _chosen(scenario, document, variants, need_faults=bool(study.cut_each))
+    names = _chosen(scenario, document, variants, need_faults=study.needs_faults)
     fabrics: dict[str, Fabric] = {}
     runs: list[Run] = []
     for point in points_of(study, seed):
@@ -154,7 +154,7 @@ def check_study(scenario: Scenario, document: Document) -> int:
         points = points_of(study, scenario.seed)
     except ScenarioError as ex:
         raise ScenarioError(document.at(("study", "combine"), ex.message), remedy=ex.remedy) from None
-    names = _chosen(scenario, document, (), need_faults=bool(study.cut_each))
+    names = _chosen(scenario, document, (), need_faults=study.needs_faults)
     first = {key: values[0] for key, values in study.set.items()}
     varied = [{**first, key: value} for key, values in study.set.items() for value in values]
     for point in points if study.combine == "list" else varied:
@@ -207,7 +207,9 @@ def _chosen(
     if unknown or not known:
         message = f"no {what} is called {unknown[0]!r}" if unknown else f"no {what}"
         raise ScenarioError(
-            document.at((), message), remedy=f"there are {', '.join(known) or 'none'}, see `faults:`"
+            document.at((), message),
+            remedy=f"there are {', '.join(known) or 'none'}"
+            + ("; `--faults N --within US` needs no fault" if need_faults else ""),
         )
     return tuple(dict.fromkeys(names)) or tuple(known)
 

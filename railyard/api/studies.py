@@ -100,7 +100,7 @@ def sweep(
         scenario: path of a scenario file; its key `study:` may have axes as well.
         axes: values of each axis, by the key of the file that takes them, as `link.detect_us`.
         seeds: seeds of each point; none means the scenario's own.
-        cut_each: what fails in turn: `link`, `switch`, `npu` or `pair:N`.
+        cut_each: what fails in turn: `link`, `switch`, `npu`, `pair:N` or `random:NxR@US`.
         combine: all combinations of values (`grid`), or the first of each, the second, and so on (`list`).
         sample: number of points that are drawn from all; None means all.
         variant: name or names of the variants to run; none means all.

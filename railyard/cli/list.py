@@ -39,6 +39,9 @@ def list_names(
 ) -> None:
     """List scenarios, studies, topologies and collectives, or the parameters of a topology."""
     console = out()
+    if topology and (schema or metrics):
+        option = "--schema" if schema else "--metrics"
+        raise typer.BadParameter(f"takes no NAME, got {topology!r}; leave out one of both", param_hint=option)
     if schema:
         from harness.report.document import result_schema
 

@@ -112,7 +112,7 @@ def from_graph(
             coordinates=places[node],
             ports=tuple(sorted(ports[node], key=lambda port: port.number)),
             tier=tiers[node],
-            lanes=max(1, len(ports[node])),
+            lanes=max(1, sum(port.number != HOST_PORT and not port.edge for port in ports[node])),
             position=_position(name, node, attributes[node]),
             group=str(attributes[node].get("group", "")),
         )

@@ -104,6 +104,11 @@ def read_claims(path: Path) -> ClaimFile:
         ScenarioError: One line for each fault found, with FILE:LINE and a remedy.
     """
     document = Document(path)
+    if "checks" not in document.values and "topology" in document.values:
+        raise ScenarioError(
+            f"{path} is a scenario and has no claims",
+            remedy=f"`railyard run {path}` runs it; claims have a file of their own",
+        )
     try:
         settings = FileSettings.model_validate(_with_common(document.values))
     except ValidationError as ex:

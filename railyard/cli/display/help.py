@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
@@ -19,6 +20,14 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters as help and man page show them."""
         return _shown(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of a command line; a refusal is said without the opening that pydantic gives it."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as ex:
+            ex.message = ex.message.removeprefix("Value error, ")
+            raise
 
 
 class Group(TyperGroup):

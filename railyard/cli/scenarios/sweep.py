@@ -69,6 +69,14 @@ def sweep(
             min=1, max=99, help="random campaign: runs with N random faults of links, drawn by the seed"
         ),
     ] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            metavar="US",
+            min=0.001,
+            help="with --faults: draw them until this time, not until the file's last fault",
+        ),
+    ] = None,
     budget: Annotated[
         str,
         typer.Option(
@@ -117,8 +125,11 @@ def sweep(
 
     seconds = _seconds(budget)
     kinds = [*(cut_each or ())]
+    if within is not None and faults is None:
+        raise typer.BadParameter("is for --faults N", param_hint="--within")
     if faults is not None:
-        kinds.append(f"random:{faults}" + (f"x{_DRAWN}" if seconds else ""))
+        until = "" if within is None else f"@{within:.3f}"
+        kinds.append(f"random:{faults}" + (f"x{_DRAWN}" if seconds else "") + until)
     options = _options(axes or (), seeds, kinds, combine, sample)
     part = _shard(shard)
     plan = plan_study(file_of(file), options, variant or (), seed)
@@ -215,7 +226,10 @@ def _options(
         return Study.model_validate(given)
     except ValidationError as ex:
         key = str(ex.errors()[0]["loc"][0]).replace("_", "-")
-        examples = {"seeds": "1..20 or 1,2,5", "cut-each": "link, switch, npu, pair:20 or random:3x100"}
+        examples = {
+            "seeds": "1..20 or 1,2,5",
+            "cut-each": "link, switch, npu, pair:20, random:3x100 or random:3x100@50",
+        }
         raise typer.BadParameter(f"is not like {examples.get(key, 'A,B')}", param_hint=f"--{key}") from None
 
 

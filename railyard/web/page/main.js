@@ -256,13 +256,9 @@ function Time({ page }) {
     </div>
     <div class="scrub" ref=${host} role="slider" tabindex="0" aria-label="time" aria-valuemin="0"
       aria-valuemax=${Math.round(store.span)} aria-valuenow=${Math.round(store.time)} aria-valuetext=${us(store.time)} onKeyDown=${key}></div>
-    <div class="clock num"><b>${us(store.time)}</b><small>${track?.end ? `of ${us(longest(store))}` : track?.dilation ? `slowed down ${count(track.dilation)} times` : "virtual time"}</small></div>
+    <div class="clock num"><b>${us(store.time)}</b><small>${track?.end ? `of ${us(store.span)}` : track?.dilation ? `slowed down ${count(track.dilation)} times` : "virtual time"}</small></div>
   </footer>`;
 }
-
-/** Completion time of the variants that are shown, of the longest. @param {Store} store */
-const longest = ({ track, tracks, beside }) =>
-  Math.max(...[track, tracks.get(beside)].map((shown) => shown?.end?.completion_ps ?? 0));
 
 /** @param {{page: Page}} props */
 function Side({ page }) {

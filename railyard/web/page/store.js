@@ -105,12 +105,12 @@ export class Store {
     return track.end ? Math.max(track.end.t, track.ticks[track.ticks.length - 1].t) : track.ticks[track.ticks.length - 1].t;
   }
 
-  /** Time that the scrubber spans: until all variants beside each other have ended. */
+  /** Time that the scrubber spans: until all variants beside each other have ended and their last events have come. */
   get span() {
     const shown = [this.track, this.tracks.get(this.beside)];
     const busy = shown.map((track) => {
       if (!track) return 0;
-      if (track.end) return Math.min(this.end(track), track.end.completion_ps * 1.04);
+      if (track.end?.completion_ps) return Math.max(track.end.completion_ps, track.events.at(-1)?.t ?? 0);
       return Math.max(this.end(track), track.bound_ps);
     });
     return Math.max(...busy, 1);

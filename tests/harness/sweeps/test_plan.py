@@ -84,6 +84,18 @@ def test_random_faults_are_drawn_by_the_seed(write: Write):
     ]
 
 
+def test_random_faults_until_a_given_time_need_no_fault_of_the_file(write: Write):
+    plan = planned(write, "{cut_each: 'random:2x10@0.8'}")
+    assert {run.variant.name for run in plan.runs} == {"healthy", "cut", "late"}
+    late = {
+        run.variant.name for run in plan.runs for fault in run.variant.faults if 0.05 < fault.at_us <= 0.8
+    }
+    assert late == {"healthy", "cut", "late"}
+    assert max(fault.at_us for run in plan.runs for fault in run.variant.faults) <= 0.8
+    with pytest.raises(ScenarioError, match=r"no variant with a fault is called 'healthy'.*--within US"):
+        planned(write, "{cut_each: 'random:2x10'}", variants=("healthy",))
+
+
 def test_a_campaign_ranks_the_worst_failures(railyard: Railyard, write: Write, tmp_path: Path):
     out = tmp_path / "campaign"
     code, printed, _ = railyard("sweep", write(TEXT), "--cut-each", "random:2x6", "--jobs", "1", "--out", out)
@@ -175,7 +187,7 @@ def test_options_win_over_the_file(write: Write):
         (("--seeds", "one"), "--seeds"),
         (("--set", "link.detect_us"), "is not like link.detect_us=1,10"),
         (("--set", "a=[1"), "not a list of values"),
-        (("--cut-each", "rail"), "link, switch, npu, pair:20 or"),
+        (("--cut-each", "rail"), "link, switch, npu, pair:20"),
         (("--budget", "ten"), "is not like 90s, 10m or 2h"),
         (("--shard", "3/2"), "is not like 2/8"),
     ],

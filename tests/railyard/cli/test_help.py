@@ -40,6 +40,25 @@ def test_an_extra_is_named_with_its_brackets() -> None:
     assert "parquet needs the extra railyard[parquet]" in told("results", "--help")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["list", "--schema", "ub-rack"], "Invalid value for --schema: takes no NAME, got 'ub-rack'"),
+        (["list", "--metrics", "ub-rack"], "Invalid value for --metrics: takes no NAME, got 'ub-rack'"),
+        (
+            ["results", "--format", "xml", "x"],
+            "Invalid value for '--format': 'xml' is not one of 'csv', 'json'",
+        ),
+        (["sweep", "x.yaml", "--within", "5"], "Invalid value for --within: is for --faults N"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_word_is_refused_in_the_commands_own_words(words: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, words, env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())
+
+
 def test_examples_of_serve_name_variants_that_there_are() -> None:
     examples = re.findall(r"railyard serve (\S+\.yaml)(.*)", EXAMPLES)
     assert examples

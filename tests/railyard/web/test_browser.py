@@ -247,6 +247,28 @@ def test_a_replay_scrubs_by_pointer_and_keyboard_and_compares_variants(browser: 
         expect(page.get_by_text("A recording cannot be changed.")).to_be_visible()
 
 
+def test_the_slider_ends_with_the_last_event_and_the_clock_shows_no_more(browser: Browser, recording: Path):
+    with serving(replay(recording), port=0) as address, visit(browser, address) as page:
+        until(page, "page.store.tracks.size === 2 && !!page.store.tracks.get('cut').end")
+        for variant in ("healthy", "cut"):
+            page.evaluate(f"page.store.show('{variant}')")
+            until(page, f"page.store.variant === '{variant}'")
+            end, last, span = page.evaluate(
+                "(({track, span}) => [track.end.completion_ps, track.events.at(-1).t, span])(page.store)"
+            )
+            assert span == max(end, last)
+            page.evaluate("page.store.seek(1e15)")
+            until(
+                page,
+                "document.querySelector('.clock small').textContent === 'of ' + "
+                "document.querySelector('.clock b').textContent",
+            )
+        kinds = page.evaluate(
+            "page.store.track.events.filter(({t}) => t > page.store.span).map(({kind}) => kind)"
+        )
+        assert kinds == []
+
+
 def test_the_page_is_usable_by_keyboard_and_says_what_is_chosen(browser: Browser, recording: Path):
     with serving(replay(recording), port=0) as address, visit(browser, address) as page:
         until(page, "!!page.scene()")

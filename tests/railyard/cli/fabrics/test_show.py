@@ -4,6 +4,7 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from harness.report.figures.fabric import fabric_svg, too_large
@@ -33,6 +34,13 @@ def test_show_tells_kinds_tiers_and_lanes(railyard) -> None:
     assert "longest shortest path 6 links" in lines
     tiers = [line.split(":")[0] for line in lines if line.startswith("lrs, tier")]
     assert tiers == ["lrs, tier 1 512", "lrs, tier 2 128", "lrs, tier 3 512"]
+
+
+def test_show_of_a_graph_does_not_count_the_hosts_port_as_a_lane(railyard, tmp_path: Path) -> None:
+    nx.write_graphml(nx.cycle_graph(["a", "b", "c"]), tmp_path / "ring.graphml")
+    code, out, _ = railyard("show", str(tmp_path / "ring.graphml"))
+    assert code == 0
+    assert "3: 2 neighbours each, 2 of 2 lanes on links" in " ".join(out.split())
 
 
 def test_show_tells_where_the_ports_of_a_switch_lead(railyard) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.files import EXPERIMENTS
 from papers.claims import Kind, named_claims, paper_files, read_claims
 from papers.claims.form.schema import json_schema
 from railyard.cli.papers.experiments import KindChoice
@@ -84,6 +85,13 @@ def test_papers_and_experiments_go_by_name(railyard: Railyard):
     code, _, err = railyard("experiments", "ub-mash")
     assert code == 2
     assert "no paper or experiment of this name; did you mean 'ub-mesh'" in err
+
+
+def test_a_scenario_is_told_from_a_file_of_claims(railyard: Railyard):
+    code, _, err = railyard("experiments", str(EXPERIMENTS / "01_first_train" / "scenario.yaml"))
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert "is a scenario and has no claims; `railyard run " in err
 
 
 def test_the_schema_is_printed(railyard: Railyard):
