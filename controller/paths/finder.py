@@ -70,6 +70,7 @@ class PathFinder:
         self.hashing: Hashing = hashing
         self._lost_neighbours: dict[str, set[str]] = {}
         self._failed_ends: list[tuple[str, str, str]] = []
+        self._lost_hops: set[tuple[str, str]] = set()
         for name in failed:
             link = fabric.link(name)
             self._failed_ends.append((name, link.a.node, link.b.node))
@@ -78,6 +79,7 @@ class PathFinder:
             ):
                 for node, neighbour in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
                     self._lost_neighbours.setdefault(node, set()).add(neighbour)
+                    self._lost_hops.add((node, neighbour))
         self._neighbours: dict[str, dict[str, None]] = {}
         self.cache: dict[Hashable, object] = {}
 
@@ -135,9 +137,7 @@ class PathFinder:
 
     def is_alive(self, path: Path) -> bool:
         """Return whether every hop of a path has a working link."""
-        return not self._lost_neighbours or all(
-            neighbour in self.neighbours(node) for node, neighbour in hops_of(path)
-        )
+        return self._lost_hops.isdisjoint(hops_of(path))
 
     def paths_up_to(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:
         """Return all simple paths of up to `max_hops` hops."""

@@ -14,8 +14,8 @@ from topologies.model.columns import columns
 
 __all__ = ["Subscribers"]
 
-# Cells of the largest table of sources and hops.
-_CELLS = 1 << 24
+# Paths whose hops are sorted at once.
+_ROWS = 1 << 17
 
 
 @final
@@ -71,19 +71,13 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
     @cached_property
     def _sources_by_hop(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Hops, ascending, and the source of a path over each; each pair of them once."""
-        paths, width = self._paths, len(columns(self._fabric).tails) + 1
-        sources, first = np.unique(paths.pairs.sources[paths.pair_of], return_index=True)
-        bounds = np.append(first, len(paths.hops))
-        # Most paths of a source have hops in common: tables mark each hop of a source once, -1 as the last.
-        step = max(1, _CELLS // width)
-        parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        for begin in range(0, len(sources), step):
-            own = bounds[begin : begin + step + 1]
-            row_of = np.arange(len(own) - 1).repeat(np.diff(own))
-            marked = np.zeros((len(own) - 1, width), np.bool_)
-            marked[row_of[:, None], paths.hops[own[0] : own[-1]]] = True
-            rows, hops = np.nonzero(marked[:, :-1])
-            parts.append((hops, sources[begin + rows]))
-        hops, users = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.argsort(hops, kind="stable")
-        return hops[order], users[order]
+        hops, count = self._paths.hops, len(self._fabric.nodes)
+        sources = self._paths.pairs.sources[self._paths.pair_of].astype(np.int64)
+        # Most paths of a source have hops in common, so parts of all rows are sorted on their own first.
+        parts = []
+        for begin in range(0, len(hops), _ROWS):
+            some = hops[begin : begin + _ROWS]
+            keys = some * np.int64(count) + sources[begin : begin + _ROWS, None]
+            parts.append(np.unique(keys[some >= 0]))
+        keys = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+        return keys // count, keys % count

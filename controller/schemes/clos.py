@@ -90,7 +90,12 @@ class Clos(Structured):
 
 @computed_once
 def _planned_segments(scheme: Clos, node: str) -> tuple[Segment, ...]:
-    return super(Clos, scheme).planned_segments(node)
+    if not scheme.chooses_by_hash(node):
+        return super(Clos, scheme).planned_segments(node)
+    known, key = _known_segments(scheme.fabric), _near(scheme, node)
+    if key not in known:
+        known[key] = super(Clos, scheme).planned_segments(node)
+    return known[key]
 
 
 @computed_once
@@ -112,8 +117,7 @@ def _segments(scheme: Clos, node: str) -> tuple[Segment, ...]:
 def _ecmp_table(scheme: Clos, node: str) -> EcmpTable | None:
     if not scheme.chooses_by_hash(node):
         return None
-    finder, known = scheme.finder, _known_tables(scheme.fabric)
-    key = type(scheme), node, finder.failed_near(node), finder.hashing, finder.up_first
+    known, key = _known_tables(scheme.fabric), _near(scheme, node)
     if key not in known:
         known[key] = scheme.new_ecmp_table(node)
     return known[key]
@@ -123,3 +127,15 @@ def _ecmp_table(scheme: Clos, node: str) -> EcmpTable | None:
 def _known_tables(_: Fabric) -> dict[Hashable, EcmpTable]:
     """Return the groups of switches that are known already, by scheme, switch and failed links near it."""
     return {}
+
+
+@computed_once
+def _known_segments(_: Fabric) -> dict[Hashable, tuple[Segment, ...]]:
+    """Return the segments, without withdrawn routes, of the same switches by the same keys."""
+    return {}
+
+
+def _near(scheme: Clos, node: str) -> Hashable:
+    """Return what the segments of a switch depend on: scheme, switch and failed links near it."""
+    finder = scheme.finder
+    return type(scheme), node, finder.failed_near(node), finder.hashing, finder.up_first

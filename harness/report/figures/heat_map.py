@@ -6,23 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from harness.report.figures.plot import INK, plain, svg_of
-from harness.run.observation.traffic_matrix import Matrix, TrafficMatrix
+from harness.run.observation.traffic_matrix import TrafficMatrix
 
-__all__ = ["MAX_CELLS", "cells_of", "heat_map_svg"]
+__all__ = ["MAX_CELLS", "heat_map_svg"]
 
 # Cells a side; a finer heat map could not be read.
 MAX_CELLS = 128
-
-
-def cells_of(matrix: Matrix) -> tuple[Matrix, int]:
-    """Return the matrix in at most MAX_CELLS cells a side, each the mean of its pairs, and ranks a cell."""
-    side = -(-len(matrix) // MAX_CELLS)
-    if side == 1:
-        return matrix, 1
-    edges = np.arange(0, len(matrix), side)
-    sums = np.add.reduceat(np.add.reduceat(matrix, edges, axis=0), edges, axis=1)
-    sizes = np.diff(np.append(edges, len(matrix)))
-    return sums / np.outer(sizes, sizes), side
 
 
 def heat_map_svg(matrix: TrafficMatrix) -> str:
@@ -31,11 +20,11 @@ def heat_map_svg(matrix: TrafficMatrix) -> str:
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
-    cells, side = cells_of(matrix.bytes)
+    side = -(-matrix.ranks // MAX_CELLS)
+    cells = matrix.cells(side)
     sent = np.ma.masked_equal(cells, 0)
     figure = Figure(figsize=(5.2, 4.4))
     axes = figure.subplots()
-    ranks = len(matrix.bytes)
     # A single value gives colours no range.
     low, high = (float(sent.min()), float(sent.max())) if sent.count() else (1.0, 1.0)
     image = axes.imshow(
@@ -48,8 +37,8 @@ def heat_map_svg(matrix: TrafficMatrix) -> str:
     for first in matrix.groups:
         axes.axhline(first, color=INK, linewidth=0.4)
         axes.axvline(first, color=INK, linewidth=0.4)
-    axes.set_xlim(0, ranks)
-    axes.set_ylim(ranks, 0)
+    axes.set_xlim(0, matrix.ranks)
+    axes.set_ylim(matrix.ranks, 0)
     axes.set_xlabel("to rank")
     axes.set_ylabel("from rank")
     plain(axes)

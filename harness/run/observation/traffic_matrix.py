@@ -22,23 +22,34 @@ Matrix = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrafficMatrix:
-    """Bytes that rank i has to send to rank j, `bytes[i, j]`, without retransmissions.
+    """Bytes that ranks have to send to each other, without retransmissions, of the pairs that send any.
 
+    Rank `sources[n]` has to send `bytes[n]` to rank `targets[n]`; each pair stands there once, in order.
     `groups` are the ranks at which another domain or board begins.
     """
 
-    bytes: Matrix
+    ranks: int
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    bytes: NDArray[np.float64]
     groups: tuple[int, ...]
 
     def __str__(self) -> str:
         """Return the number of pairs that send, and the share of the bytes that stays inside the groups."""
-        sent, ranks = self.bytes, len(self.bytes)
-        group = np.searchsorted(np.array(self.groups), np.arange(ranks), side="right")
-        text = f"{np.count_nonzero(sent):,} of {ranks * (ranks - 1):,} ordered pairs send anything"
-        if not self.groups or not sent.any():
+        text = f"{len(self.bytes):,} of {self.ranks * (self.ranks - 1):,} ordered pairs send anything"
+        if not self.groups or not len(self.bytes):
             return text
-        inside = sent[group[:, None] == group[None, :]].sum() / sent.sum()
+        ends = (np.searchsorted(self.groups, ranks, side="right") for ranks in (self.sources, self.targets))
+        inside = self.bytes[np.equal(*ends)].sum() / self.bytes.sum()
         return f"{text}; {100 * inside:.1f} % of the bytes stay inside the groups"
+
+    def cells(self, side: int) -> Matrix:
+        """Return the mean of the pairs of each cell of `side` by `side` ranks, senders as rows."""
+        count = -(-self.ranks // side)
+        sums = np.zeros((count, count))
+        np.add.at(sums, (self.sources // side, self.targets // side), self.bytes)
+        sizes = np.diff(np.append(np.arange(0, self.ranks, side), self.ranks))
+        return sums / np.outer(sizes, sizes)
 
 
 def traffic_matrix(schedules: Sequence[Schedule], fabric: Fabric, members: Sequence[str]) -> TrafficMatrix:
@@ -46,14 +57,18 @@ def traffic_matrix(schedules: Sequence[Schedule], fabric: Fabric, members: Seque
 
     Groups are members that differ in the first dimension alone.
     """
-    matrix = np.zeros((len(members), len(members)))
-    first = 0
-    for schedule in schedules:
-        ends = [(transfer.source + first, transfer.target + first) for transfer in schedule.transfers]
-        if ends:
-            lengths = np.array([transfer.length for transfer in schedule.transfers], dtype=np.float64)
-            np.add.at(matrix, tuple(np.array(ends).T), lengths * ELEMENT_BYTES)
-        first += schedule.ranks
+    first = np.cumsum([0, *(schedule.ranks for schedule in schedules)]).tolist()
+    sends = np.array(
+        [
+            (transfer.source + before, transfer.target + before, transfer.length)
+            for before, schedule in zip(first, schedules, strict=False)
+            for transfer in schedule.transfers
+            if transfer.length
+        ],
+        np.int64,
+    ).reshape(-1, 3)
+    pairs, number = np.unique(sends[:, 0] * len(members) + sends[:, 1], return_inverse=True)
+    sent = np.bincount(number, sends[:, 2] * ELEMENT_BYTES, len(pairs))
     places = [fabric.node(name).coordinates[1:] for name in members]
-    groups = (rank for rank in range(1, len(places)) if places[rank] != places[rank - 1])
-    return TrafficMatrix(matrix, tuple(groups))
+    groups = tuple(rank for rank in range(1, len(places)) if places[rank] != places[rank - 1])
+    return TrafficMatrix(len(members), pairs // len(members), pairs % len(members), sent, groups)

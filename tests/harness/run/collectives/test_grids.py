@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from controller.schemes.registry import routing_of
 from harness.errors import ScenarioError
-from harness.report.figures.heat_map import MAX_CELLS, cells_of, heat_map_svg
+from harness.report.figures.heat_map import heat_map_svg
 from harness.run.collectives.bounds import bound_ps
 from harness.run.collectives.grids import dimension_rates, grid_of, groups_of, members_of, out_bps, split_grid
-from harness.run.observation.traffic_matrix import traffic_matrix
+from harness.run.observation.traffic_matrix import TrafficMatrix, traffic_matrix
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
@@ -199,19 +200,22 @@ def test_the_traffic_matrix_is_what_a_schedule_sends(write: Write):
     )
     sent = traffic_matrix([ready.sliced.schedule], ready.fabric, ready.members)
     assert sent.groups == (4,)
-    assert sent.bytes[0].tolist() == [0, 8192, 8192, 8192, 4096, 0, 0, 0]
+    assert sent.cells(1)[0].tolist() == [0, 8192, 8192, 8192, 4096, 0, 0, 0]
     assert str(sent) == "32 of 56 ordered pairs send anything; 85.7 % of the bytes stay inside the groups"
     assert heat_map_svg(sent) == heat_map_svg(sent)
     assert heat_map_svg(sent).startswith("<svg")
 
 
+def _dense(matrix: NDArray[np.float64]) -> TrafficMatrix:
+    sources, targets = np.nonzero(matrix)
+    return TrafficMatrix(len(matrix), sources, targets, matrix[sources, targets], ())
+
+
 def test_many_ranks_share_cells():
     matrix = np.arange(300.0 * 300).reshape(300, 300)
-    cells, side = cells_of(matrix)
-    assert side == 3
+    cells = _dense(matrix).cells(3)
     assert cells.shape == (100, 100)
-    assert len(cells) <= MAX_CELLS
     assert cells[1, 2] == matrix[3:6, 6:9].mean()
-    assert cells_of(np.ones((MAX_CELLS + 1, MAX_CELLS + 1)))[0].tolist() == [[1.0] * 65] * 65
+    assert _dense(np.ones((129, 129))).cells(2).tolist() == [[1.0] * 65] * 65
     mesh = full_mesh((2, 2))
     assert grid_of(mesh, members_of(mesh, None)) == (2, 2)
