@@ -23,6 +23,7 @@ __all__ = [
     "Record",
     "changed_files",
     "copy_for_check",
+    "folders_of_class",
     "hashes",
     "lab_of",
     "next_hint",
@@ -104,6 +105,21 @@ def lab_of(folder: Path, name: str = "") -> Lab:
             remedy = f"name a folder in it: {', '.join(started)}"
         raise LabError(f"{folder} is no folder of a lab", remedy=remedy)
     return fitting[0]
+
+
+def folders_of_class(folder: Path) -> list[Path]:
+    """Return the folders to grade: a folder of a lab itself, else those of labs one or two levels below it.
+
+    A folder below without a lab stays in the list, so that its student has a line in the table.
+    """
+    labs_below = [*folder.glob(f"*/{RECORD}"), *folder.glob(f"*/*/{RECORD}")]
+    if (folder / RECORD).is_file() or not labs_below:
+        return [folder]
+    folders: list[Path] = []
+    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
+        inner = sorted(record.parent for record in child.glob(f"*/{RECORD}"))
+        folders += inner if inner and not (child / RECORD).is_file() else [child]
+    return folders
 
 
 def _started(parent: Path) -> list[str]:

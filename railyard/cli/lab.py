@@ -261,15 +261,18 @@ def grade(
 ) -> None:
     """Check every folder of a class with a new seed and write one table, as grades.csv and grades.html.
 
-    A folder that is empty, or whose code never ends, has a line that says so. Nothing in the folders changes.
+    A folder that holds the folders of students stands for all of them. A folder that is empty, or whose code
+    never ends, has a line that says so. Nothing in the folders changes.
 
     Exit code 0: the table is written, whatever it says; 2 or 3: it is not.
     """
     from harness.lessons.confined.walls import keeps_reads
+    from harness.lessons.folder import folders_of_class
     from harness.lessons.grading import NOT_CONFINED, as_csv, as_html
     from harness.lessons.grading import grade as grade_folders
     from harness.output import output_folder
 
+    folders = [own for folder in folders for own in folders_of_class(folder)]
     with output_folder(to) as target, counting(len(folders), "folders") as advance:
         grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())
         target.write("grades.csv", as_csv(grades))

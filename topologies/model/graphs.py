@@ -158,7 +158,8 @@ def _hosts(fabric: str, graph: "nx.Graph", attributes: Mapping[Any, object]) -> 
 def _kind(fabric: str, node: object, data: Mapping[str, Any]) -> NodeKind:
     _refuse_unknown(fabric, f"node {node}", data, _NODE_KEYS)
     word = data.get("kind", "npu")
-    allowed = {"npu": NodeKind.NPU, "gpu": NodeKind.GPU, "switch": NodeKind.ROUTER}
+    # A listing of the fabric names a switch by the kind that it gets, router.
+    allowed = {"npu": NodeKind.NPU, "gpu": NodeKind.GPU, "switch": NodeKind.ROUTER, "router": NodeKind.ROUTER}
     if word not in allowed:
         raise TopologyError(
             f"{fabric}: node {node}: kind {word!r} is not known",
@@ -170,7 +171,11 @@ def _kind(fabric: str, node: object, data: Mapping[str, Any]) -> NodeKind:
 def _tier(fabric: str, node: object, data: Mapping[str, Any], kind: NodeKind) -> int:
     tier = data.get("tier", 0 if kind.member else 1)
     if isinstance(tier, bool) or not isinstance(tier, int) or (tier == 0) != kind.member or tier < 0:
-        remedy = "leave it out or give 0" if kind.member else "give a whole number of at least 1"
+        remedy = (
+            "leave it out, or give the node kind switch"
+            if kind.member
+            else "give a whole number of at least 1"
+        )
         raise TopologyError(f"{fabric}: node {node}: tier {tier!r} of a {kind.value}", remedy=remedy)
     return tier
 

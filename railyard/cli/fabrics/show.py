@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import out, tell
 from railyard.cli.display.table import print_table
 from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
@@ -128,3 +128,4 @@ def _draw(fabric: Fabric, path: Path) -> None:
     drawing = fabric_svg(fabric).replace("</title>", f"</title><style>{FABRIC_STYLE}</style>", 1)
     with output_folder(path.parent, lock="none") as folder:
         folder.write(path.name, drawing + "\n")
+    tell(f"written: {path}")

@@ -12,6 +12,7 @@ from harness.lessons.catalogue import Lab, find_lab, labs
 from harness.lessons.folder import (
     changed_files,
     copy_for_check,
+    folders_of_class,
     lab_of,
     next_hint,
     note_check,
@@ -23,6 +24,19 @@ from harness.lessons.folder import (
 from harness.lessons.report import disagreement, make_report, read_report, write_report
 
 DEADLOCK = find_lab("3")
+
+
+def test_a_folder_of_a_class_stands_for_those_of_its_students(tmp_path: Path):
+    group = tmp_path / "class"
+    for place in ("anna/lab-3", "anna/lab-4", "ben"):
+        (group / place).mkdir(parents=True)
+        (group / place / ".railyard-lab.json").write_text('{"lab": "03_deadlock"}')
+    (group / "carl").mkdir()
+    (group / "names.txt").touch()
+    names = [path.relative_to(group).as_posix() for path in folders_of_class(group)]
+    assert names == ["anna/lab-3", "anna/lab-4", "ben", "carl"]
+    assert folders_of_class(group / "ben") == [group / "ben"]
+    assert folders_of_class(group / "carl") == [group / "carl"]
 
 
 @pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)

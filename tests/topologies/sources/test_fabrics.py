@@ -70,7 +70,10 @@ def test_names_of_families_are_no_files() -> None:
         (lambda g: g.add_edge("a", "b"), "no path joins a, b to n0"),
         (lambda g: g.add_node("x", kind="hub"), "node x: kind 'hub' is not known; give npu, gpu, switch"),
         (lambda g: g.add_node("x y"), "node 'x y'; name it by letters"),
-        (lambda g: g.add_node("x", tier=1), "node x: tier 1 of a npu; leave it out or give 0"),
+        (
+            lambda g: g.add_node("x", tier=1),
+            "node x: tier 1 of a npu; leave it out, or give the node kind switch",
+        ),
         (
             lambda g: g.add_edge("n0", "n1", rate_gbps=0),
             "edge n0 to n1: rate_gbps is 0; give a number above 0",
