@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Without --norc a shell of an ssh session reads /etc/bash.bashrc, which -u does not bear.
 .SHELLFLAGS := --norc -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup base p4 demo test test-all unit bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs site wheels clean
+.PHONY: help setup lab-setup base p4 demo test test-all unit coverage stub bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs site wheels clean
 
 # Tests start hundreds of commands: without compiled modules each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -50,6 +50,18 @@ unit: setup ## the engine's tests in C++, on a build with its assertions, under 
 	@PATH="$$PWD/$(BIN):$$PATH" cmake --build build/unit
 	@build/unit/engine_unit --gtest_brief=1 --gtest_shuffle
 
+coverage: setup ## line coverage of the engine by its tests in C++, room by room, from a build under build/coverage
+	@PATH="$$PWD/$(BIN):$$PATH" cmake -S tests/emulation/engine/unit -B build/coverage -G Ninja -DRAILYARD_COVERAGE=ON >/dev/null
+	@PATH="$$PWD/$(BIN):$$PATH" cmake --build build/coverage
+	@find build/coverage -name '*.gcda' -delete
+	@build/coverage/engine_unit --gtest_brief=1
+	@$(BIN)/python scripts/coverage.py build/coverage
+
+stub: setup ## write emulation/_engine.pyi from the bindings of the engine as it is built
+	@$(BIN)/python -m nanobind.stubgen -q -m emulation._engine -p emulation/engine/python/stub.pat -o emulation/_engine.pyi
+	@$(BIN)/ruff check -q --fix emulation/_engine.pyi
+	@$(BIN)/ruff format -q emulation/_engine.pyi
+
 bmv2: setup ## the tests that hold switch and lab against BMv2, where it is installed; as root
 	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2 --long
 
@@ -61,7 +73,7 @@ lint: base ## rules and format of the Python, spelling, plain English, and wheth
 	@$(BIN)/python scripts/prose.py
 	@$(BIN)/python scripts/p4_manifest.py check
 
-check: setup lint site ## the same, the documentation site, types of Python and of the page, and the engine's format and clang-tidy, some five processor minutes
+check: setup lint site coverage ## the same, the documentation site, types of Python and of the page, and the engine's format, clang-tidy and coverage, some eight processor minutes
 	@$(BIN)/python -m pip install --quiet $(TYPES) $(FORMAT_CPP) $(TIDY_CPP)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@cd railyard/web/page && ../../../$(BIN)/npm ci --silent && ./node_modules/.bin/tsc -p .

@@ -1,44 +1,16 @@
-"""The built-in v1model switch and the links between switches, in virtual time (C++, emulation/engine)."""
+"""
+The built-in v1model switch and the links between switches, in virtual time (C++, emulation/engine).
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, overload
 
-import numpy as np
+import numpy
+import numpy.typing
 from numpy.typing import NDArray
 
 Key = tuple[bytes, bytes, int]
 """(value, mask or high end, prefix length); an optional field: prefix 1 when it is asked for, 0 when not."""
-
-class ProgramError(ValueError): ...
-
-class Program:
-    """A v1model program, from the JSON that p4c writes for BMv2; immutable. ProgramError names the place."""
-
-    def __init__(self, bmv2_json: bytes, traced: bool = False) -> None:
-        """Compile a program; a traced one does the same, and reports each step of it to Network.trace()."""
-    @property
-    def translated(self) -> bool:
-        """Whether the engine was built with a translation of the program to C++, which runs in its place."""
-    @property
-    def name(self) -> str: ...
-    @property
-    def tables(self) -> list[dict[str, Any]]: ...
-    @property
-    def actions(self) -> list[dict[str, Any]]: ...
-    @property
-    def counters(self) -> list[dict[str, Any]]: ...
-    @property
-    def registers(self) -> list[dict[str, Any]]: ...
-    @property
-    def meters(self) -> list[dict[str, Any]]: ...
-    @property
-    def profiles(self) -> list[dict[str, Any]]: ...
-    @property
-    def digests(self) -> list[dict[str, Any]]: ...
-    @property
-    def value_sets(self) -> list[dict[str, Any]]: ...
-    @property
-    def headers(self) -> list[dict[str, Any]]: ...
 
 MeterConfig = tuple[int, int, int, int]
 """Committed rate and burst, peak rate and burst: units a second and units; a unit is a byte or a frame."""
@@ -49,50 +21,75 @@ EntryLayout = tuple[int, int, list[tuple[int, str, bool]], list[tuple[int, int, 
 A parameter is its id and width. `masked`: the field is optional in the p4info and ternary in the program.
 """
 
-class EntryLayouts:
-    """P4Runtime ids of the tables of a program; immutable."""
+Output = tuple[list[tuple[bytes, int]], int | None]
+"""Frames to send, each with its VL, and the time of the next deadline."""
 
-    def __init__(self, program: Program, tables: list[EntryLayout], /) -> None: ...
+class ProgramError(ValueError):
+    pass
 
-class EntryUpdates:
-    """The updates of a serialised WriteRequest; ValueError for other bytes."""
-
-    def __init__(self, request: bytes, /) -> None: ...
-    @property
-    def head(self) -> bytes:
-        """The request without its updates."""
-    @property
-    def count(self) -> int:
-        """Number of updates."""
-    @property
-    def position(self) -> int:
-        """Position of the next update."""
-    def plain(self, layouts: EntryLayouts, /) -> bool:
-        """Return whether the engine can read every update."""
-    def skip(self) -> None:
-        """Leave out the next update."""
-
-class SwitchSet:
-    """Switches of one control plane.
-
-    Operations that return a number: 0 OK, 1 exists, 2 not found, 3 exhausted, 4 invalid, 5 constant. Handles
-    are the ones in the program's lists; times are picoseconds.
+class Program:
+    """
+    A v1model program, from the JSON that p4c writes for BMv2; immutable. ProgramError names the place.
     """
 
+    def __init__(self, bmv2_json: bytes, traced: bool = False) -> None:
+        """
+        Compile a program; a traced one does the same, and reports each step of it to Network.trace().
+        """
+
+    @property
+    def translated(self) -> bool:
+        """
+        Whether the engine was built with a translation of the program to C++, which runs in its place.
+        """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tables(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def actions(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def counters(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def registers(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def meters(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def profiles(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def digests(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def value_sets(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def headers(self, /) -> list[dict[str, Any]]: ...
+
+class SwitchSet:
+    """
+    Switches of one control plane.
+
+    Operations that return a number: 0 OK, 1 exists, 2 not found, 3 exhausted, 4 invalid,
+    5 constant. Handles are the ones in the program's lists; times are picoseconds.
+    """
+
+    def add_switch(self, name: str, cpu_port: int = 510) -> int: ...
+    def set_program(self, switch: int, program: Program | None) -> None: ...
+    def reset(self, switch: int, /) -> None: ...
     @property
     def now(self) -> int: ...
     def lock(self) -> None: ...
     def unlock(self) -> None: ...
-    def add_switch(self, name: str, cpu_port: int = 510) -> int: ...
-    def set_program(self, switch: int, program: Program | None) -> None: ...
-    def reset(self, switch: int, /) -> None: ...
     def packet_out(self, switch: int, frame: bytes, /) -> None: ...
     def profile(self, switch: int, port: int, frame: bytes, count: int, /) -> list[float]:
-        """Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse."""
+        """
+        Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse.
+        """
+
     def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None:
-        """(kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log."""
-    def write_entries(self, switch: int, layouts: EntryLayouts, updates: EntryUpdates, /) -> None:
-        """Carry out updates of table entries, up to one that is not plain or that fails, or to the end."""
+        """
+        (kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log.
+        """
+
     def table_insert(
         self, switch: int, table: int, keys: list[Key], priority: int, action: int, params: list[bytes], /
     ) -> int: ...
@@ -106,15 +103,20 @@ class SwitchSet:
     def table_read(
         self, switch: int, table: int, /
     ) -> list[tuple[list[Key], int, int, list[bytes], int, int]]:
-        """(keys, priority, action, parameters, packets, bytes) of each entry.
+        """
+        (keys, priority, action, parameters, packets, bytes) of each entry.
 
         Action -1 points to a member, -2 to a group: the one parameter is its id.
         """
+
     def table_get(
         self, switch: int, table: int, keys: list[Key], priority: int, /
     ) -> tuple[list[Key], int, int, list[bytes], int, int] | None: ...
     def table_set_constant(self, switch: int, table: int, constant: bool, /) -> None:
-        """Whether entries are refused any change: at first, that of every table whose program has some."""
+        """
+        Whether entries are refused any change: at first, that of every table whose program has some.
+        """
+
     def table_len(self, switch: int, table: int, /) -> int: ...
     def table_point(
         self, switch: int, table: int, keys: list[Key], priority: int, group: bool, id: int, insert: bool, /
@@ -128,6 +130,7 @@ class SwitchSet:
     def member_delete(self, switch: int, profile: int, id: int, /) -> int: ...
     def group_set(self, switch: int, profile: int, id: int, members: list[tuple[int, int]], /) -> int:
         """Members and their weights, in place of what the group had."""
+
     def group_delete(self, switch: int, profile: int, id: int, /) -> int: ...
     def table_set_ttl(
         self, switch: int, table: int, keys: list[Key], priority: int, ttl_ps: int, /
@@ -135,207 +138,122 @@ class SwitchSet:
     def table_idle(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int: ...
     def table_aged(self, switch: int, table: int, /) -> list[tuple[list[Key], int]]:
         """Entries whose time is up, each once since its last hit."""
+
     def counter_read(self, switch: int, counter: int, index: int, /) -> tuple[int, int]: ...
     def counter_read_all(self, switch: int, counter: int, /) -> list[tuple[int, int]]: ...
     def counter_response(self, switch: int, counter: int, id: int, first: int, most: int, /) -> bytes:
-        """Return a serialised ReadResponse with at most `most` cells of a counter from `first` on."""
+        """
+        Return a serialised ReadResponse with at most `most` cells of a counter from `first` on.
+        """
 
     def counter_write(self, switch: int, counter: int, index: int, packets: int, bytes: int, /) -> None: ...
     def direct_counter_write(
         self, switch: int, table: int, keys: list[Key], priority: int, packets: int, bytes: int, /
     ) -> int: ...
-    def meter_read(self, switch: int, meter: int, index: int, /) -> MeterConfig | None: ...
     def meter_write(self, switch: int, meter: int, index: int, config: MeterConfig | None) -> None:
         """None: always green."""
-    def direct_meter_read(
-        self, switch: int, table: int, keys: list[Key], priority: int, /
-    ) -> MeterConfig | None: ...
+
+    def meter_read(self, switch: int, meter: int, index: int, /) -> MeterConfig | None: ...
     def direct_meter_write(
         self, switch: int, table: int, keys: list[Key], priority: int, config: MeterConfig | None
     ) -> int: ...
+    def direct_meter_read(
+        self, switch: int, table: int, keys: list[Key], priority: int, /
+    ) -> MeterConfig | None: ...
     def register_read(self, switch: int, register: int, index: int, /) -> int: ...
     def register_write(self, switch: int, register: int, index: int, value: int, /) -> None: ...
     def register_read_bytes(self, switch: int, register: int, index: int, /) -> bytes: ...
     def register_write_bytes(self, switch: int, register: int, index: int, value: bytes, /) -> None: ...
     def multicast_set(self, switch: int, group: int, replicas: list[tuple[int, int]], /) -> None:
         """Ports and replication ids."""
+
     def multicast_delete(self, switch: int, group: int, /) -> None: ...
     def clone_set(
         self, switch: int, session: int, replicas: list[tuple[int, int]], truncate_bytes: int = 0
     ) -> None: ...
     def clone_delete(self, switch: int, session: int, /) -> None: ...
     def value_set_write(self, switch: int, value_set: int, values: list[tuple[bytes, bytes]], /) -> None:
-        """Values and masks, each of the key's fields in whole bytes; in place of what the set had."""
+        """
+        Values and masks, each of the key's fields in whole bytes; in place of what the set had.
+        """
+
     def set_logging(self, switch: int, on: bool, /) -> None: ...
-
-class PartitionError(RuntimeError):
-    """An event in a partition needed the other partitions to be at its time; a single partition runs it."""
-
-class Network(SwitchSet):
-    """Switches, hosts and links in virtual time. One thread at a time."""
-
-    def __init__(self) -> None: ...
-    def add_switch(self, name: str, cpu_port: int = 510, *, partition: int = 0) -> int:
-        """Threads run the partitions, numbered from 0, at the same time where that changes nothing.
-
-        ValueError for a new partition after the first event.
+    def write_entries(self, switch: int, layouts: EntryLayouts, updates: EntryUpdates, /) -> None:
         """
-    def set_threads(self, threads: int) -> None:
-        """Set the number of threads, before the first event; unless set, each partition has a thread."""
-    def window_report(self) -> dict[str, Any]:
-        """Return the work of the threads and what they waited for (docs/testbeds/performance.md)."""
-    @property
-    def hops(self) -> int: ...
-    @property
-    def frames_without_link(self) -> int: ...
-    @property
-    def frames_failed(self) -> int:
-        """Number of frames that set_tolerant(True) has dropped."""
-    def connect(
+        Carry out updates of table entries, up to one that is not plain or that fails, or to the end.
+        """
+
+class EntryLayouts:
+    """P4Runtime ids of the tables of a program; immutable."""
+
+    def __init__(
         self,
-        sw_a: int,
-        port_a: int,
-        sw_b: int,
-        port_b: int,
-        rate_bps: int,
-        delay_ps: int,
-        credit_bytes: int,
-        queue_bytes: int = ...,
-        *,
-        scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
-        quanta: Sequence[int] | None = None,
-        plugged: bool = True,
-    ) -> int:
-        """Connect two ports and return the number of the link (docs/reference/links.md).
+        program: Program,
+        tables: Sequence[
+            tuple[
+                int,
+                int,
+                Sequence[tuple[int, str, bool]],
+                Sequence[tuple[int, int, Sequence[tuple[int, int]]]],
+            ]
+        ],
+    ) -> None: ...
 
-        `queue_bytes` bounds a VL without credits; `quanta` are bytes of each VL in a round of "deficit",
-        4096 when left out. A link that is not plugged is down, and its ports lead where they led before.
-        """
-    def attach_host(
-        self,
-        switch: int,
-        port: int,
-        rate_bps: int,
-        delay_ps: int,
-        credit_bytes: int,
-        queue_bytes: int = ...,
-        *,
-        scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
-        quanta: Sequence[int] | None = None,
-    ) -> int: ...
-    def set_lanes(self, bit: int, vls: Sequence[int]) -> None:
-        """Give every priority two lanes, each with a queue and credits of its own.
+class EntryUpdates:
+    """The updates of a serialised WriteRequest; ValueError for other bytes."""
 
-        Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte), and
-        vls[2 * priority + lane] is the VL. Without this call a priority has one lane and is its VL.
-        """
-    def set_cna24(self) -> None:
-        """Give frames of hosts the CNA24 header and the reliable transport header on their links."""
-    def set_handler(self, host: int, handler: Any) -> None:
-        """Put a host in place of another: a Station, or any object with its methods; None for none."""
-    def start(self, host: int, /) -> None:
-        """Call `start` of the host's handler, and carry out its answer."""
-    def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
-    def send(self, host: int, frame: bytes, vl: int, /) -> None: ...
-    def alarm(self, time_ps: int, token: int, /) -> None: ...
-    def set_link(self, link: int, up: bool, /) -> None:
-        """ValueError: up, and not plugged."""
-    def set_host_link(self, host: int, up: bool, /) -> None: ...
-    def plug(self, link: int, /) -> None:
-        """Its ports lead to this link from now on. ValueError: one of them leads to another that is up."""
-    def impair(
-        self,
-        link: int,
-        direction: int,
-        *,
-        blocked: bool = False,
-        loss: float = 0.0,
-        rate_bps: int | None = None,
-        extra_delay_ps: int = 0,
-    ) -> None:
-        """Impair the link for frames whose transmission starts from now on (docs/reference/links.md)."""
-    def set_seed(self, seed: int, /) -> None:
-        """Seed all random choices; each direction of a link has a generator of its own."""
-    def record(self, link: int, path: str, direction: int | None = None) -> None:
-        """To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError."""
-    def end_recordings(self) -> None: ...
-    def keep_recent(self, link: int, most: int, /) -> None:
-        """Keep the last `most` frames of a link from now on, both directions together; 0: none any more."""
-    def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]:
-        """Return number, time in ps, direction and bytes of each frame that is kept, the oldest first."""
-    def run(self, until_ps: int | None = None, events: int = ...) -> int:
-        """Run at most `events` events, and Python's signal handlers between them. PartitionError.
-
-        0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see deadlock(), 4: more
-        events are left.
-        """
-    def sample(self) -> tuple[bytes, bytes, bytes]:
-        """Return load, queue and state of all links, for pictures; nothing that happens depends on it.
-
-        Load and queue have a byte for each direction, link by link: the share of the time since the last
-        sample spent sending, and waiting bytes as a share of one receive buffer; 255: all, or more. State
-        has a byte a link: 1 up, 2 and 4 its first and its second direction impaired.
-        """
-    def queued_by_vl(self, link: int, direction: int, /) -> list[int]:
-        """Return the bytes that wait on a direction, by VL."""
-    def set_tolerant(self, tolerant: bool, /) -> None:
-        """Drop a frame that its program stops, and report it as an item "log".
-
-        Otherwise run() and packet_out() raise a RuntimeError. A failed `assert` stops a frame, and so does
-        the end of its budget of passes, copies and rounds (docs/reference/engine.md).
-        """
-    def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
-    def host_stats(self, host: int, direction: int, /) -> dict[str, Any]:
-        """Direction 0 comes from the host, 1 goes to it."""
-    def deadlock(self) -> list[tuple[int, int, int]]: ...
-    def set_bin(self, width_ps: int, vls: int = 16) -> None:
-        """Bytes that reach hosts, in bins, of frames on the `vls` lanes that are served last."""
-    def delivered_bins(self) -> list[int]: ...
-    def delivered_bytes(self) -> int:
-        """Sum of delivered_bins()."""
-    def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]: ...
-    def trace(
-        self, switch: int, port: int, frame: bytes, /
-    ) -> tuple[list[tuple[int, bytes]], list[dict[str, Any]]]:
-        """Return the result of process(), and each state, table, condition and statement of the frame.
-
-        harness.frames.steps has the values of a step. ValueError: the switch's program is not traced.
-        """
-    def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float: ...
-
-Output = tuple[list[tuple[bytes, int]], int | None]
-"""Frames to send, each with its VL, and the time of the next deadline."""
-
-class Station:
-    """What runs on a host of a network, in C++. A network's station is not called from outside."""
-
-class Participant(Station):
-    """Agent of an NPU in a collective; see emulation.traffic.host.agents."""
-
-    def start(self, now: int) -> Output: ...
-    def on_frame(self, frame: bytes, now: int) -> Output: ...
-    def on_timer(self, now: int) -> Output: ...
-    def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output: ...
-    def call_when_done(self, call: Callable[[], None], /) -> None: ...
-    def call_at_silence(self, call: Callable[[int, int], None], /) -> None: ...
+    def __init__(self, request: bytes) -> None: ...
     @property
-    def done(self) -> bool: ...
+    def head(self) -> bytes:
+        """The request without its updates."""
+
     @property
-    def finished_ps(self) -> int | None: ...
-    def failure(self) -> tuple[int, int, int] | None:
-        """Peer, oldest PSN that it did not acknowledge, and time."""
+    def count(self) -> int:
+        """Number of updates."""
+
+    def plain(self, layouts: EntryLayouts, /) -> bool:
+        """Return whether the engine can read every update."""
+
     @property
-    def received(self) -> int:
-        """Data frames that the agent has received so far."""
-    def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int]:
-        """Values of AgentStats, in its order, without those of the reduction."""
-    def reduction_counts(self) -> tuple[int, ...] | None:
-        """Values of ReductionStats, in its order; None without a model of what reduces."""
-    def array(self) -> Any:
-        """Bytes of the array, uint8, which the agent goes on to change."""
+    def position(self) -> int:
+        """Position of the next update."""
+
+    def skip(self) -> None:
+        """Leave out the next update."""
+
+class AgentArray:
+    """Array of int32 that an agent takes over."""
+
+    @property
+    def shape(self, /) -> tuple[int]: ...
+
+class RandomElements:
+    """
+    Random int32 elements, as numpy's generator draws them over the whole range.
+
+    `state` and `increment` are those of numpy.random.PCG64, each as (upper, lower) 64
+    bits. Methods release the interpreter lock while they draw; ValueError for an array of
+    another length than `count`.
+    """
+
+    def __init__(self, state: tuple[int, int], increment: tuple[int, int], count: int) -> None: ...
+    @property
+    def count(self) -> int: ...
+    def fill(self, array: numpy.typing.NDArray[numpy.uint32]) -> None: ...
+    def add_to(self, total: numpy.typing.NDArray[numpy.uint32]) -> None:
+        """Add the elements to an array; sums wrap."""
+
+    def array(self) -> AgentArray: ...
+
+def same_bytes(one: numpy.typing.NDArray[numpy.uint8], other: numpy.typing.NDArray[numpy.uint8]) -> bool:
+    """
+    Return whether two arrays are equal; other threads get their turns meanwhile.
+    """
 
 class Slices:
-    """Slices of a schedule; offsets and sizes are bytes. ValueError for lists that do not fit."""
+    """
+    Slices of a schedule; offsets and sizes are bytes. ValueError for lists that do not fit.
+    """
 
     def __init__(
         self,
@@ -362,18 +280,23 @@ def rank(
     of_cell: Sequence[int],
     tasks: Sequence[tuple[int, int, int, int, int, int, bool, list[int]]],
 ) -> Rank:
-    """Describe a rank.
+    """
+    Describe a rank.
 
-    A peer is its rank and address, the load-balance values of data and of acknowledgements by connection,
-    paths by bucket or None, weights by bucket or none, timings by path (fields of PathTiming) or none, and
-    the seed of a random choice of connections or None. A send is step, place of its peer (-1: the rank
-    itself), operation, shift in bytes and task (-1: none). A plan is its phases, (step, operation, sources,
-    task), and the sends, by their place, that leave after each number of phases. `of_cell` has the place of
-    each cell's plan. A task has the fields of emulation.traffic.schedule.tasks.Task.
+    A peer is its rank and address, the load-balance values of data and of
+    acknowledgements by connection, paths by bucket or None, weights by bucket or none,
+    timings by path (fields of PathTiming) or none, and the seed of a random choice of
+    connections or None. A send is step, place of its peer (-1: the rank itself),
+    operation, shift in bytes and task (-1: none). A plan is its phases, (step, operation,
+    sources, task), and the sends, by their place, that leave after each number of phases.
+    `of_cell` has the place of each cell's plan. A task has the fields of
+    emulation.traffic.schedule.tasks.Task.
     """
 
 class Transport:
-    """Parameters of connections (emulation.traffic.host.transport), and headers of their frames."""
+    """
+    Parameters of connections (emulation.traffic.host.transport), and headers of their frames.
+    """
 
     def __init__(
         self,
@@ -384,69 +307,122 @@ class Transport:
         initial_rto_ps: int,
         min_rto_ps: int,
         path_rto_ps: int,
-        adaptive: bool,
         max_rto_ps: int,
         max_retries: int,
         lb_mode: int,
         first_psn: int,
         first_queue: int,
         level: int,
+        adaptive: bool,
         data: bytes,
         ack: bytes,
     ) -> None: ...
 
-class AgentArray:
-    """Array of int32 that an agent takes over."""
-
-    @property
-    def shape(self) -> tuple[int]: ...
-
-class RandomElements:
-    """Random int32 elements, as numpy's generator draws them over the whole range.
-
-    `state` and `increment` are those of numpy.random.PCG64, each as (upper, lower) 64 bits. Methods release
-    the interpreter lock while they draw; ValueError for an array of another length than `count`.
+class Station:
+    """
+    What runs on a host of a network, in C++. A network's station is not called from outside.
     """
 
-    def __init__(self, state: tuple[int, int], increment: tuple[int, int], count: int) -> None: ...
+class Participant(Station):
+    """Agent of an NPU in a collective; see emulation.traffic.host.agents."""
+
+    def start(self, now: int) -> Output: ...
+    def on_frame(self, frame: bytes, now: int) -> Output: ...
+    def on_timer(self, now: int) -> Output: ...
+    def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output: ...
+    def call_when_done(self, call: Callable[[], None], /) -> None: ...
+    def call_at_silence(self, call: Callable[[int, int], None], /) -> None: ...
     @property
-    def count(self) -> int: ...
-    def fill(self, array: NDArray[np.uint32]) -> None: ...
-    def add_to(self, total: NDArray[np.uint32]) -> None:
-        """Add the elements to an array; sums wrap."""
+    def done(self) -> bool: ...
+    @property
+    def finished_ps(self) -> int | None: ...
+    def failure(self) -> tuple[int, int, int] | None:
+        """Peer, oldest PSN that it did not acknowledge, and time."""
 
-    def array(self) -> AgentArray: ...
+    @property
+    def received(self) -> int:
+        """Data frames that the agent has received so far."""
 
-def same_bytes(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
-    """Return whether two arrays are equal; other threads get their turns meanwhile."""
+    def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int]:
+        """Values of AgentStats, in its order, without those of the reduction."""
+
+    def reduction_counts(self) -> tuple[int, ...] | None:
+        """
+        Values of ReductionStats, in its order; None without a model of what reduces.
+        """
+
+    def array(self) -> Any:
+        """Bytes of the array, uint8, which the agent goes on to change."""
+
+class Budget:
+    """
+    Frames that saturating stations may still send, and frames that they have received.
+    """
+
+    def __init__(self, frames: int, /) -> None: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def received(self) -> int: ...
+
+class Saturator(Station):
+    """
+    Sends a random frame, first `at_first` times, then for every received frame.
+
+    `seed` is that of a random.Random, its most significant byte first. See
+    emulation.traffic.host.saturate. ValueError without frames.
+    """
+
+    def __init__(self, frames: Sequence[bytes], at_first: int, seed: bytes, budget: Budget) -> None: ...
 
 class Agent(Participant):
-    """Agent of a collective; `data` are the array's bytes, or an array to take over from its maker."""
+    """
+    Agent of a collective; `data` are the array's bytes, or an array to take over from its maker.
+    """
 
+    @overload
     def __init__(
         self,
         rank: Rank,
-        data: NDArray[np.uint8] | AgentArray,
+        data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        job: int,
+        parameters: Transport,
+        reduction: tuple[bool, int | None, int | None, int] | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        rank: Rank,
+        data: AgentArray,
         job: int,
         parameters: Transport,
         reduction: tuple[bool, int | None, int | None, int] | None = None,
     ) -> None:
-        """`reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores."""
+        """
+        `reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores.
+        """
 
     @property
     def longest(self) -> int: ...
     @property
-    def spans(self) -> list[tuple[int, int]]: ...
+    def spans(self, /) -> list[tuple[int, int]]: ...
 
 class Concurrent(Participant):
-    """Agents of an NPU in several collectives at once; see emulation.traffic.host.concurrent."""
+    """
+    Agents of an NPU in several collectives at once; see emulation.traffic.host.concurrent.
+    """
 
     def __init__(self) -> None: ...
     def add(self, agent: Agent, first_queue: int, queues: int) -> None:
-        """Take an agent that `start` starts. ValueError if another agent has a queue number of its."""
+        """
+        Take an agent that `start` starts. ValueError if another agent has a queue number of its.
+        """
+
     def remove(self, first_queue: int) -> None: ...
     def call_at_end(self, call: Callable[[int], None], /) -> None:
-        """Call with the first queue number of an agent whose result is final, or that gives up."""
+        """
+        Call with the first queue number of an agent whose result is final, or that gives up.
+        """
 
 class Iterated(Participant):
     """Agent of a training job; see emulation.traffic.host.iterations."""
@@ -454,7 +430,7 @@ class Iterated(Participant):
     def __init__(
         self,
         rank: Rank,
-        data: NDArray[np.uint8],
+        data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
         iterations: int,
         compute_ps: int,
         overlap_ps: int,
@@ -467,26 +443,207 @@ class Iterated(Participant):
     def use_level(self, level: int, data: bytes, ack: bytes, /) -> None: ...
     def reports(self) -> list[tuple[int, int, int, int, int]]: ...
 
-class Budget:
-    """Frames that saturating stations may still send, and frames that they have received."""
+class PartitionError(RuntimeError):
+    pass
 
-    def __init__(self, frames: int, /) -> None: ...
+class Network(SwitchSet):
+    """Switches, hosts and links in virtual time. One thread at a time."""
+
+    def __init__(self) -> None: ...
+    def add_switch(self, name: str, cpu_port: int = 510, *, partition: int = 0) -> int:
+        """
+        Threads run the partitions, numbered from 0, at the same time where that changes
+        nothing.
+
+        ValueError for a new partition after the first event.
+        """
+
+    def set_threads(self, threads: int) -> None:
+        """
+        Set the number of threads, before the first event; unless set, each partition has a thread.
+        """
+
+    def window_report(self) -> dict[str, Any]:
+        """
+        Return the work of the threads and what they waited for (docs/testbeds/performance.md).
+        """
+
     @property
-    def left(self) -> int: ...
+    def hops(self) -> int: ...
     @property
-    def received(self) -> int: ...
+    def frames_without_link(self) -> int: ...
+    def connect(
+        self,
+        sw_a: int,
+        port_a: int,
+        sw_b: int,
+        port_b: int,
+        rate_bps: int,
+        delay_ps: int,
+        credit_bytes: int,
+        queue_bytes: int = ...,
+        *,
+        scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
+        quanta: Sequence[int] | None = None,
+        plugged: bool = True,
+    ) -> int:
+        """
+        Connect two ports and return the number of the link (docs/reference/links.md).
 
-class Saturator(Station):
-    """Sends a random frame, first `at_first` times, then for every received frame.
+        `queue_bytes` bounds a VL without credits; `quanta` are bytes of each VL in a round of
+        "deficit", 4096 when left out. A link that is not plugged is down, and its ports lead
+        where they led before.
+        """
 
-    `seed` is that of a random.Random, its most significant byte first. See emulation.traffic.host.saturate.
-    ValueError without frames.
-    """
+    def attach_host(
+        self,
+        switch: int,
+        port: int,
+        rate_bps: int,
+        delay_ps: int,
+        credit_bytes: int,
+        queue_bytes: int = ...,
+        *,
+        scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
+        quanta: Sequence[int] | None = None,
+    ) -> int: ...
+    def set_lanes(self, bit: int, vls: Sequence[int]) -> None:
+        """
+        Give every priority two lanes, each with a queue and credits of its own.
 
-    def __init__(self, frames: Sequence[bytes], at_first: int, seed: bytes, budget: Budget) -> None: ...
+        Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte),
+        and vls[2 * priority + lane] is the VL. Without this call a priority has one lane and
+        is its VL.
+        """
+
+    def set_cna24(self) -> None:
+        """
+        Give frames of hosts the CNA24 header and the reliable transport header on their links.
+        """
+
+    def set_handler(self, host: int, handler: Any) -> None:
+        """
+        Put a host in place of another: a Station, or any object with its methods; None for none.
+        """
+
+    def start(self, host: int, /) -> None:
+        """Call `start` of the host's handler, and carry out its answer."""
+
+    def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
+    def send(self, host: int, frame: bytes, vl: int, /) -> None: ...
+    def alarm(self, time_ps: int, token: int, /) -> None: ...
+    def set_link(self, link: int, up: bool, /) -> None:
+        """ValueError: up, and not plugged."""
+
+    def set_host_link(self, host: int, up: bool, /) -> None: ...
+    def plug(self, link: int, /) -> None:
+        """
+        Its ports lead to this link from now on. ValueError: one of them leads to another that is up.
+        """
+
+    def impair(
+        self,
+        link: int,
+        direction: int,
+        *,
+        blocked: bool = False,
+        loss: float = 0.0,
+        rate_bps: int | None = None,
+        extra_delay_ps: int = 0,
+    ) -> None:
+        """
+        Impair the link for frames whose transmission starts from now on (docs/reference/links.md).
+        """
+
+    def set_seed(self, seed: int, /) -> None:
+        """
+        Seed all random choices; each direction of a link has a generator of its own.
+        """
+
+    def record(self, link: int, path: str, direction: int | None = None) -> None:
+        """
+        To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError.
+        """
+
+    def end_recordings(self) -> None: ...
+    def keep_recent(self, link: int, most: int, /) -> None:
+        """
+        Keep the last `most` frames of a link from now on, both directions together; 0: none any more.
+        """
+
+    def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]:
+        """
+        Return number, time in ps, direction and bytes of each frame that is kept, the oldest first.
+        """
+
+    def run(self, until_ps: int | None = None, events: int = ...) -> int:
+        """
+        Run at most `events` events, and Python's signal handlers between them.
+        PartitionError.
+
+        0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see
+        deadlock(), 4: more events are left.
+        """
+
+    def set_tolerant(self, tolerant: bool, /) -> None:
+        """
+        Drop a frame that its program stops, and report it as an item "log".
+
+        Otherwise run() and packet_out() raise a RuntimeError. A failed `assert` stops a
+        frame, and so does the end of its budget of passes, copies and rounds
+        (docs/reference/engine.md).
+        """
+
+    @property
+    def frames_failed(self) -> int:
+        """Number of frames that set_tolerant(True) has dropped."""
+
+    def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
+    def host_stats(self, host: int, direction: int, /) -> dict[str, Any]:
+        """Direction 0 comes from the host, 1 goes to it."""
+
+    def sample(self) -> tuple[bytes, bytes, bytes]:
+        """
+        Return load, queue and state of all links, for pictures; nothing that happens depends
+        on it.
+
+        Load and queue have a byte for each direction, link by link: the share of the time
+        since the last sample spent sending, and waiting bytes as a share of one receive
+        buffer; 255: all, or more. State has a byte a link: 1 up, 2 and 4 its first and its
+        second direction impaired.
+        """
+
+    def queued_by_vl(self, link: int, direction: int, /) -> list[int]:
+        """Return the bytes that wait on a direction, by VL."""
+
+    def deadlock(self) -> list[tuple[int, int, int]]: ...
+    def set_bin(self, width_ps: int, vls: int = 16) -> None:
+        """
+        Bytes that reach hosts, in bins, of frames on the `vls` lanes that are served last.
+        """
+
+    def delivered_bins(self) -> list[int]: ...
+    def delivered_bytes(self) -> int:
+        """Sum of delivered_bins()."""
+
+    def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]: ...
+    def trace(
+        self, switch: int, port: int, frame: bytes, /
+    ) -> tuple[list[tuple[int, bytes]], list[dict[str, Any]]]:
+        """
+        Return the result of process(), and each state, table, condition and statement of the
+        frame.
+
+        harness.frames.steps has the values of a step. ValueError: the switch's program is not
+        traced.
+        """
+
+    def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float: ...
 
 def to_cna24(frame: bytes, /) -> bytes:
-    """Return a frame with CNA24 and reliable transport headers in place of its CNA16 and transport headers.
+    """
+    Return a frame with CNA24 and reliable transport headers in place of its CNA16 and
+    transport headers.
 
     A frame of other headers is returned as it is; so does `from_cna24`, the way back.
     """
@@ -494,68 +651,126 @@ def to_cna24(frame: bytes, /) -> bytes:
 def from_cna24(frame: bytes, /) -> bytes: ...
 
 class HostDriver:
-    """Driver of sans-IO hosts on raw sockets, in real time; a host has the number of its add()."""
+    """
+    Driver of sans-IO hosts on raw sockets, in real time; a host has the number of its add().
+    """
 
     def __init__(self, rate_bps: float, dilation: int, bin_ps: int, note_ns: int = 0) -> None:
-        """`rate_bps` of each host in real bits per second; `note_ns` 0: run() names no hosts to note."""
+        """
+        `rate_bps` of each host in real bits per second; `note_ns` 0: run() names no hosts to note.
+        """
+
     def add(self, host: Station | object, fd: int, arrived: Any, ring_bytes: int) -> int:
-        """Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`. OSError.
+        """
+        Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`.
+        OSError.
 
         `arrived` is the host's count of bytes of data, one int64.
         """
+
     def watch(self, fd: int) -> None:
         """Let run() return whenever a descriptor is readable."""
-    def rest(self, share: float, least_run_ns: int = 0) -> None:
-        """Serve frames in groups: wait between two turns for up to this share of the run.
 
-        The run lasts for `least_run_ns` from go() on, or for the time since go() if that is longer.
+    def rest(self, share: float, least_run_ns: int = 0) -> None:
         """
+        Serve frames in groups: wait between two turns for up to this share of the run.
+
+        The run lasts for `least_run_ns` from go() on, or for the time since go() if that is
+        longer.
+        """
+
     def go(self, start_ns: int) -> None:
-        """Let scenario time and all hosts begin at a time of the monotonic clock. OSError: no ring."""
+        """
+        Let scenario time and all hosts begin at a time of the monotonic clock. OSError: no ring.
+        """
+
     def replace(self, index: int, host: Station | object, start_ns: int) -> None:
-        """Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped."""
+        """
+        Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped.
+        """
+
     def reroute(self, index: int, routes: list[tuple[int, int]]) -> None:
-        """Tell an agent of a collective of changed routes: bits of buckets by destination CNA."""
+        """
+        Tell an agent of a collective of changed routes: bits of buckets by destination CNA.
+        """
+
     def run(self) -> tuple[list[int], list[int], list[int]]:
-        """Run until there are readable descriptors, hosts that have ended, or hosts to note."""
+        """
+        Run until there are readable descriptors, hosts that have ended, or hosts to note.
+        """
+
     def stop(self) -> None:
         """End the measurements of all hosts."""
+
     @property
     def at(self) -> int:
         """Host whose event was served last."""
+
     def bins(self, index: int) -> dict[int, int]:
         """Return the bytes of data that arrived at a host, by bins."""
+
     def pace(self, index: int) -> tuple[float, int, int, Any, Any]:
-        """Return offered bytes, sent bytes, refused frames, and each frame's lateness and wait in ns."""
+        """
+        Return offered bytes, sent bytes, refused frames, and each frame's lateness and wait in ns.
+        """
+
     def counts(self) -> dict[str, int]:
         """Return the number of waits, receives, received frames and timers."""
 
 class Wire(SwitchSet):
-    """Switches on Linux interfaces, in real time: one thread carries their frames."""
+    """
+    Switches on Linux interfaces, in real time: one thread carries their frames.
+    """
 
     def __init__(self) -> None: ...
     def add_port(self, switch: int, port: int, interface: str) -> None:
-        """Before start(). ValueError: no such interface, or port or interface are taken."""
+        """
+        Before start(). ValueError: no such interface, or port or interface are taken.
+        """
+
     def record(self, directory: str) -> None:
-        """Before start(): every frame goes to INTERFACE_in.pcap and INTERFACE_out.pcap there."""
+        """
+        Before start(): every frame goes to INTERFACE_in.pcap and INTERFACE_out.pcap there.
+        """
+
     def dump(self, bytes: int) -> None:
         """Before start(): so much of every frame becomes a message."""
+
     def log_programs(self) -> None:
         """Before add_switch(): what programs log become messages."""
+
     def set_queues(self, queues: int) -> None:
-        """Before start(): frames whose priority is not below `queues`, 8 at first, are dropped."""
-    def set_rate(self, switch: int, port: int, bits_per_second: float) -> None:
-        """Before start(): frames leave by the port at this rate, one by one. ValueError: no such port."""
+        """
+        Before start(): frames whose priority is not below `queues`, 8 at first, are dropped.
+        """
+
     def hold(self, frames: int) -> None:
-        """Before start(): frames wait for a slow interface here, up to `frames` in a queue, not below."""
+        """
+        Before start(): frames wait for a slow interface here, up to `frames` in a queue, not below.
+        """
+
+    def set_rate(self, switch: int, port: int, bits_per_second: float) -> None:
+        """
+        Before start(): frames leave by the port at this rate, one by one. ValueError: no such port.
+        """
+
     def start(self) -> None:
         """OSError when an interface cannot be opened; nothing runs then."""
+
     def stop(self) -> None: ...
     @property
     def event_fd(self) -> int:
-        """An eventfd that is readable when take_control() or take_messages() has something."""
+        """
+        An eventfd that is readable when take_control() or take_messages() has something.
+        """
+
     def up(self, switch: int, port: int) -> bool: ...
     def stats(self, switch: int, port: int) -> dict[str, int]:
-        """Frames and bytes received and sent; frames missed, too_long, failed, refused_down, _full, _odd."""
+        """
+        Frames and bytes received and sent; frames missed, too_long, failed, refused_down, _full, _odd.
+        """
+
     def take_messages(self) -> list[tuple[str, str]]:
-        """Return messages since the last call: "info", "warning" or "error", and the text."""
+        """
+        Return messages since the last call: "info", "warning" or "error", and the text.
+        """

@@ -21,7 +21,7 @@ void require(bool holds) {
 
 Drive::Drive(FuzzedDataProvider& in, const Programs& programs)
     : in_(in), programs_(programs), switch_("fuzzed", 510, pool_) {
-    if (in_.ConsumeBool()) switch_.on_log = [this](const std::string& line) { logged_ += line.size(); };
+    if (in_.ConsumeBool()) switch_.set_log([this](const std::string& line) { logged_ += line.size(); });
     configure();
 }
 

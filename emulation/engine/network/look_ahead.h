@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processor fetches into its caches for events to come, while others run. Nothing depends on it.
+// Memory of events to come, fetched into the processor's caches while other events run. Nothing depends on
+// it.
 //
 // An address can be fetched only once the memory that has it is there. So there are stages, each for an event
 // further ahead than the next stage, and a stage reads what the stage before has fetched: a channel, then the

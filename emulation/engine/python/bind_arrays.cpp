@@ -40,8 +40,16 @@ std::shared_ptr<Bytes> AgentArray::take() {
 
 void bind_arrays(nb::module_& m) {
     nb::class_<AgentArray>(m, "AgentArray", "Array of int32 that an agent takes over.")
-        .def_prop_ro("shape", [](const AgentArray& array) { return nb::make_tuple(array.elements); });
-    nb::class_<RandomElements>(m, "RandomElements", "Random int32 elements, as numpy's generator draws them.")
+        .def_prop_ro(
+            "shape", [](const AgentArray& array) { return nb::make_tuple(array.elements); },
+            nb::for_getter(nb::sig("def shape(self, /) -> tuple[int]")));
+    nb::class_<RandomElements>(
+        m, "RandomElements",
+        "Random int32 elements, as numpy's generator draws them over the whole range.\n"
+        "\n"
+        "`state` and `increment` are those of numpy.random.PCG64, each as (upper, lower) 64\n"
+        "bits. Methods release the interpreter lock while they draw; ValueError for an array of\n"
+        "another length than `count`.")
         .def(
             "__init__",
             [](RandomElements* self, const Halves& state, const Halves& increment, std::size_t count) {
@@ -56,7 +64,7 @@ void bind_arrays(nb::module_& m) {
                 const nb::gil_scoped_release free;
                 random.fill(out);
             },
-            nb::arg("array"))
+            nb::arg("array"), nb::sig("def fill(self, array: numpy.typing.NDArray[numpy.uint32]) -> None"))
         .def(
             "add_to",
             [](const RandomElements& random, const Elements& total) {
@@ -64,7 +72,8 @@ void bind_arrays(nb::module_& m) {
                 const nb::gil_scoped_release free;
                 random.add_to(out);
             },
-            nb::arg("total"))
+            nb::arg("total"), nb::sig("def add_to(self, total: numpy.typing.NDArray[numpy.uint32]) -> None"),
+            "Add the elements to an array; sums wrap.")
         .def("array", [](const RandomElements& random) {
             const nb::gil_scoped_release free;
             auto bytes = std::make_shared<Bytes>(random.count() * sizeof(std::uint32_t));
@@ -78,7 +87,10 @@ void bind_arrays(nb::module_& m) {
             const nb::gil_scoped_release free;
             return std::memcmp(one.data(), other.data(), one.size()) == 0;
         },
-        nb::arg("one"), nb::arg("other"));
+        nb::arg("one"), nb::arg("other"),
+        nb::sig("def same_bytes(one: numpy.typing.NDArray[numpy.uint8], other: "
+                "numpy.typing.NDArray[numpy.uint8]) -> bool"),
+        "Return whether two arrays are equal; other threads get their turns meanwhile.");
 }
 
 }  // namespace railyard

@@ -205,50 +205,77 @@ nb::object array_of(const Participant& agent) {
 }
 
 void bind_participant(nb::module_& m) {
-    const nb::class_<Station> station(m, "Station", "What runs on a host of a network.");
-    nb::class_<Participant, Station>(m, "Participant", "Agent of an NPU in a collective.")
+    const nb::class_<Station> station(
+        m, "Station",
+        "What runs on a host of a network, in C++. A network's station is not called from outside.");
+    nb::class_<Participant, Station>(m, "Participant",
+                                     "Agent of an NPU in a collective; see emulation.traffic.host.agents.")
         .def(
             "start", [](Participant& p, Time now) { return answer_of([&](Answer& a) { p.start(now, a); }); },
-            nb::arg("now"))
+            nb::arg("now"), nb::sig("def start(self, now: int) -> Output"))
         .def(
             "on_frame",
             [](Participant& p, const nb::bytes& frame, Time now) {
                 return answer_of(
                     [&](Answer& a) { p.on_frame(a.pool.acquire(frame.c_str(), frame.size()), now, a); });
             },
-            nb::arg("frame"), nb::arg("now"))
+            nb::arg("frame"), nb::arg("now"), nb::sig("def on_frame(self, frame: bytes, now: int) -> Output"))
         .def(
             "on_timer",
             [](Participant& p, Time now) { return answer_of([&](Answer& a) { p.on_timer(now, a); }); },
-            nb::arg("now"))
-        .def("reroute", [](Participant& p, const Routes& routes,
-                           Time now) { return answer_of([&](Answer& a) { p.on_reroute(routes, now, a); }); })
-        .def("call_when_done",
-             [](Participant& p, nb::object call) { p.on_done = [call = std::move(call)] { call(); }; })
-        .def("call_at_silence",
-             [](Participant& p, nb::object call) {
-                 // Shared, so that threads without the interpreter lock can copy it.
-                 const auto shared = std::make_shared<nb::object>(std::move(call));
-                 p.on_silence = [shared](std::uint16_t address, BucketSet buckets) {
-                     if (!Partition::defer([=] { (*shared)(address, buckets); })) (*shared)(address, buckets);
-                 };
-             })
+            nb::arg("now"), nb::sig("def on_timer(self, now: int) -> Output"))
+        .def(
+            "reroute",
+            [](Participant& p, const Routes& routes, Time now) {
+                return answer_of([&](Answer& a) { p.on_reroute(routes, now, a); });
+            },
+            nb::sig("def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output"))
+        .def(
+            "call_when_done",
+            [](Participant& p, nb::object call) { p.on_done = [call = std::move(call)] { call(); }; },
+            nb::sig("def call_when_done(self, call: collections.abc.Callable[[], None], /) -> None"))
+        .def(
+            "call_at_silence",
+            [](Participant& p, nb::object call) {
+                // Shared, so that threads without the interpreter lock can copy it.
+                const auto shared = std::make_shared<nb::object>(std::move(call));
+                p.on_silence = [shared](std::uint16_t address, BucketSet buckets) {
+                    if (!Partition::defer([=] { (*shared)(address, buckets); })) (*shared)(address, buckets);
+                };
+            },
+            nb::sig("def call_at_silence(self, call: collections.abc.Callable[[int, int], None], /) -> None"))
         .def_prop_ro("done", [](const Participant& p) { return p.done(); })
         .def_prop_ro("finished_ps", [](const Participant& p) { return p.finished(); })
-        .def("failure", failure_of)
-        .def_prop_ro("received", [](const Participant& p) { return p.received(); })
-        .def("counts", stats_of)
-        .def("reduction_counts", reduction_of)
-        .def("array", array_of);
+        .def("failure", failure_of, nb::sig("def failure(self) -> tuple[int, int, int] | None"),
+             "Peer, oldest PSN that it did not acknowledge, and time.")
+        .def_prop_ro(
+            "received", [](const Participant& p) { return p.received(); },
+            "Data frames that the agent has received so far.")
+        .def("counts", stats_of,
+             nb::sig("def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int]"),
+             "Values of AgentStats, in its order, without those of the reduction.")
+        .def("reduction_counts", reduction_of,
+             nb::sig("def reduction_counts(self) -> tuple[int, ...] | None"),
+             "Values of ReductionStats, in its order; None without a model of what reduces.")
+        .def("array", array_of, nb::sig("def array(self) -> typing.Any"),
+             "Bytes of the array, uint8, which the agent goes on to change.");
 }
 
 void bind_saturator(nb::module_& m) {
-    nb::class_<SaturationBudget>(m, "Budget", "Frames that saturating stations may still send, and received.")
-        .def("__init__",
-             [](SaturationBudget* self, std::uint64_t frames) { new (self) SaturationBudget{frames, 0}; })
+    nb::class_<SaturationBudget>(
+        m, "Budget", "Frames that saturating stations may still send, and frames that they have received.")
+        .def(
+            "__init__",
+            [](SaturationBudget* self, std::uint64_t frames) { new (self) SaturationBudget{frames, 0}; },
+            nb::sig("def __init__(self, frames: int, /) -> None"))
         .def_ro("left", &SaturationBudget::left)
         .def_ro("received", &SaturationBudget::received);
-    nb::class_<Saturator, Station>(m, "Saturator", "Sends a random frame for every frame received.")
+    nb::class_<Saturator, Station>(
+        m, "Saturator",
+        "Sends a random frame, first `at_first` times, then for every received frame.\n"
+        "\n"
+        "`seed` is that of a random.Random, its most significant byte first. See\n"
+        "emulation.traffic.host.saturate. ValueError without frames.")
         .def(
             "__init__",
             [](Saturator* self, const std::vector<nb::bytes>& frames, std::uint64_t at_first,
@@ -265,16 +292,35 @@ void bind_saturator(nb::module_& m) {
 }  // namespace
 
 void bind_hosts(nb::module_& m) {
-    nb::class_<SliceTable>(m, "Slices", "Slices of a schedule; offsets and sizes are bytes.")
+    nb::class_<SliceTable>(
+        m, "Slices",
+        "Slices of a schedule; offsets and sizes are bytes. ValueError for lists that do not fit.")
         .def(nb::init<std::vector<std::uint64_t>, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
                       std::vector<std::uint32_t>, std::size_t>(),
              nb::arg("offsets"), nb::arg("sizes"), nb::arg("cells"), nb::arg("order"), nb::arg("count"));
     const nb::class_<Rank> rank(m, "Rank", "A rank's part of a schedule.");
     m.def("rank", make_rank, nb::arg("slices"), nb::arg("rank"), nb::arg("ranks"), nb::arg("address"),
           nb::arg("dtype"), nb::arg("overlap"), nb::arg("peers"), nb::arg("sends"), nb::arg("plans"),
-          nb::arg("of_cell"), nb::arg("tasks"));
-    nb::class_<TransportParameters>(m, "Transport",
-                                    "Parameters of connections, with templates of their frames.")
+          nb::arg("of_cell"), nb::arg("tasks"),
+          nb::sig("def rank(slices: Slices, rank: int, ranks: int, address: int, dtype: int, overlap: bool, "
+                  "peers: collections.abc.Sequence[tuple[typing.Any, ...]], sends: "
+                  "collections.abc.Sequence[tuple[int, int, int, int, int]], plans: "
+                  "collections.abc.Sequence[tuple[collections.abc.Sequence[tuple[int, int, list[int], int]], "
+                  "collections.abc.Sequence[list[int]]]], of_cell: collections.abc.Sequence[int], tasks: "
+                  "collections.abc.Sequence[tuple[int, int, int, int, int, int, bool, list[int]]]) -> Rank"),
+          "Describe a rank.\n"
+          "\n"
+          "A peer is its rank and address, the load-balance values of data and of\n"
+          "acknowledgements by connection, paths by bucket or None, weights by bucket or none,\n"
+          "timings by path (fields of PathTiming) or none, and the seed of a random choice of\n"
+          "connections or None. A send is step, place of its peer (-1: the rank itself),\n"
+          "operation, shift in bytes and task (-1: none). A plan is its phases, (step, operation,\n"
+          "sources, task), and the sends, by their place, that leave after each number of phases.\n"
+          "`of_cell` has the place of each cell's plan. A task has the fields of\n"
+          "emulation.traffic.schedule.tasks.Task.");
+    nb::class_<TransportParameters>(
+        m, "Transport",
+        "Parameters of connections (emulation.traffic.host.transport), and headers of their frames.")
         .def(
             "__init__",
             [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
@@ -298,7 +344,9 @@ void bind_hosts(nb::module_& m) {
             nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"));
     bind_participant(m);
     bind_saturator(m);
-    nb::class_<Agent, Participant>(m, "Agent", "Agent of a collective.")
+    nb::class_<Agent, Participant>(
+        m, "Agent",
+        "Agent of a collective; `data` are the array's bytes, or an array to take over from its maker.")
         .def(
             "__init__",
             [](Agent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint16_t job,
@@ -307,7 +355,8 @@ void bind_hosts(nb::module_& m) {
                 make_agent(self, std::move(rank), std::move(array), job, parameters, reduction);
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
-            nb::arg("reduction") = nb::none())
+            nb::arg("reduction") = nb::none(),
+            "`reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores.")
         .def(
             "__init__",
             [](Agent* self, std::shared_ptr<const Rank> rank, AgentArray& data, std::uint16_t job,
@@ -316,22 +365,34 @@ void bind_hosts(nb::module_& m) {
                 make_agent(self, std::move(rank), data.take(), job, parameters, reduction);
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
-            nb::arg("reduction") = nb::none())
+            nb::arg("reduction") = nb::none(),
+            "`reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores.")
         .def_prop_ro("longest", &Agent::longest)
-        .def_prop_ro("spans", [](const Agent& agent) {
-            nb::list spans;
-            for (const Progress::Span& span : agent.times())
-                spans.append(nb::make_tuple(span.opened, span.ended));
-            return spans;
-        });
-    nb::class_<Concurrent, Participant>(m, "Concurrent", "Agents of an NPU in several collectives at once.")
+        .def_prop_ro(
+            "spans",
+            [](const Agent& agent) {
+                nb::list spans;
+                for (const Progress::Span& span : agent.times())
+                    spans.append(nb::make_tuple(span.opened, span.ended));
+                return spans;
+            },
+            nb::for_getter(nb::sig("def spans(self, /) -> list[tuple[int, int]]")));
+    nb::class_<Concurrent, Participant>(
+        m, "Concurrent",
+        "Agents of an NPU in several collectives at once; see emulation.traffic.host.concurrent.")
         .def(nb::init<>())
-        .def("add", &Concurrent::add, nb::arg("agent"), nb::arg("first_queue"), nb::arg("queues"))
+        .def("add", &Concurrent::add, nb::arg("agent"), nb::arg("first_queue"), nb::arg("queues"),
+             "Take an agent that `start` starts. ValueError if another agent has a queue number of its.")
         .def("remove", &Concurrent::remove, nb::arg("first_queue"))
-        .def("call_at_end", [](Concurrent& c, nb::object call) {
-            c.on_end = [call = std::move(call)](std::uint16_t first) { call(first); };
-        });
-    nb::class_<Iterated, Participant>(m, "Iterated", "Agent of a training job.")
+        .def(
+            "call_at_end",
+            [](Concurrent& c, nb::object call) {
+                c.on_end = [call = std::move(call)](std::uint16_t first) { call(first); };
+            },
+            nb::sig("def call_at_end(self, call: collections.abc.Callable[[int], None], /) -> None"),
+            "Call with the first queue number of an agent whose result is final, or that gives up.");
+    nb::class_<Iterated, Participant>(m, "Iterated",
+                                      "Agent of a training job; see emulation.traffic.host.iterations.")
         .def(
             "__init__",
             [](Iterated* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint32_t iterations,
@@ -344,20 +405,27 @@ void bind_hosts(nb::module_& m) {
             nb::arg("rank"), nb::arg("data"), nb::arg("iterations"), nb::arg("compute_ps"),
             nb::arg("overlap_ps"), nb::arg("parameters"), nb::arg("reduction") = nb::none())
         .def_prop_ro("longest", &Iterated::longest)
-        .def("call_at_iteration",
-             [](Iterated& i, nb::object call) {
-                 i.on_iteration = [call = std::move(call)](std::uint32_t number) { call(number); };
-             })
-        .def("use_level",
-             [](Iterated& i, int level, const nb::bytes& data, const nb::bytes& ack) {
-                 i.set_level(level, {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)});
-             })
-        .def("reports", [](const Iterated& i) {
-            nb::list out;
-            for (const IterationReport& r : i.log())
-                out.append(nb::make_tuple(r.begun, r.send, r.sent, r.end, r.checksum));
-            return out;
-        });
+        .def(
+            "call_at_iteration",
+            [](Iterated& i, nb::object call) {
+                i.on_iteration = [call = std::move(call)](std::uint32_t number) { call(number); };
+            },
+            nb::sig("def call_at_iteration(self, call: collections.abc.Callable[[int], None], /) -> None"))
+        .def(
+            "use_level",
+            [](Iterated& i, int level, const nb::bytes& data, const nb::bytes& ack) {
+                i.set_level(level, {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)});
+            },
+            nb::sig("def use_level(self, level: int, data: bytes, ack: bytes, /) -> None"))
+        .def(
+            "reports",
+            [](const Iterated& i) {
+                nb::list out;
+                for (const IterationReport& r : i.log())
+                    out.append(nb::make_tuple(r.begun, r.send, r.sent, r.end, r.checksum));
+                return out;
+            },
+            nb::sig("def reports(self) -> list[tuple[int, int, int, int, int]]"));
 }
 
 }  // namespace railyard

@@ -91,30 +91,38 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
              const SetLock lock(n);
              return n.add_switch(name, cpu_port, partition);
          },
-         nb::arg("name"), nb::arg("cpu_port") = 510, nb::kw_only(), nb::arg("partition") = 0)
+         nb::arg("name"), nb::arg("cpu_port") = 510, nb::kw_only(), nb::arg("partition") = 0,
+         "Threads run the partitions, numbered from 0, at the same time where that changes\n"
+         "nothing.\n"
+         "\n"
+         "ValueError for a new partition after the first event.")
         .def(
             "set_threads",
             [](Network& n, std::size_t threads) {
                 const SetLock lock(n);
                 n.set_threads(threads);
             },
-            nb::arg("threads"))
-        .def("window_report",
-             [](const Network& n) {
-                 const WindowReport report = n.window_report();
-                 nb::list threads;
-                 for (const ThreadWork& work : report.threads)
-                     threads.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
-                 nb::dict d;
-                 d["threads"] = threads;
-                 d["windows"] = report.windows;
-                 d["events_outside"] = report.events;
-                 d["frames_crossed"] = report.frames;
-                 d["merge_seconds"] = report.merge_seconds;
-                 d["slowest_seconds"] = report.slowest_seconds;
-                 d["delay_ps"] = report.delay;
-                 return d;
-             })
+            nb::arg("threads"),
+            "Set the number of threads, before the first event; unless set, each partition has a thread.")
+        .def(
+            "window_report",
+            [](const Network& n) {
+                const WindowReport report = n.window_report();
+                nb::list threads;
+                for (const ThreadWork& work : report.threads)
+                    threads.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
+                nb::dict d;
+                d["threads"] = threads;
+                d["windows"] = report.windows;
+                d["events_outside"] = report.events;
+                d["frames_crossed"] = report.frames;
+                d["merge_seconds"] = report.merge_seconds;
+                d["slowest_seconds"] = report.slowest_seconds;
+                d["delay_ps"] = report.delay;
+                return d;
+            },
+            nb::sig("def window_report(self) -> dict[str, typing.Any]"),
+            "Return the work of the threads and what they waited for (docs/testbeds/performance.md).")
         .def_prop_ro("hops", [](Network& n) { return n.hops(); })
         .def_prop_ro("frames_without_link", [](Network& n) { return n.frames_without_link(); })
         .def(
@@ -127,7 +135,16 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             },
             nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"),
             nb::arg("delay_ps"), nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
-            nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(), nb::arg("plugged") = true)
+            nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(), nb::arg("plugged") = true,
+            nb::sig("def connect(self, sw_a: int, port_a: int, sw_b: int, port_b: int, rate_bps: int, "
+                    "delay_ps: int, credit_bytes: int, queue_bytes: int=..., *, scheduler: "
+                    "typing.Literal['strict', 'round-robin', 'deficit']='strict', quanta: "
+                    "collections.abc.Sequence[int] | None=None, plugged: bool=True) -> int"),
+            "Connect two ports and return the number of the link (docs/reference/links.md).\n"
+            "\n"
+            "`queue_bytes` bounds a VL without credits; `quanta` are bytes of each VL in a round of\n"
+            "\"deficit\", 4096 when left out. A link that is not plugged is down, and its ports lead\n"
+            "where they led before.")
         .def(
             "attach_host",
             [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
@@ -137,31 +154,63 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             },
             nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"),
             nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
-            nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
+            nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(),
+            nb::sig(
+                "def attach_host(self, switch: int, port: int, rate_bps: int, delay_ps: int, credit_bytes: "
+                "int, queue_bytes: int=..., *, scheduler: typing.Literal['strict', 'round-robin', "
+                "'deficit']='strict', quanta: collections.abc.Sequence[int] | None=None) -> int"))
         .def(
             "set_lanes",
             [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.links().lanes.set(bit, vls); },
-            nb::arg("bit"), nb::arg("vls"))
-        .def("set_cna24", [](Network& n) { n.hosts().set_cna24(); })
+            nb::arg("bit"), nb::arg("vls"),
+            "Give every priority two lanes, each with a queue and credits of its own.\n"
+            "\n"
+            "Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte),\n"
+            "and vls[2 * priority + lane] is the VL. Without this call a priority has one lane and\n"
+            "is its VL.")
+        .def(
+            "set_cna24", [](Network& n) { n.hosts().set_cna24(); },
+            "Give frames of hosts the CNA24 header and the reliable transport header on their links.")
         .def(
             "set_handler",
             [](Network& n, Index<Host> host, const nb::object& handler) {
                 n.set_station(host, station_of(handler));
             },
-            nb::arg("host"), nb::arg("handler").none())
-        .def("start", [](Network& n, Index<Host> host) { n.start(host); })
-        .def("act",
-             [](Network& n, Index<Host> host, const nb::object& output) {
-                 Answer answer(n.pool_of(host));
-                 to_answer(output, answer);
-                 n.act(host, answer);
-             })
-        .def("send", [](Network& n, Index<Host> host, const nb::bytes& frame,
-                        int vl) { n.send(host, view(frame), vl); })
-        .def("alarm", [](Network& n, Time time, std::int64_t token) { n.alarm(time, token); })
-        .def("set_link", [](Network& n, Index<Link> link, bool up) { n.set_link(link, up); })
-        .def("set_host_link", [](Network& n, Index<Host> host, bool up) { n.set_host_link(host, up); })
-        .def("plug", [](Network& n, Index<Link> link) { n.links().plug(link); })
+            nb::arg("host"), nb::arg("handler").none(),
+            nb::sig("def set_handler(self, host: int, handler: typing.Any) -> None"),
+            "Put a host in place of another: a Station, or any object with its methods; None for none.")
+        .def(
+            "start", [](Network& n, Index<Host> host) { n.start(host); },
+            nb::sig("def start(self, host: int, /) -> None"),
+            "Call `start` of the host's handler, and carry out its answer.")
+        .def(
+            "act",
+            [](Network& n, Index<Host> host, const nb::object& output) {
+                Answer answer(n.pool_of(host));
+                to_answer(output, answer);
+                n.act(host, answer);
+            },
+            nb::sig(
+                "def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None"))
+        .def(
+            "send",
+            [](Network& n, Index<Host> host, const nb::bytes& frame, int vl) {
+                n.send(host, view(frame), vl);
+            },
+            nb::sig("def send(self, host: int, frame: bytes, vl: int, /) -> None"))
+        .def(
+            "alarm", [](Network& n, Time time, std::int64_t token) { n.alarm(time, token); },
+            nb::sig("def alarm(self, time_ps: int, token: int, /) -> None"))
+        .def(
+            "set_link", [](Network& n, Index<Link> link, bool up) { n.set_link(link, up); },
+            nb::sig("def set_link(self, link: int, up: bool, /) -> None"), "ValueError: up, and not plugged.")
+        .def(
+            "set_host_link", [](Network& n, Index<Host> host, bool up) { n.set_host_link(host, up); },
+            nb::sig("def set_host_link(self, host: int, up: bool, /) -> None"))
+        .def(
+            "plug", [](Network& n, Index<Link> link) { n.links().plug(link); },
+            nb::sig("def plug(self, link: int, /) -> None"),
+            "Its ports lead to this link from now on. ValueError: one of them leads to another that is up.")
         .def(
             "impair",
             [](Network& n, Index<Link> link, int direction, bool blocked, double loss,
@@ -170,24 +219,35 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                                  {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
             },
             nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false,
-            nb::arg("loss") = 0.0, nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0)
-        .def("set_seed", [](Network& n, std::uint64_t seed) { n.links().set_seed(seed); })
+            nb::arg("loss") = 0.0, nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0,
+            "Impair the link for frames whose transmission starts from now on (docs/reference/links.md).")
+        .def(
+            "set_seed", [](Network& n, std::uint64_t seed) { n.links().set_seed(seed); },
+            nb::sig("def set_seed(self, seed: int, /) -> None"),
+            "Seed all random choices; each direction of a link has a generator of its own.")
         .def(
             "record",
             [](Network& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
                 n.links().record(link, direction, path);
             },
-            nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
+            nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none(),
+            "To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError.")
         .def("end_recordings", [](Network& n) { n.links().end_recordings(); })
-        .def("keep_recent",
-             [](Network& n, Index<Link> link, std::size_t most) { n.links().keep_recent(link, most); })
-        .def("recent",
-             [](Network& n, Index<Link> link) {
-                 nb::list out;
-                 for (const RecentFrames::Item& item : n.links().recent(link))
-                     out.append(nb::make_tuple(item.number, item.time, item.direction, to_bytes(item.bytes)));
-                 return out;
-             })
+        .def(
+            "keep_recent",
+            [](Network& n, Index<Link> link, std::size_t most) { n.links().keep_recent(link, most); },
+            nb::sig("def keep_recent(self, link: int, most: int, /) -> None"),
+            "Keep the last `most` frames of a link from now on, both directions together; 0: none any more.")
+        .def(
+            "recent",
+            [](const Network& n, Index<Link> link) {
+                nb::list out;
+                for (const RecentFrames::Item& item : n.links().recent(link))
+                    out.append(nb::make_tuple(item.number, item.time, item.direction, to_bytes(item.bytes)));
+                return out;
+            },
+            nb::sig("def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]"),
+            "Return number, time in ps, direction and bytes of each frame that is kept, the oldest first.")
         .def(
             "run",
             [](Network& n, std::optional<Time> until, std::uint64_t events) {
@@ -201,59 +261,108 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                     if (PyErr_CheckSignals() != 0) throw nb::python_error();
                 }
             },
-            nb::arg("until_ps") = nb::none(), nb::arg("events") = ~0ULL)
-        .def("set_tolerant", [](Network& n, bool tolerant) { n.set_tolerant(tolerant); })
-        .def_prop_ro("frames_failed", [](Network& n) { return n.frames_failed(); })
-        .def("link_stats",
-             [](Network& n, Index<Link> link, int direction) {
-                 return stats_of(n.links().channel(link, direction), n.links().lanes.vls());
-             })
-        .def("host_stats",
-             [](Network& n, Index<Host> host, int direction) {
-                 return stats_of(n.host_channel(host, direction), n.links().lanes.vls());
-             })
-        .def("sample",
-             [](Network& n) {
-                 const LinkSample seen = n.sample();
-                 return nb::make_tuple(to_bytes(seen.load), to_bytes(seen.queue), to_bytes(seen.state));
-             })
-        .def("queued_by_vl", [](Network& n, Index<Link> link,
-                                int direction) { return n.links().queued_by_vl(link, direction); })
-        .def("deadlock",
-             [](Network& n) {
-                 nb::list out;
-                 for (const auto& w : n.deadlock())
-                     out.append(w.link ? nb::make_tuple(w.link, w.direction, w.vl)
-                                       : nb::make_tuple(w.link, w.host, w.vl));
-                 return out;
-             })
+            nb::arg("until_ps") = nb::none(), nb::arg("events") = ~0ULL,
+            nb::sig("def run(self, until_ps: int | None=None, events: int=...) -> int"),
+            "Run at most `events` events, and Python's signal handlers between them.\n"
+            "PartitionError.\n"
+            "\n"
+            "0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see\n"
+            "deadlock(), 4: more events are left.")
+        .def(
+            "set_tolerant", [](Network& n, bool tolerant) { n.set_tolerant(tolerant); },
+            nb::sig("def set_tolerant(self, tolerant: bool, /) -> None"),
+            "Drop a frame that its program stops, and report it as an item \"log\".\n"
+            "\n"
+            "Otherwise run() and packet_out() raise a RuntimeError. A failed `assert` stops a\n"
+            "frame, and so does the end of its budget of passes, copies and rounds\n"
+            "(docs/reference/engine.md).")
+        .def_prop_ro(
+            "frames_failed", [](Network& n) { return n.frames_failed(); },
+            "Number of frames that set_tolerant(True) has dropped.")
+        .def(
+            "link_stats",
+            [](const Network& n, Index<Link> link, int direction) {
+                return stats_of(n.links().channel(link, direction), n.links().lanes.vls());
+            },
+            nb::sig("def link_stats(self, link: int, direction: int, /) -> dict[str, typing.Any]"))
+        .def(
+            "host_stats",
+            [](const Network& n, Index<Host> host, int direction) {
+                return stats_of(n.host_channel(host, direction), n.links().lanes.vls());
+            },
+            nb::sig("def host_stats(self, host: int, direction: int, /) -> dict[str, typing.Any]"),
+            "Direction 0 comes from the host, 1 goes to it.")
+        .def(
+            "sample",
+            [](Network& n) {
+                const LinkSample seen = n.sample();
+                return nb::make_tuple(to_bytes(seen.load), to_bytes(seen.queue), to_bytes(seen.state));
+            },
+            nb::sig("def sample(self) -> tuple[bytes, bytes, bytes]"),
+            "Return load, queue and state of all links, for pictures; nothing that happens depends\n"
+            "on it.\n"
+            "\n"
+            "Load and queue have a byte for each direction, link by link: the share of the time\n"
+            "since the last sample spent sending, and waiting bytes as a share of one receive\n"
+            "buffer; 255: all, or more. State has a byte a link: 1 up, 2 and 4 its first and its\n"
+            "second direction impaired.")
+        .def(
+            "queued_by_vl",
+            [](const Network& n, Index<Link> link, int direction) {
+                return n.links().queued_by_vl(link, direction);
+            },
+            nb::sig("def queued_by_vl(self, link: int, direction: int, /) -> list[int]"),
+            "Return the bytes that wait on a direction, by VL.")
+        .def(
+            "deadlock",
+            [](Network& n) {
+                nb::list out;
+                for (const auto& w : n.deadlock())
+                    out.append(w.link ? nb::make_tuple(w.link, w.direction, w.vl)
+                                      : nb::make_tuple(w.link, w.host, w.vl));
+                return out;
+            },
+            nb::sig("def deadlock(self) -> list[tuple[int, int, int]]"))
         .def(
             "set_bin", [](Network& n, Time width, std::size_t vls) { n.hosts().set_bin(width, vls); },
-            nb::arg("width_ps"), nb::arg("vls") = kVls)
+            nb::arg("width_ps"), nb::arg("vls") = kVls,
+            "Bytes that reach hosts, in bins, of frames on the `vls` lanes that are served last.")
         .def("delivered_bins", [](Network& n) { return n.delivered_bins(); })
-        .def("delivered_bytes",
-             [](Network& n) {
-                 const auto& bins = n.delivered_bins();
-                 return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
-             })
-        .def("process",
-             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
-                 nb::list out;
-                 for (const auto& [egress, bytes] : process(n, sw, port, view(frame)))
-                     out.append(nb::make_tuple(egress, to_bytes(bytes)));
-                 return out;
-             })
-        .def("trace",
-             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
-                 const LockedSwitch s(n, sw);
-                 if (!s.program().traced)
-                     throw std::invalid_argument("switch " + s->name() + " runs a program without notes");
-                 std::vector<TraceStep> steps;
-                 nb::list sent;
-                 for (const auto& [egress, bytes] : trace(n, sw, port, view(frame), steps))
-                     sent.append(nb::make_tuple(egress, to_bytes(bytes)));
-                 return nb::make_tuple(sent, from_trace(s.program(), steps));
-             })
+        .def(
+            "delivered_bytes",
+            [](Network& n) {
+                const auto& bins = n.delivered_bins();
+                return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
+            },
+            "Sum of delivered_bins().")
+        .def(
+            "process",
+            [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
+                nb::list out;
+                for (const auto& [egress, bytes] : process(n, sw, port, view(frame)))
+                    out.append(nb::make_tuple(egress, to_bytes(bytes)));
+                return out;
+            },
+            nb::sig("def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]"))
+        .def(
+            "trace",
+            [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
+                const LockedSwitch s(n, sw);
+                if (!s.program().traced)
+                    throw std::invalid_argument("switch " + s->name() + " runs a program without notes");
+                std::vector<TraceStep> steps;
+                nb::list sent;
+                for (const auto& [egress, bytes] : trace(n, sw, port, view(frame), steps))
+                    sent.append(nb::make_tuple(egress, to_bytes(bytes)));
+                return nb::make_tuple(sent, from_trace(s.program(), steps));
+            },
+            nb::sig("def trace(self, switch: int, port: int, frame: bytes, /) -> tuple[list[tuple[int, "
+                    "bytes]], list[dict[str, typing.Any]]]"),
+            "Return the result of process(), and each state, table, condition and statement of the\n"
+            "frame.\n"
+            "\n"
+            "harness.frames.steps has the values of a step. ValueError: the switch's program is not\n"
+            "traced.")
         .def(
             "bench",
             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,
@@ -266,11 +375,20 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
 
 void bind_network(nb::module_& m) {
     const nb::exception<PartitionError> partition_error(m, "PartitionError", PyExc_RuntimeError);
-    nb::class_<Network, SwitchSet> network(m, "Network", "Switches, hosts and links. One thread at a time.");
+    nb::class_<Network, SwitchSet> network(
+        m, "Network", "Switches, hosts and links in virtual time. One thread at a time.");
     network.def(nb::init<>());
     bind_time(network);
-    m.def("to_cna24", [](const nb::bytes& frame) { return converted(frame, to_cna24); });
-    m.def("from_cna24", [](const nb::bytes& frame) { return converted(frame, from_cna24); });
+    m.def(
+        "to_cna24", [](const nb::bytes& frame) { return converted(frame, to_cna24); },
+        nb::sig("def to_cna24(frame: bytes, /) -> bytes"),
+        "Return a frame with CNA24 and reliable transport headers in place of its CNA16 and\n"
+        "transport headers.\n"
+        "\n"
+        "A frame of other headers is returned as it is; so does `from_cna24`, the way back.");
+    m.def(
+        "from_cna24", [](const nb::bytes& frame) { return converted(frame, from_cna24); },
+        nb::sig("def from_cna24(frame: bytes, /) -> bytes"));
 }
 
 }  // namespace railyard

@@ -130,22 +130,38 @@ nb::list describe_headers(const Program& p) {
 
 void bind_program(nb::module_& m) {
     const nb::exception<ProgramError> program_error(m, "ProgramError", PyExc_ValueError);
-    nb::class_<Program>(m, "Program", "A v1model program, from the JSON that p4c writes for BMv2; immutable.")
+    nb::class_<Program>(
+        m, "Program",
+        "A v1model program, from the JSON that p4c writes for BMv2; immutable. ProgramError names the place.")
         .def(nb::new_([](const nb::bytes& json, bool traced) {
                  return std::const_pointer_cast<Program>(Program::load(std::string(view(json)), traced));
              }),
-             nb::arg("bmv2_json"), nb::arg("traced") = false)
-        .def_prop_ro("translated", [](const Program& p) { return p.translation.ingress != nullptr; })
+             nb::arg("bmv2_json"), nb::arg("traced") = false,
+             "Compile a program; a traced one does the same, and reports each step of it to Network.trace().")
+        .def_prop_ro(
+            "translated", [](const Program& p) { return p.translation.ingress != nullptr; },
+            "Whether the engine was built with a translation of the program to C++, which runs in its place.")
         .def_ro("name", &Program::name)
-        .def_prop_ro("tables", &describe_tables)
-        .def_prop_ro("actions", &describe_actions)
-        .def_prop_ro("counters", [](const Program& p) { return describe_arrays(p.counters); })
-        .def_prop_ro("registers", [](const Program& p) { return describe_arrays(p.registers); })
-        .def_prop_ro("meters", &describe_meters)
-        .def_prop_ro("profiles", &describe_profiles)
-        .def_prop_ro("digests", &describe_digests)
-        .def_prop_ro("value_sets", &describe_value_sets)
-        .def_prop_ro("headers", &describe_headers);
+        .def_prop_ro("tables", &describe_tables,
+                     nb::for_getter(nb::sig("def tables(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro("actions", &describe_actions,
+                     nb::for_getter(nb::sig("def actions(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro(
+            "counters", [](const Program& p) { return describe_arrays(p.counters); },
+            nb::for_getter(nb::sig("def counters(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro(
+            "registers", [](const Program& p) { return describe_arrays(p.registers); },
+            nb::for_getter(nb::sig("def registers(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro("meters", &describe_meters,
+                     nb::for_getter(nb::sig("def meters(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro("profiles", &describe_profiles,
+                     nb::for_getter(nb::sig("def profiles(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro("digests", &describe_digests,
+                     nb::for_getter(nb::sig("def digests(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro("value_sets", &describe_value_sets,
+                     nb::for_getter(nb::sig("def value_sets(self, /) -> list[dict[str, typing.Any]]")))
+        .def_prop_ro("headers", &describe_headers,
+                     nb::for_getter(nb::sig("def headers(self, /) -> list[dict[str, typing.Any]]")));
 }
 
 }  // namespace railyard

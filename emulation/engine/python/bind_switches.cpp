@@ -33,7 +33,12 @@ std::vector<double> profile(SwitchSet& set, Index<Switch> sw, std::uint32_t port
 }  // namespace
 
 void bind_switches(nb::module_& m) {
-    nb::class_<SwitchSet> switches(m, "SwitchSet", "Switches of one control plane.");
+    nb::class_<SwitchSet> switches(
+        m, "SwitchSet",
+        "Switches of one control plane.\n"
+        "\n"
+        "Operations that return a number: 0 OK, 1 exists, 2 not found, 3 exhausted, 4 invalid,\n"
+        "5 constant. Handles are the ones in the program's lists; times are picoseconds.");
     switches
         .def(
             "add_switch",
@@ -48,11 +53,13 @@ void bind_switches(nb::module_& m) {
                 LockedSwitch(n, sw)->set_program(std::move(p));
             },
             nb::arg("switch"), nb::arg("program").none())
-        .def("reset",
-             [](SwitchSet& n, Index<Switch> sw) {
-                 const LockedSwitch s(n, sw);
-                 s->set_program(s->shared_program());
-             })
+        .def(
+            "reset",
+            [](SwitchSet& n, Index<Switch> sw) {
+                const LockedSwitch s(n, sw);
+                s->set_program(s->shared_program());
+            },
+            nb::sig("def reset(self, switch: int, /) -> None"))
         .def_prop_ro("now", [](SwitchSet& n) { return n.now(); })
         .def("lock",
              [](SwitchSet& n) {
@@ -60,24 +67,34 @@ void bind_switches(nb::module_& m) {
                  n.mutex().lock();
              })
         .def("unlock", [](SwitchSet& n) { n.mutex().unlock(); })
-        .def("packet_out",
-             [](SwitchSet& n, Index<Switch> sw, const nb::bytes& frame) {
-                 const SetLock lock(n);
-                 n.packet_out(sw, view(frame));
-             })
-        .def("profile", [](SwitchSet& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame,
-                           std::uint64_t count) { return profile(n, sw, port, view(frame), count); })
-        .def("take_control", [](SwitchSet& n) -> nb::object {
-            const SetLock lock(n);
-            auto& queue = n.control();
-            if (queue.empty()) return nb::none();
-            const ControlItem item = std::move(queue.front());
-            queue.pop_front();
-            n.taken(item);
-            static const char* const kNames[] = {"packet_in", "port", "alarm", "digest", "idle", "log"};
-            return nb::make_tuple(kNames[static_cast<int>(item.kind)], item.time, item.switch_index,
-                                  item.value, item.up, to_bytes(item.frame));
-        });
+        .def(
+            "packet_out",
+            [](SwitchSet& n, Index<Switch> sw, const nb::bytes& frame) {
+                const SetLock lock(n);
+                n.packet_out(sw, view(frame));
+            },
+            nb::sig("def packet_out(self, switch: int, frame: bytes, /) -> None"))
+        .def(
+            "profile",
+            [](SwitchSet& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame,
+               std::uint64_t count) { return profile(n, sw, port, view(frame), count); },
+            nb::sig("def profile(self, switch: int, port: int, frame: bytes, count: int, /) -> list[float]"),
+            "Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse.")
+        .def(
+            "take_control",
+            [](SwitchSet& n) -> nb::object {
+                const SetLock lock(n);
+                auto& queue = n.control();
+                if (queue.empty()) return nb::none();
+                const ControlItem item = std::move(queue.front());
+                queue.pop_front();
+                n.taken(item);
+                static const char* const kNames[] = {"packet_in", "port", "alarm", "digest", "idle", "log"};
+                return nb::make_tuple(kNames[static_cast<int>(item.kind)], item.time, item.switch_index,
+                                      item.value, item.up, to_bytes(item.frame));
+            },
+            nb::sig("def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None"),
+            "(kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log.");
     // Callers choose the remedy by errno, which OSError keeps.
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {
@@ -95,7 +112,8 @@ void bind_switches(nb::module_& m) {
 
 NB_MODULE(_engine, m) {
     m.doc() =
-        "A v1model switch engine and the links between switches, in virtual time (integer picoseconds).";
+        "The built-in v1model switch and the links between switches, in virtual time (C++, "
+        "emulation/engine).";
     // At exit a traceback or a thread may still hold a network; that is no leak to report.
     nanobind::set_leak_warnings(false);
     railyard::bind_program(m);

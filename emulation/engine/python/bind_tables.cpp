@@ -113,144 +113,202 @@ std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const n
 }
 
 void bind_profiles(nb::class_<SwitchSet>& c) {
-    c.def("table_point",
-          [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, bool group,
-             std::int64_t id, bool insert) {
-              const LockedSwitch s(n, sw);
-              if (s->table(t).constant()) return static_cast<int>(Status::Constant);
-              return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                  EntrySpec entry{std::move(match),
-                                  priority,
-                                  group ? Target::Group : Target::Member,
-                                  {},
-                                  {static_cast<std::uint64_t>(id)}};
-                  return insert ? table.insert(entry) : table.modify(entry);
-              });
-          })
-        .def("member_insert",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id, int action,
-                const nb::list& params) {
-                 const LockedSwitch s(n, sw);
-                 bool fits = false;
-                 auto values = parameters(s, action, params, fits);
-                 return static_cast<int>(fits ? s->profile(p).insert(id, to_action(action), std::move(values))
-                                              : Status::Invalid);
-             })
-        .def("member_modify",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id, int action,
-                const nb::list& params) {
-                 const LockedSwitch s(n, sw);
-                 bool fits = false;
-                 auto values = parameters(s, action, params, fits);
-                 return static_cast<int>(fits ? s->profile(p).modify(id, to_action(action), std::move(values))
-                                              : Status::Invalid);
-             })
-        .def("member_delete",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id) {
-                 return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase(id));
-             })
-        .def("group_set",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id,
-                const Profile::GroupMembers& members) {
-                 return static_cast<int>(LockedSwitch(n, sw)->profile(p).set_group(id, members));
-             })
-        .def("group_delete", [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id) {
-            return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase_group(id));
-        });
+    c.def(
+         "table_point",
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, bool group,
+            std::int64_t id, bool insert) {
+             const LockedSwitch s(n, sw);
+             if (s->table(t).constant()) return static_cast<int>(Status::Constant);
+             return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                 EntrySpec entry{std::move(match),
+                                 priority,
+                                 group ? Target::Group : Target::Member,
+                                 {},
+                                 {static_cast<std::uint64_t>(id)}};
+                 return insert ? table.insert(entry) : table.modify(entry);
+             });
+         },
+         nb::sig("def table_point(self, switch: int, table: int, keys: list[Key], priority: int, group: "
+                 "bool, id: int, insert: bool, /) -> int"))
+        .def(
+            "member_insert",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id, int action,
+               const nb::list& params) {
+                const LockedSwitch s(n, sw);
+                bool fits = false;
+                auto values = parameters(s, action, params, fits);
+                return static_cast<int>(fits ? s->profile(p).insert(id, to_action(action), std::move(values))
+                                             : Status::Invalid);
+            },
+            nb::sig("def member_insert(self, switch: int, profile: int, id: int, action: int, params: "
+                    "list[bytes], /) -> int"))
+        .def(
+            "member_modify",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id, int action,
+               const nb::list& params) {
+                const LockedSwitch s(n, sw);
+                bool fits = false;
+                auto values = parameters(s, action, params, fits);
+                return static_cast<int>(fits ? s->profile(p).modify(id, to_action(action), std::move(values))
+                                             : Status::Invalid);
+            },
+            nb::sig("def member_modify(self, switch: int, profile: int, id: int, action: int, params: "
+                    "list[bytes], /) -> int"))
+        .def(
+            "member_delete",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id) {
+                return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase(id));
+            },
+            nb::sig("def member_delete(self, switch: int, profile: int, id: int, /) -> int"))
+        .def(
+            "group_set",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id,
+               const Profile::GroupMembers& members) {
+                return static_cast<int>(LockedSwitch(n, sw)->profile(p).set_group(id, members));
+            },
+            nb::sig("def group_set(self, switch: int, profile: int, id: int, members: list[tuple[int, int]], "
+                    "/) -> int"),
+            "Members and their weights, in place of what the group had.")
+        .def(
+            "group_delete",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id) {
+                return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase_group(id));
+            },
+            nb::sig("def group_delete(self, switch: int, profile: int, id: int, /) -> int"));
 }
 
 void bind_ageing(nb::class_<SwitchSet>& c) {
-    c.def("table_set_ttl",
-          [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
-              const LockedSwitch s(n, sw);
-              const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                  return table.set_ttl(match, priority, ttl, n.now());
-              });
-              if (status == 0) n.watch_ageing(sw);
-              return status;
-          })
-        .def("table_idle",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
-                 const LockedSwitch s(n, sw);
-                 Time idle = 0;
-                 with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                     idle = table.idle(match, priority, n.now());
-                     return Status::Ok;
-                 });
-                 return idle;
-             })
-        .def("table_aged", [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
-            const LockedSwitch s(n, sw);
-            nb::list out;
-            for (const EntrySpec& e : s->table(t).aged(n.now()))
-                out.append(nb::make_tuple(match_of(s->table(t).spec(), e), e.priority));
-            return out;
-        });
+    c.def(
+         "table_set_ttl",
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
+             const LockedSwitch s(n, sw);
+             const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                 return table.set_ttl(match, priority, ttl, n.now());
+             });
+             if (status == 0) n.watch_ageing(sw);
+             return status;
+         },
+         nb::sig("def table_set_ttl(self, switch: int, table: int, keys: list[Key], priority: int, ttl_ps: "
+                 "int, /) -> int"))
+        .def(
+            "table_idle",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
+                const LockedSwitch s(n, sw);
+                Time idle = 0;
+                with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                    idle = table.idle(match, priority, n.now());
+                    return Status::Ok;
+                });
+                return idle;
+            },
+            nb::sig(
+                "def table_idle(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int"))
+        .def(
+            "table_aged",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
+                const LockedSwitch s(n, sw);
+                nb::list out;
+                for (const EntrySpec& e : s->table(t).aged(n.now()))
+                    out.append(nb::make_tuple(match_of(s->table(t).spec(), e), e.priority));
+                return out;
+            },
+            nb::sig("def table_aged(self, switch: int, table: int, /) -> list[tuple[list[Key], int]]"),
+            "Entries whose time is up, each once since its last hit.");
 }
 
 }  // namespace
 
 void bind_tables(nb::class_<SwitchSet>& c) {
-    c.def("table_insert",
-          [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
-             const nb::list& params) {
-              return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
-          })
-        .def("table_modify",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
-                const nb::list& params) {
-                 return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
-             })
-        .def("table_delete",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
-                 const LockedSwitch s(n, sw);
-                 if (s->table(t).constant()) return static_cast<int>(Status::Constant);
-                 return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                     return table.erase(match, priority);
-                 });
-             })
-        .def("table_set_default",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t, int action, const nb::list& params) {
-                 return set_default(LockedSwitch(n, sw), t, action, params);
-             })
-        .def("table_reset_default",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
-                 LockedSwitch(n, sw)->table(t).reset_default();
-                 return static_cast<int>(Status::Ok);
-             })
-        .def("table_default",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
-                 const LockedSwitch s(n, sw);
-                 const EntrySpec e = s->table(t).default_entry();
-                 return nb::make_tuple(
-                     e.action ? nb::object(nb::int_(e.action.at())) : nb::object(nb::none()),
-                     parameters_of(s.program(), e));
-             })
-        .def("table_read",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
-                 const LockedSwitch s(n, sw);
-                 nb::list out;
-                 for (const EntrySpec& e : s->table(t).entries())
-                     out.append(entry_of(s.program(), s->table(t), e));
-                 return out;
-             })
-        .def("table_get",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
-                int priority) -> nb::object {
-                 const LockedSwitch s(n, sw);
-                 std::vector<MatchValue> match;
-                 if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
-                 const auto entry = s->table(t).get(match, priority);
-                 return entry ? nb::object(entry_of(s.program(), s->table(t), *entry))
-                              : nb::object(nb::none());
-             })
-        .def("table_set_constant",
-             [](SwitchSet& n, Index<Switch> sw, std::size_t t, bool constant) {
-                 LockedSwitch(n, sw)->table(t).set_constant(constant);
-             })
-        .def("table_len", [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
-            return LockedSwitch(n, sw)->table(t).size();
-        });
+    c.def(
+         "table_insert",
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
+            const nb::list& params) {
+             return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
+         },
+         nb::sig("def table_insert(self, switch: int, table: int, keys: list[Key], priority: int, action: "
+                 "int, params: list[bytes], /) -> int"))
+        .def(
+            "table_modify",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
+               const nb::list& params) {
+                return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
+            },
+            nb::sig("def table_modify(self, switch: int, table: int, keys: list[Key], priority: int, action: "
+                    "int, params: list[bytes], /) -> int"))
+        .def(
+            "table_delete",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
+                const LockedSwitch s(n, sw);
+                if (s->table(t).constant()) return static_cast<int>(Status::Constant);
+                return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                    return table.erase(match, priority);
+                });
+            },
+            nb::sig(
+                "def table_delete(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int"))
+        .def(
+            "table_set_default",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, int action, const nb::list& params) {
+                return set_default(LockedSwitch(n, sw), t, action, params);
+            },
+            nb::sig("def table_set_default(self, switch: int, table: int, action: int, params: list[bytes], "
+                    "/) -> int"))
+        .def(
+            "table_reset_default",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
+                LockedSwitch(n, sw)->table(t).reset_default();
+                return static_cast<int>(Status::Ok);
+            },
+            nb::sig("def table_reset_default(self, switch: int, table: int, /) -> int"))
+        .def(
+            "table_default",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
+                const LockedSwitch s(n, sw);
+                const EntrySpec e = s->table(t).default_entry();
+                return nb::make_tuple(e.action ? nb::object(nb::int_(e.action.at())) : nb::object(nb::none()),
+                                      parameters_of(s.program(), e));
+            },
+            nb::sig("def table_default(self, switch: int, table: int, /) -> tuple[int | None, list[bytes]]"))
+        .def(
+            "table_read",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
+                const LockedSwitch s(n, sw);
+                nb::list out;
+                for (const EntrySpec& e : s->table(t).entries())
+                    out.append(entry_of(s.program(), s->table(t), e));
+                return out;
+            },
+            nb::sig("def table_read(self, switch: int, table: int, /) -> list[tuple[list[Key], int, int, "
+                    "list[bytes], int, int]]"),
+            "(keys, priority, action, parameters, packets, bytes) of each entry.\n"
+            "\n"
+            "Action -1 points to a member, -2 to a group: the one parameter is its id.")
+        .def(
+            "table_get",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+               int priority) -> nb::object {
+                const LockedSwitch s(n, sw);
+                std::vector<MatchValue> match;
+                if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
+                const auto entry = s->table(t).get(match, priority);
+                return entry ? nb::object(entry_of(s.program(), s->table(t), *entry))
+                             : nb::object(nb::none());
+            },
+            nb::sig("def table_get(self, switch: int, table: int, keys: list[Key], priority: int, /) -> "
+                    "tuple[list[Key], int, int, list[bytes], int, int] | None"))
+        .def(
+            "table_set_constant",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, bool constant) {
+                LockedSwitch(n, sw)->table(t).set_constant(constant);
+            },
+            nb::sig("def table_set_constant(self, switch: int, table: int, constant: bool, /) -> None"),
+            "Whether entries are refused any change: at first, that of every table whose program has some.")
+        .def(
+            "table_len",
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
+                return LockedSwitch(n, sw)->table(t).size();
+            },
+            nb::sig("def table_len(self, switch: int, table: int, /) -> int"));
     bind_profiles(c);
     bind_ageing(c);
 }

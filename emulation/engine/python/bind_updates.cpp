@@ -56,28 +56,41 @@ EntryLayout layout_of(const Program& program, const TableTuple& given) {
 }  // namespace
 
 void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
-    nb::class_<EntryLayouts>(m, "EntryLayouts", "P4Runtime ids of a program's tables; immutable.")
+    nb::class_<EntryLayouts>(m, "EntryLayouts", "P4Runtime ids of the tables of a program; immutable.")
         .def(nb::new_([](const Program& program, const std::vector<TableTuple>& tables) {
-            std::vector<EntryLayout> layouts;
-            layouts.reserve(tables.size());
-            for (const TableTuple& table : tables) layouts.push_back(layout_of(program, table));
-            return std::make_shared<EntryLayouts>(std::move(layouts));
-        }));
-    nb::class_<EntryUpdates>(m, "EntryUpdates", "The updates of a serialised WriteRequest.")
-        .def(nb::new_([](const nb::bytes& request) { return std::make_shared<EntryUpdates>(view(request)); }))
-        .def_prop_ro("head", [](const EntryUpdates& updates) { return to_bytes(updates.head()); })
-        .def_prop_ro("count", &EntryUpdates::count)
-        .def("plain", &EntryUpdates::plain)
-        .def_prop_ro("position", &EntryUpdates::position)
-        .def("skip", [](EntryUpdates& updates) {
-            if (updates.ended()) throw std::out_of_range("no update is left");
-            updates.skip();
-        });
-    switches.def("write_entries",
-                 [](SwitchSet& n, Index<Switch> sw, const EntryLayouts& layouts, EntryUpdates& updates) {
-                     while (!updates.ended())
-                         if (!updates.apply(*LockedSwitch(n, sw), layouts, kUpdatesAtOnce)) break;
-                 });
+                 std::vector<EntryLayout> layouts;
+                 layouts.reserve(tables.size());
+                 for (const TableTuple& table : tables) layouts.push_back(layout_of(program, table));
+                 return std::make_shared<EntryLayouts>(std::move(layouts));
+             }),
+             nb::arg("program"), nb::arg("tables"));
+    nb::class_<EntryUpdates>(m, "EntryUpdates",
+                             "The updates of a serialised WriteRequest; ValueError for other bytes.")
+        .def(nb::new_([](const nb::bytes& request) { return std::make_shared<EntryUpdates>(view(request)); }),
+             nb::arg("request"))
+        .def_prop_ro(
+            "head", [](const EntryUpdates& updates) { return to_bytes(updates.head()); },
+            "The request without its updates.")
+        .def_prop_ro("count", &EntryUpdates::count, "Number of updates.")
+        .def("plain", &EntryUpdates::plain, nb::sig("def plain(self, layouts: EntryLayouts, /) -> bool"),
+             "Return whether the engine can read every update.")
+        .def_prop_ro("position", &EntryUpdates::position, "Position of the next update.")
+        .def(
+            "skip",
+            [](EntryUpdates& updates) {
+                if (updates.ended()) throw std::out_of_range("no update is left");
+                updates.skip();
+            },
+            "Leave out the next update.");
+    switches.def(
+        "write_entries",
+        [](SwitchSet& n, Index<Switch> sw, const EntryLayouts& layouts, EntryUpdates& updates) {
+            while (!updates.ended())
+                if (!updates.apply(*LockedSwitch(n, sw), layouts, kUpdatesAtOnce)) break;
+        },
+        nb::sig(
+            "def write_entries(self, switch: int, layouts: EntryLayouts, updates: EntryUpdates, /) -> None"),
+        "Carry out updates of table entries, up to one that is not plain or that fails, or to the end.");
 }
 
 }  // namespace railyard

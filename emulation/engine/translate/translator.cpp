@@ -142,12 +142,12 @@ std::string Translator::deparser() const {
 
 std::string Translator::file(std::uint64_t fingerprint) {
     std::string out = "// Written by the engine's build, from the compiled program " + p_.name +
-                      ".\n#include \"switch/translated.h\"\n\nnamespace railyard {\n\nnamespace {\n\n"
+                      ".\n#include \"switch/stages/translated.h\"\n\nnamespace railyard {\n\nnamespace {\n\n"
                       "struct Translated : TranslatedProgram {\n";
     const auto function = [&](const char* name, const std::string& body, bool of_frame) {
         if (body.empty()) return std::string(", nullptr");
-        out += std::string("    static void ") + name + "(Traversal& t" + (of_frame ? ", Frame& frame" : "") +
-               ") {\n" + body + "    }\n";
+        out += std::string("    static void ") + name + "(FrameState& t" +
+               (of_frame ? ", Frame& frame" : "") + ") {\n" + body + "    }\n";
         return std::string(", &Translated::") + name;
     };
     std::string pointers = function("parse", parser(), true);

@@ -55,8 +55,8 @@ Index<Switch> Wire::add_switch(const std::string& name, std::uint32_t cpu_port) 
     lost_.emplace_back();
     const Index<Switch> index = SwitchSet::add_switch(name, cpu_port);
     if (log_programs_)
-        switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
-    switch_at(index).on_checkpoint = [this] { checkpoint(); };
+        switch_at(index).set_log([this, name](const std::string& text) { say("info", name + ": " + text); });
+    switch_at(index).set_checkpoint([this] { checkpoint(); });
     return index;
 }
 

@@ -7,15 +7,15 @@
 
 namespace railyard {
 
-class Traversal;
 struct Frame;
+struct FrameState;
 
 // Functions that do the same as the interpreter, for one program; null: the interpreter runs.
 struct Translation {
-    void (*parse)(Traversal&, Frame&) = nullptr;
-    void (*ingress)(Traversal&) = nullptr;
-    void (*egress)(Traversal&) = nullptr;
-    void (*deparse)(Traversal&, Frame&) = nullptr;
+    void (*parse)(FrameState&, Frame&) = nullptr;
+    void (*ingress)(FrameState&) = nullptr;
+    void (*egress)(FrameState&) = nullptr;
+    void (*deparse)(FrameState&, Frame&) = nullptr;
 };
 
 // Hash of a program's JSON, by which its translation is found; spaces and line breaks do not count.

@@ -22,7 +22,7 @@
 #include "network/events/events.h"
 #include "network/links/channel.h"
 #include "network/links/station.h"
-#include "switch/traversal.h"
+#include "switch/program_shares.h"
 
 namespace railyard {
 

@@ -5,8 +5,8 @@
 
 #include "common.h"
 #include "load/compile/json.h"
+#include "switch/stages/wide.h"
 #include "switch/switch.h"
-#include "switch/wide.h"
 
 namespace railyard {
 namespace {

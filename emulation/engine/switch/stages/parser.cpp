@@ -4,7 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "switch/switch.h"
+#include "switch/stages/parser.h"
+#include "switch/stages/pipeline.h"
 
 namespace railyard {
 
@@ -28,37 +29,39 @@ void sign_extend(std::uint64_t* limb, unsigned bits) {
 
 }  // namespace
 
+void Parser::execute(Place at) { Pipeline(state_).execute(at); }
+
 // True if fewer than `bytes` bytes follow those that have been parsed.
-inline bool Traversal::lacks(Frame& frame, std::uint64_t bytes) const {
-    ASSERT(parsed_ <= frame.stored);
-    if (frame.stored - parsed_ >= bytes) [[likely]]
+inline bool Parser::lacks(Frame& frame, std::uint64_t bytes) const {
+    ASSERT(state_.parsed <= frame.stored);
+    if (frame.stored - state_.parsed >= bytes) [[likely]]
         return false;
     frame.join();
-    return frame.length - parsed_ < bytes;
+    return frame.length - state_.parsed < bytes;
 }
 
-inline void Traversal::finish_extract(const Header& header, std::uint32_t bytes) {
-    std::uint64_t* v = slots_.data();
+inline void Parser::finish_extract(const Header& header, std::uint32_t bytes) {
+    std::uint64_t* v = state_.slots.data();
     for (const Index<Field> f : header.signed_fields)
         sign_extend(v + header.fields[f].slot, header.fields[f].bits);
     if (header.header_union)
-        for (const Index<Header> other : program_.unions[header.header_union].headers)
-            v[program_.headers[other].valid] = 0;
+        for (const Index<Header> other : state_.program.unions[header.header_union].headers)
+            v[state_.program.headers[other].valid] = 0;
     v[header.valid] = 1;
     ASSERT(bytes <= header.max_bytes || !header.variable);
-    v[header.base()] = 1 + static_cast<std::uint64_t>(parsed_);
-    parsed_ += bytes;
+    v[header.base()] = 1 + static_cast<std::uint64_t>(state_.parsed);
+    state_.parsed += bytes;
 }
 
 // Extract a header whose fields have fixed widths.
-inline std::uint64_t Traversal::extract_fixed(const Header& header, Frame& frame) {
-    if (lacks(frame, header.bytes)) return program_.error_too_short;
-    std::uint64_t* v = slots_.data();
-    const std::uint8_t* bytes = frame.data() + parsed_;
+inline std::uint64_t Parser::extract_fixed(const Header& header, Frame& frame) {
+    if (lacks(frame, header.bytes)) return state_.program.error_too_short;
+    std::uint64_t* v = state_.slots.data();
+    const std::uint8_t* bytes = frame.data() + state_.parsed;
     std::size_t at = SIZE_MAX;
     std::uint64_t word = 0;
     for (const FieldPart& part : header.read) {
-        ASSERT(8U * part.word < header.bytes && part.slot < slots_.size());
+        ASSERT(8U * part.word < header.bytes && part.slot < state_.slots.size());
         if (part.word != at) {
             at = part.word;
             word = load_word(bytes + 8 * at);
@@ -70,15 +73,15 @@ inline std::uint64_t Traversal::extract_fixed(const Header& header, Frame& frame
     return 0;
 }
 
-std::uint64_t Traversal::extract_variable(const Header& header, const ParserOp& op, Frame& frame) {
-    std::uint64_t* v = slots_.data();
+std::uint64_t Parser::extract_variable(const Header& header, const ParserOp& op, Frame& frame) {
+    std::uint64_t* v = state_.slots.data();
     execute(op.code);
     const std::uint64_t length = v[op.value];  // of the variable field, in bits
     // BMv2 rejects lengths that a signed 32-bit number does not hold, such as negative lengths.
-    if (length % 8 != 0 || length > 0x7FFFFFFF) return program_.error_argument;
+    if (length % 8 != 0 || length > 0x7FFFFFFF) return state_.program.error_argument;
     const auto bytes = header.bytes + static_cast<std::uint32_t>(length / 8);
-    if (lacks(frame, bytes)) return program_.error_too_short;
-    if (bytes > header.max_bytes) return program_.error_header_short;
+    if (lacks(frame, bytes)) return state_.program.error_too_short;
+    if (bytes > header.max_bytes) return state_.program.error_header_short;
     std::uint64_t at = 0;
     for (const Field& f : header.fields) {
         const unsigned width = f.variable ? static_cast<unsigned>(length) : f.bits;
@@ -86,16 +89,16 @@ std::uint64_t Traversal::extract_variable(const Header& header, const ParserOp& 
             std::fill_n(v + f.slot, limbs(f.bits), 0);
             v[f.slot - 1] = length;
         }
-        peek(frame.data() + parsed_, at, width, v + f.slot);
+        peek(frame.data() + state_.parsed, at, width, v + f.slot);
         at += width;
     }
     finish_extract(header, bytes);
     return 0;
 }
 
-std::uint64_t Traversal::extract_next(const Stack& stack, const ParserOp& op, Frame& frame) {
-    const Program& p = program_;
-    std::uint64_t& next = slots_[stack.next];
+std::uint64_t Parser::extract_next(const Stack& stack, const ParserOp& op, Frame& frame) {
+    const Program& p = state_.program;
+    std::uint64_t& next = state_.slots[stack.next];
     if (next >= stack.size()) return p.error_stack;
     const Header& header =
         p.headers[stack.of_unions() ? p.unions[stack.unions[next]].headers[op.member] : stack.headers[next]];
@@ -106,8 +109,8 @@ std::uint64_t Traversal::extract_next(const Stack& stack, const ParserOp& op, Fr
 }
 
 // Operations other than the extraction of a fixed header.
-std::uint64_t Traversal::parse_op(const ParserOp& op, Frame& frame) {
-    const Program& p = program_;
+std::uint64_t Parser::parse_op(const ParserOp& op, Frame& frame) {
+    const Program& p = state_.program;
     switch (op.kind) {
         case ParserOp::Kind::Extract: break;  // done by parse()
         case ParserOp::Kind::ExtractVariable: return extract_variable(p.headers[op.header], op, frame);
@@ -115,16 +118,18 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, Frame& frame) {
         case ParserOp::Kind::ExtractUnionStack: return extract_next(p.stacks[op.stack], op, frame);
         case ParserOp::Kind::Lookahead:
             if (lacks(frame, (op.offset + op.bits + 7) / 8)) return p.error_too_short;
-            peek(frame.data() + parsed_, op.offset, op.bits, &slots_[op.value]);
+            peek(frame.data() + state_.parsed, op.offset, op.bits, &state_.slots[op.value]);
             return 0;
         case ParserOp::Kind::Run: execute(op.code); return 0;
-        case ParserOp::Kind::Verify: execute(op.code); return slots_[op.value] != 0 ? 0 : slots_[op.error];
+        case ParserOp::Kind::Verify:
+            execute(op.code);
+            return state_.slots[op.value] != 0 ? 0 : state_.slots[op.error];
         case ParserOp::Kind::Advance: {
             execute(op.code);
-            const std::uint64_t bits = slots_[op.value];
+            const std::uint64_t bits = state_.slots[op.value];
             if (bits % 8 != 0) return p.error_argument;
             if (lacks(frame, bits / 8)) return p.error_too_short;
-            parsed_ += static_cast<std::uint32_t>(bits / 8);
+            state_.parsed += static_cast<std::uint32_t>(bits / 8);
             return 0;
         }
     }
@@ -132,19 +137,19 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, Frame& frame) {
 }
 
 // Value of a key; null if its stack is empty.
-const std::uint64_t* Traversal::key_value(const TransitionKey& key) const {
-    if (key.kind == TransitionKey::Kind::Slot) return &slots_[key.slot];
-    const Stack& stack = program_.stacks[key.stack];
-    if (slots_[stack.next] == 0) return nullptr;
-    const std::size_t last = slots_[stack.next] - 1;
+const std::uint64_t* Parser::key_value(const TransitionKey& key) const {
+    if (key.kind == TransitionKey::Kind::Slot) return &state_.slots[key.slot];
+    const Stack& stack = state_.program.stacks[key.stack];
+    if (state_.slots[stack.next] == 0) return nullptr;
+    const std::size_t last = state_.slots[stack.next] - 1;
     const bool of_unions = key.kind == TransitionKey::Kind::UnionLast;
     const Index<Header> header =
-        of_unions ? program_.unions[stack.unions[last]].headers[key.member] : stack.headers[last];
-    return &slots_[program_.headers[header].fields[key.field].slot];
+        of_unions ? state_.program.unions[stack.unions[last]].headers[key.member] : stack.headers[last];
+    return &state_.slots[state_.program.headers[header].fields[key.field].slot];
 }
 
-bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
-    for (const auto& [value, mask] : switch_->value_sets_[t.value_set.at()]) {
+bool Parser::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
+    for (const auto& [value, mask] : state_.owner->value_sets[t.value_set.at()]) {
         bool equal = value.size() == bytes && mask.size() == bytes;
         for (unsigned i = 0; i < bytes && equal; ++i)
             equal = ((key[i] ^ value[i]) & mask[i] & t.wide_mask[i]) == 0;
@@ -153,7 +158,7 @@ bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsig
     return false;
 }
 
-Index<ParserState> Traversal::wide_transition(const ParserState& state, Frame& frame, std::uint64_t& error) {
+Index<ParserState> Parser::wide_transition(const ParserState& state, Frame& frame, std::uint64_t& error) {
     std::array<std::uint8_t, sizeof(std::uint64_t) * kMaxKeyLimbs> key;
     std::array<std::uint64_t, 32> ahead;
     unsigned at = 0;
@@ -161,14 +166,14 @@ Index<ParserState> Traversal::wide_transition(const ParserState& state, Frame& f
         const std::uint64_t* value = ahead.data();
         if (k.kind == TransitionKey::Kind::Lookahead) {
             if (lacks(frame, (k.offset + k.bits + 7) / 8)) {
-                error = program_.error_too_short;
+                error = state_.program.error_too_short;
                 return {};
             }
-            peek(frame.data() + parsed_, k.offset, k.bits, ahead.data());
+            peek(frame.data() + state_.parsed, k.offset, k.bits, ahead.data());
         } else {
             value = key_value(k);
             if (value == nullptr) {
-                error = program_.error_stack;
+                error = state_.program.error_stack;
                 return {};
             }
         }
@@ -189,18 +194,19 @@ Index<ParserState> Traversal::wide_transition(const ParserState& state, Frame& f
 }
 
 // Transition of a simple state.
-inline Index<ParserState> Traversal::transition(const ParserState& state) const {
+inline Index<ParserState> Parser::transition(const ParserState& state) const {
     std::uint64_t key = 0;
-    for (const TransitionKey& k : state.key) key = (key << k.shift) | (slots_[k.slot] & low_mask(k.bits));
+    for (const TransitionKey& k : state.key)
+        key = (key << k.shift) | (state_.slots[k.slot] & low_mask(k.bits));
     for (const Transition& t : state.transitions)
         if ((key & t.mask) == t.value) return t.next;
     return {};
 }
 
-void Traversal::parse(Frame& frame) {
-    const Program& p = program_;
-    if (p.translation.parse != nullptr) return p.translation.parse(*this, frame);
-    parsed_ = 0;
+void Parser::parse(Frame& frame) {
+    const Program& p = state_.program;
+    if (p.translation.parse != nullptr) return p.translation.parse(state_, frame);
+    state_.parsed = 0;
     std::uint64_t error = 0;
     // A state that consumes nothing and returns to itself is stopped.
     const auto most = static_cast<unsigned>(4 * p.states.size() + frame.length + 16);
@@ -221,8 +227,8 @@ void Traversal::parse(Frame& frame) {
             error = failed;
         }
     }
-    use_rounds(steps);
-    slots_[p.standard.parser_error] = error & low_mask(32);
+    state_.use_rounds(steps);
+    state_.slots[p.standard.parser_error] = error & low_mask(32);
 }
 
 }  // namespace railyard

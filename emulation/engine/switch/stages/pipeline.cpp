@@ -3,7 +3,8 @@
 // operations.cpp, so that the compiler keeps this loop's variables in registers.
 #include <algorithm>
 
-#include "switch/switch.h"
+#include "switch/stages/calculations.h"
+#include "switch/stages/pipeline.h"
 
 namespace railyard {
 
@@ -14,35 +15,35 @@ std::int64_t as_signed(std::uint64_t v) { return static_cast<std::int64_t>(v); }
 }  // namespace
 
 // Resolve the action profile of an entry, and update its counter, age and meter.
-LookupResult Traversal::after_hit(Table& table, LookupResult result) {
-    const Program& p = program_;
+LookupResult Pipeline::after_hit(Table& table, LookupResult result) {
+    const Program& p = state_.program;
     const TableSpec& spec = table.spec();
     if (spec.profile)
-        table.resolve(result, member_, [&] {
+        table.resolve(result, state_.member, [&] {
             const Index<Calculation> selector = p.profiles[spec.profile].selector;
-            return calculate(p.calculations[selector]);
+            return Calculations(state_).calculate(p.calculations[selector]);
         });
-    switch_->revived_ |= table.count(result.entry, ingress_length_, now_);
+    state_.owner->revived |= table.count(result.entry, state_.ingress_length, state_.now);
     Meter* const m = table.meter(result.entry);
     if (m == nullptr) return result;
     const MeterSpec& meter = p.meters[spec.meter];
     const std::uint64_t colour =
-        m->execute(meter.bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
-    if (meter.target != kNoSlot) slots_[meter.target] = colour & low_mask(meter.target_bits);
+        m->execute(meter.bytes ? static_cast<std::int64_t>(state_.ingress_length) : 1, state_.now);
+    if (meter.target != kNoSlot) state_.slots[meter.target] = colour & low_mask(meter.target_bits);
     return result;
 }
 
 // Look up a table with the present slots.
-LookupResult Traversal::look_up(std::size_t table) {
-    const TableContent& content = *switch_->contents_[table];
-    const LookupResult result = content.lookup(slots_.data());
-    if (result.entry && content.layout->instrumented) return after_hit(switch_->tables_[table], result);
+LookupResult Pipeline::look_up(std::size_t table) {
+    const TableContent& content = *state_.owner->contents[table];
+    const LookupResult result = content.lookup(state_.slots.data());
+    if (result.entry && content.layout->instrumented) return after_hit(state_.owner->tables[table], result);
     return result;
 }
 
 // Look up a table, and assign the parameters of the action.
-inline const Continuation& Traversal::apply(std::size_t table) {
-    std::uint64_t* const v = slots_.data();
+inline const Continuation& Pipeline::apply(std::size_t table) {
+    std::uint64_t* const v = state_.slots.data();
     const LookupResult result = look_up(table);
     const Continuation& then = *result.then;
     ASSERT(then.limbs == 0 || result.parameters != nullptr);
@@ -50,20 +51,20 @@ inline const Continuation& Traversal::apply(std::size_t table) {
     return then;
 }
 
-void Traversal::run_ingress() {
-    if (program_.translation.ingress != nullptr) program_.translation.ingress(*this);
-    else execute(program_.ingress);
+void Pipeline::ingress() {
+    if (state_.program.translation.ingress != nullptr) state_.program.translation.ingress(state_);
+    else execute(state_.program.ingress);
 }
 
-void Traversal::run_egress() {
-    if (program_.translation.egress != nullptr) program_.translation.egress(*this);
-    else execute(program_.egress);
+void Pipeline::egress() {
+    if (state_.program.translation.egress != nullptr) state_.program.translation.egress(state_);
+    else execute(state_.program.egress);
 }
 
-void Traversal::execute(Place at) {
-    std::uint64_t* const v = slots_.data();
-    ASSERT(at < program_.code.size());
-    const Instruction* const code = program_.code.data();
+void Pipeline::execute(Place at) {
+    std::uint64_t* const v = state_.slots.data();
+    ASSERT(at < state_.program.code.size());
+    const Instruction* const code = state_.program.code.data();
     const Instruction* i = code + at;
     const Instruction* back = i;  // return address of an action, set before the action runs
     // Threaded code: every instruction ends in its own indirect jump, which the branch predictor learns.
@@ -109,7 +110,7 @@ void Traversal::execute(Place at) {
     OP(LogicalNot) v[i->dst] = (v[i->a] == 0) & i->mask; NEXT;
     OP(Other) operate(*i); NEXT;
 
-    OP(Count) switch_->counters_[i->a].add(v[i->b], ingress_length_); NEXT;
+    OP(Count) state_.owner->counters[i->a].add(v[i->b], state_.ingress_length); NEXT;
     OP(Apply) {
         const Continuation& then = apply(i->a);
         back = code + then.next;
@@ -130,7 +131,7 @@ void Traversal::execute(Place at) {
     OP(JumpNotLess) if (v[i->a] >= v[i->b]) GO(code + i->mask);
     NEXT;
     OP(JumpBack)
-        use_rounds(1);
+        state_.use_rounds(1);
         GO(code + i->mask);
     OP(Return) GO(back);
     OP(Exit)

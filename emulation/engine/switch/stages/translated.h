@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access of translated programs to a traversal: the code that the translator (translate/) writes calls this.
+// Access of translated programs to the state of a frame: the code that the translator (translate/) writes
+// calls this.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +9,14 @@
 #include <cstring>
 
 #include "load/program/translation.h"
-#include "switch/switch.h"
+#include "switch/stages/deparser.h"
+#include "switch/stages/pipeline.h"
 
 namespace railyard {
 
 struct TranslatedProgram {
    protected:
-    static std::uint64_t* slots(Traversal& t) { return t.slots_.data(); }
+    static std::uint64_t* slots(FrameState& t) { return t.slots.data(); }
 
     static std::uint64_t shift_signed(std::uint64_t value, std::uint64_t by) {
         return static_cast<std::uint64_t>(static_cast<std::int64_t>(value) >>
@@ -25,33 +27,33 @@ struct TranslatedProgram {
     }
 
     // An instruction that has no translation of its own.
-    static void operate(Traversal& t, Place place) { t.operate(t.program_.code[place]); }
-    static void use_rounds(Traversal& t, unsigned count) { t.use_rounds(count); }
-    static void count(Traversal& t, std::size_t counter, std::uint64_t index) {
-        t.switch_->counters_[counter].add(index, t.ingress_length_);
+    static void operate(FrameState& t, Place place) { Pipeline(t).operate(t.program.code[place]); }
+    static void use_rounds(FrameState& t, unsigned count) { t.use_rounds(count); }
+    static void count(FrameState& t, std::size_t counter, std::uint64_t index) {
+        t.owner->counters[counter].add(index, t.ingress_length);
     }
     static void drop(std::uint64_t& egress_spec, std::uint64_t& multicast) {
         egress_spec = kDropPort;
         multicast = 0;
     }
-    static void add_header(Traversal& t, std::uint64_t* valid, std::uint64_t* first, unsigned slots,
+    static void add_header(FrameState& t, std::uint64_t* valid, std::uint64_t* first, unsigned slots,
                            unsigned bytes) {
         if (*valid != 0) return;
         std::fill_n(first, slots, 0);
         valid[0] = 1;
         valid[1] = 0;
-        t.length_ += bytes;
+        t.length += bytes;
     }
-    static void remove_header(Traversal& t, std::uint64_t* valid, unsigned bytes) {
-        if (*valid != 0) t.length_ -= bytes;
+    static void remove_header(FrameState& t, std::uint64_t* valid, unsigned bytes) {
+        if (*valid != 0) t.length -= bytes;
         *valid = 0;
     }
 
     // Look up a table whose hits change no state, by a key of one word.
-    static LookupResult lookup(Traversal& t, std::size_t table, std::uint64_t key) {
-        return t.switch_->contents_[table]->lookup(key, t.slots_.data());
+    static LookupResult lookup(FrameState& t, std::size_t table, std::uint64_t key) {
+        return t.owner->contents[table]->lookup(key, t.slots.data());
     }
-    static LookupResult lookup(Traversal& t, std::size_t table) { return t.look_up(table); }
+    static LookupResult lookup(FrameState& t, std::size_t table) { return Pipeline(t).look_up(table); }
 
     static bool lacks(Frame& frame, std::uint32_t parsed, std::uint32_t bytes) {
         if (frame.stored - parsed >= bytes) [[likely]]
@@ -59,18 +61,18 @@ struct TranslatedProgram {
         frame.join();
         return frame.length - parsed < bytes;
     }
-    static void end_parse(Traversal& t, std::uint32_t parsed, unsigned states, std::uint64_t error) {
-        t.parsed_ = parsed;
+    static void end_parse(FrameState& t, std::uint32_t parsed, unsigned states, std::uint64_t error) {
+        t.parsed = parsed;
         t.use_rounds(states);
-        t.slots_[t.program_.standard.parser_error] = error & low_mask(32);
+        t.slots[t.program.standard.parser_error] = error & low_mask(32);
     }
 
-    static std::uint32_t parsed(const Traversal& t) { return t.parsed_; }
+    static std::uint32_t parsed(const FrameState& t) { return t.parsed; }
     // Room for so many bytes of headers in place of those that were parsed, which headers() has from now on.
-    static std::uint8_t* make_room(Traversal& t, Frame& frame, unsigned bytes) {
-        return t.make_room(frame, bytes);
+    static std::uint8_t* make_room(FrameState& t, Frame& frame, unsigned bytes) {
+        return Deparser(t).make_room(frame, bytes);
     }
-    static const std::uint8_t* headers(const Traversal& t) { return t.scratch_.data(); }
+    static const std::uint8_t* headers(const FrameState& t) { return t.scratch.data(); }
     // base: 1 + position of the header among the parsed bytes, or 0.
     template <unsigned kBytes>
     static void copy_header(std::uint8_t* to, const std::uint8_t* parsed, std::uint64_t base) {

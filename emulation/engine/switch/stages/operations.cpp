@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "switch/switch.h"
-#include "switch/wide.h"
+#include "switch/stages/calculations.h"
+#include "switch/stages/headers.h"
+#include "switch/stages/pipeline.h"
+#include "switch/stages/wide.h"
 
 namespace railyard {
 
@@ -32,7 +34,7 @@ std::string decimal(const std::uint64_t* value, unsigned n, bool negative) {
 
 }  // namespace
 
-void Traversal::log(const LogMessage& message) const {
+void Pipeline::log(const LogMessage& message) const {
     std::string out;
     std::size_t value = 0;
     for (std::size_t i = 0; i < message.format.size(); ++i) {
@@ -43,18 +45,18 @@ void Traversal::log(const LogMessage& message) const {
             out.push_back(message.format[++i]);
         } else if (close != std::string::npos && value < message.values.size()) {
             const auto& v = message.values[value++];
-            out += decimal(&slots_[v.slot], v.limbs, v.negative);
+            out += decimal(&state_.slots[v.slot], v.limbs, v.negative);
             i = close;
         } else {
             out.push_back(c);
         }
     }
-    switch_->on_log(out);
+    state_.owner->on_log(out);
 }
 
-void Traversal::operate(const Instruction& i) {
-    std::uint64_t* const v = slots_.data();
-    const Program& p = program_;
+void Pipeline::operate(const Instruction& i) {
+    std::uint64_t* const v = state_.slots.data();
+    const Program& p = state_.program;
     // clang-format off: one line per operation
     switch (i.op) {
         case Op::Div: v[i.dst] = v[i.b] == 0 ? 0 : v[i.a] / v[i.b]; return;
@@ -83,10 +85,10 @@ void Traversal::operate(const Instruction& i) {
         case Op::ClampUnsigned: wide::clamp(v + i.dst, i.n, static_cast<unsigned>(i.mask), false); return;
         case Op::ClampSigned: wide::clamp(v + i.dst, i.n, static_cast<unsigned>(i.mask), true); return;
 
-        case Op::AddHeader: add_header(i.n != 0 ? v[i.a] : i.a); return;
-        case Op::RemoveHeader: remove_header(i.n != 0 ? v[i.a] : i.a); return;
-        case Op::CopyHeader: copy_header((i.n & 1) != 0 ? v[i.dst] : i.dst, (i.n & 2) != 0 ? v[i.a] : i.a); return;
-        case Op::EqHeader: v[i.dst] = equal_headers((i.n & 1) != 0 ? v[i.a] : i.a, (i.n & 2) != 0 ? v[i.b] : i.b); return;
+        case Op::AddHeader: Headers(state_).add(i.n != 0 ? v[i.a] : i.a); return;
+        case Op::RemoveHeader: Headers(state_).remove(i.n != 0 ? v[i.a] : i.a); return;
+        case Op::CopyHeader: Headers(state_).copy((i.n & 1) != 0 ? v[i.dst] : i.dst, (i.n & 2) != 0 ? v[i.a] : i.a); return;
+        case Op::EqHeader: v[i.dst] = Headers(state_).equal((i.n & 1) != 0 ? v[i.a] : i.a, (i.n & 2) != 0 ? v[i.b] : i.b); return;
         case Op::IsValid: v[i.dst] = v[i.a] < p.headers.size() && v[p.headers[v[i.a]].valid] != 0; return;
         case Op::UnionValid: {
             const std::uint64_t u = i.n != 0 ? v[i.a] : i.a;
@@ -114,9 +116,9 @@ void Traversal::operate(const Instruction& i) {
         case Op::StoreField:
             if (v[i.a] < p.headers.size()) std::copy_n(v + i.dst, i.n, v + p.headers[v[i.a]].fields[i.b].slot);
             return;
-        case Op::Push: shift_stack(p.stacks[i.a], v[i.b], true); return;
-        case Op::Pop: shift_stack(p.stacks[i.a], v[i.b], false); return;
-        case Op::CopyStack: copy_stack(p.stacks[i.dst], p.stacks[i.a]); return;
+        case Op::Push: Headers(state_).shift_stack(p.stacks[i.a], v[i.b], true); return;
+        case Op::Pop: Headers(state_).shift_stack(p.stacks[i.a], v[i.b], false); return;
+        case Op::CopyStack: Headers(state_).copy_stack(p.stacks[i.dst], p.stacks[i.a]); return;
         case Op::CopyVariable: std::memmove(v + i.dst - 1, v + i.a - 1, (i.n + 1u) * sizeof(std::uint64_t)); return;
 
         case Op::MarkToDrop:
@@ -124,51 +126,51 @@ void Traversal::operate(const Instruction& i) {
             v[i.a] = 0;
             return;
         case Op::RegisterRead: {
-            const auto& r = switch_->registers_[i.a];
+            const auto& r = state_.owner->registers[i.a];
             if (v[i.b] < r.size() / i.n) std::copy_n(r.begin() + static_cast<std::ptrdiff_t>(v[i.b] * i.n), i.n, v + i.dst);
             else std::fill_n(v + i.dst, i.n, 0);
             return;
         }
         case Op::RegisterWrite: {
-            auto& r = switch_->registers_[i.a];
+            auto& r = state_.owner->registers[i.a];
             if (v[i.b] < r.size() / i.n) std::copy_n(v + i.mask, i.n, r.begin() + static_cast<std::ptrdiff_t>(v[i.b] * i.n));
             return;
         }
         case Op::Meter: {
-            auto& m = switch_->meters_[i.a];
+            auto& m = state_.owner->meters[i.a];
             if (v[i.b] < m.size())
-                v[i.dst] = m[v[i.b]].execute(p.meters[i.a].bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
+                v[i.dst] = m[v[i.b]].execute(p.meters[i.a].bytes ? static_cast<std::int64_t>(state_.ingress_length) : 1, state_.now);
             else v[i.dst] = 0;
             return;
         }
-        case Op::Hash: v[i.dst] = v[i.b] + calculate(p.calculations[i.a]) % std::max<std::uint64_t>(v[i.mask], 1); return;
+        case Op::Hash: v[i.dst] = v[i.b] + Calculations(state_).calculate(p.calculations[i.a]) % std::max<std::uint64_t>(v[i.mask], 1); return;
         case Op::Random:
-            if (v[i.a] <= v[i.b]) v[i.dst] = switch_->random(v[i.a], v[i.b]);
+            if (v[i.a] <= v[i.b]) v[i.dst] = state_.owner->random(v[i.a], v[i.b]);
             else v[i.dst] = v[i.a];
             return;
         case Op::Clone:
-            requests_.cloned = requests_.any = true;
-            requests_.clone = v[i.a] & low_mask(15);
-            requests_.clone_fields = v[i.b];
+            state_.requests.cloned = state_.requests.any = true;
+            state_.requests.clone = v[i.a] & low_mask(15);
+            state_.requests.clone_fields = v[i.b];
             return;
         case Op::Resubmit:
-            requests_.resubmit = v[i.a];
-            requests_.any = true;
+            state_.requests.resubmit = v[i.a];
+            state_.requests.any = true;
             return;
-        case Op::Recirculate: requests_.recirculate = v[i.a]; return;
+        case Op::Recirculate: state_.requests.recirculate = v[i.a]; return;
         case Op::Digest:
-            requests_.digest = v[i.a];
-            requests_.any = true;
+            state_.requests.digest = v[i.a];
+            state_.requests.any = true;
             return;
-        case Op::Truncate: truncate_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(truncate_ == 0 ? ~0U : truncate_, std::max<std::uint64_t>(v[i.a], 1))); return;
+        case Op::Truncate: state_.truncate = static_cast<std::uint32_t>(std::min<std::uint64_t>(state_.truncate == 0 ? ~0U : state_.truncate, std::max<std::uint64_t>(v[i.a], 1))); return;
         case Op::Log:
-            if (switch_->on_log) log(p.messages[i.a]);
+            if (state_.owner->on_log) log(p.messages[i.a]);
             return;
         case Op::Assert:
-            if (v[i.a] == 0) throw std::runtime_error("switch " + switch_->name() + ": " + p.assertions[i.b]);
+            if (v[i.a] == 0) throw std::runtime_error("switch " + state_.owner->name + ": " + p.assertions[i.b]);
             return;
         case Op::Note:
-            if (switch_->trace_ != nullptr) note(i);
+            if (state_.owner->trace != nullptr) note(i);
             return;
         default: ASSERT(false);
     }

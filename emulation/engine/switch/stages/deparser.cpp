@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The deparser: from slots to frames.
+#include <algorithm>
+#include <bit>
+
+#include "switch/stages/calculations.h"
+#include "switch/stages/deparser.h"
+#include "switch/stages/pipeline.h"
+
+namespace railyard {
+
+// Overwrite the fields that the program writes.
+void Deparser::overlay(const Header& header, std::uint8_t* bytes) const {
+    const std::uint64_t* v = state_.slots.data();
+    const FieldPart* part = header.written.data();
+    const FieldPart* const end = part + header.written.size();
+    while (part != end) {
+        const std::size_t at = part->word;
+        std::uint64_t word = load_word(bytes + 8 * at);
+        for (; part != end && part->word == at; ++part)
+            word = (word & ~part->mask) | (std::rotl(v[part->slot], part->rotation) & part->mask);
+        store_word(bytes + 8 * at, word);
+    }
+}
+
+// from: the bytes that were parsed.
+void Deparser::emit(const Header& header, const std::uint8_t* from, std::uint8_t* to) {
+    if (header.variable) {
+        BitWriter out(state_.emitted);
+        for (const Field& f : header.fields) out.put_field(state_.slots.data(), f.slot, f.bits, f.variable);
+        ASSERT(state_.emitted.size() == state_.bytes_of(header));
+        std::copy(state_.emitted.begin(), state_.emitted.end(), to);
+        return;
+    }
+    const std::uint64_t base = state_.slots[header.base()];
+    ASSERT(base == 0 || base - 1 + header.bytes <= state_.scratch.size());
+    if (base != 0) std::memcpy(to, from + base - 1, header.bytes);
+    else std::memset(to, 0, header.bytes);
+    overlay(header, to);
+}
+
+// Set the parsed bytes aside, in state_.scratch, and return room for so many bytes in their place.
+std::uint8_t* Deparser::make_room(Frame& frame, unsigned bytes) {
+    ASSERT(state_.parsed <= frame.stored);
+    state_.scratch.assign(frame.data(), frame.data() + state_.parsed);
+    const std::uint32_t payload = frame.start + state_.parsed, rest = frame.stored - state_.parsed;
+    if (bytes > payload) {
+        // The headroom is too small: move to a larger buffer.
+        const FrameHandle larger = state_.owner->pool.acquire(bytes + rest);
+        std::memcpy(larger->data() + bytes, frame.data() + state_.parsed, rest);
+        std::swap(frame.buffer, larger->buffer);
+        std::swap(frame.size_class, larger->size_class);
+        frame.start = Frame::kHeadroom;
+    } else {
+        frame.start = payload - bytes;
+    }
+    frame.length += bytes - state_.parsed;
+    frame.stored = rest + bytes;
+    return frame.data();
+}
+
+void Deparser::deparse(Frame& frame) {
+    const Program& p = state_.program;
+    if (p.translation.deparse != nullptr) return p.translation.deparse(state_, frame);
+    if (!p.checksums.empty()) Calculations(state_).update_checksums();
+    if (p.deparser_code != kNowhere) Pipeline(state_).execute(p.deparser_code);
+    // If every header keeps its position, only written fields change.
+    std::uint64_t at = 1;
+    bool in_place = true;
+    unsigned bytes = 0;
+    for (const Index<Header> number : p.deparser) {
+        const Header& h = p.headers[number];
+        if (state_.slots[h.valid] == 0) continue;
+        in_place = in_place && !h.variable && state_.slots[h.base()] == at;
+        const unsigned n = state_.bytes_of(h);
+        at += n;
+        bytes += n;
+    }
+    if (in_place && bytes == state_.parsed) {
+        std::uint8_t* to = frame.data();
+        for (const Index<Header> number : p.deparser) {
+            const Header& h = p.headers[number];
+            if (state_.slots[h.valid] == 0) continue;
+            overlay(h, to);
+            to += h.bytes;
+        }
+        return;
+    }
+    std::uint8_t* to = make_room(frame, bytes);
+    for (const Index<Header> number : p.deparser) {
+        const Header& h = p.headers[number];
+        if (state_.slots[h.valid] == 0) continue;
+        emit(h, state_.scratch.data(), to);
+        to += state_.bytes_of(h);
+    }
+    ASSERT(to == frame.data() + bytes);
+}
+
+}  // namespace railyard

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "switch/state.h"
+
+#include <utility>
+
+namespace railyard {
+
+SwitchState::SwitchState(std::string of, FramePool& frames) : pool(frames), name(std::move(of)) {
+    // Seed with the name: a sequence for each switch, equal in every run.
+    for (const char c : name) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
+}
+
+void SwitchState::clear() {
+    tables.clear();
+    contents.clear();
+    profiles.clear();
+    counters.clear();
+    registers.clear();
+    meters.clear();
+    value_sets.clear();
+    multicast.clear();
+    clones.clear();
+    digests.clear();
+    program.reset();
+    ++epoch;
+}
+
+void SwitchState::load(std::shared_ptr<const Program> of, const std::vector<TableLayout>& layouts,
+                       const std::vector<std::shared_ptr<TableContent>>& empty) {
+    program = std::move(of);
+    for (const ProfileSpec& p : program->profiles) profiles.push_back(std::make_unique<Profile>(*program, p));
+    tables.reserve(program->tables.size());
+    contents = empty;
+    for (std::size_t at = 0; at < contents.size(); ++at) {
+        const Index<ProfileSpec> profile = layouts[at].spec.profile;
+        tables.emplace_back(layouts[at], contents[at], profile ? profiles[profile.at()].get() : nullptr);
+    }
+    for (const ArraySpec& c : program->counters) counters.emplace_back(c.size);
+    for (const ArraySpec& r : program->registers) registers.emplace_back(r.size * limbs(r.bits), 0);
+    for (const MeterSpec& m : program->meters) meters.emplace_back(m.size);
+    value_sets.resize(program->value_sets.size());
+    ASSERT(tables.size() == contents.size());
+}
+
+// SplitMix64 (Steele, Lea and Flood).
+std::uint64_t SwitchState::random(std::uint64_t low, std::uint64_t high) {
+    random_ += 0x9E3779B97F4A7C15ULL;
+    std::uint64_t z = random_;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    z ^= z >> 31;
+    const unsigned __int128 span = static_cast<unsigned __int128>(high - low) + 1;
+    return low + static_cast<std::uint64_t>((static_cast<unsigned __int128>(z) * span) >> 64);
+}
+
+}  // namespace railyard
