@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line coverage of the engine by its tests in C++, room by room: `make coverage` builds, runs and prints it.
 
-`python scripts/coverage.py BUILD` reads the counts that a run of `engine_unit` left in BUILD, with the gcov of the
-compiler that built it.
+`python scripts/coverage.py BUILD` reads the counts that a run of `engine_unit` left in BUILD. It needs
+the gcov of the compiler that built it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ def main(build: Path) -> None:
             lines[room] += 1
             covered[room] += hit
     for room in sorted(lines, key=lambda name: (name == "all", name)):
-        print(
-            f"{room:12} {covered[room]:6} of {lines[room]:6} lines  {100 * covered[room] / lines[room]:5.1f} %"
-        )
+        share = 100 * covered[room] / lines[room]
+        print(f"{room:12} {covered[room]:6} of {lines[room]:6} lines  {share:5.1f} %")
 
 
 if __name__ == "__main__":
