@@ -443,6 +443,53 @@ class Iterated(Participant):
     def use_level(self, level: int, data: bytes, ack: bytes, /) -> None: ...
     def reports(self) -> list[tuple[int, int, int, int, int]]: ...
 
+class TreeBlocks:
+    """Blocks of a tree, by columns; -1 stands for all ranks."""
+
+    def __init__(
+        self,
+        starts: numpy.typing.NDArray[numpy.int64],
+        stops: numpy.typing.NDArray[numpy.int64],
+        sources: numpy.typing.NDArray[numpy.int64],
+        owners: numpy.typing.NDArray[numpy.int64],
+    ) -> None: ...
+
+class TreeMember(Participant):
+    """
+    Agent of an NPU in a collective in switches; see emulation.traffic.tree.member.
+
+    A tree is its number, the member's port, the CNA of the first switch, the leaf of each rank,
+    the window and the first block. ValueError for blocks outside of the array.
+    """
+
+    def __init__(
+        self,
+        *,
+        rank: int,
+        address: int,
+        data: numpy.typing.NDArray[numpy.uint8],
+        trees: Sequence[tuple[tuple[int, int, int, Sequence[int], int, int], TreeBlocks]],
+        initial_rto_ps: int,
+        min_rto_ps: int,
+        max_rto_ps: int,
+        report_after: int,
+        max_retries: int,
+        operation: int,
+        item_bytes: int,
+        scaled: bool,
+    ) -> None: ...
+    def call_when_lost(self, call: Callable[[int], None], /) -> None: ...
+    def lacking_of(self, tree: int) -> list[int]:
+        """
+        Return the indices of the blocks of a tree whose results have not come.
+        """
+
+    def move_to(
+        self, tree: int, port: tuple[int, int, int, Sequence[int], int, int], blocks: TreeBlocks, now: int
+    ) -> Output: ...
+    @property
+    def wrapped_blocks(self) -> int: ...
+
 class PartitionError(RuntimeError):
     pass
 

@@ -18,6 +18,7 @@ from emulation.traffic.host.participant import Output
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
 from emulation.traffic.memory.agent import MemoryAgent
+from emulation.traffic.tree.spec import MemberSpec
 from topologies import Fabric
 
 __all__ = [
@@ -219,10 +220,6 @@ class ControlledTestbed(Protocol):
         """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
         ...
 
-    def act(self, node: str, answer: Output) -> None:
-        """Send the frames that a node's agent wants to send now, and set its deadline."""
-        ...
-
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
         ...
@@ -265,7 +262,7 @@ class Testbed(ControlledTestbed, Protocol):
 
     def attach_agents(
         self,
-        specs: Mapping[str, AgentSpec],
+        specs: Mapping[str, AgentSpec | MemberSpec],
         *,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,

@@ -26,7 +26,9 @@ class Agents:
         self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
 
     def attach(self, node: str, host: Host | Station) -> None:
-        """Put `host` on the node's own port and let it send its first frames."""
+        """Put `host` on the node's own port, in place of another, and let it send its first frames."""
+        if node in self._attached:
+            self._keep_counts(node)
         self._attached[node] = host
         with self._lock:
             self._network.set_handler(self._ports[node], host)
@@ -39,13 +41,16 @@ class Agents:
 
     def remove_all(self) -> None:
         """Remove all agents and keep their counts; frames that they have handed over still leave."""
-        for node, old in self._attached.items():
-            past = self._before.get(node)
-            stats = old.stats + past.stats if past else old.stats
-            self._before[node] = Ended(old.result, stats, None, None)
+        for node in self._attached:
+            self._keep_counts(node)
             with self._lock:
                 self._network.set_handler(self._ports[node], None)
         self._attached.clear()
+
+    def _keep_counts(self, node: str) -> None:
+        old, past = self._attached[node], self._before.get(node)
+        stats = old.stats + past.stats if past else old.stats
+        self._before[node] = Ended(old.result, stats, None, None)
 
     def forget(self) -> None:
         """Remove all agents, their arrays and their counts."""
@@ -74,6 +79,10 @@ class Agents:
         host = self._attached[node]
         if isinstance(host, RepeatingParticipant):
             host.set_level(level)
+
+    def of(self, node: str) -> Any:
+        """Return the agent that is attached to a node's host."""
+        return self._attached[node]
 
     def act(self, node: str, answer: Output) -> None:
         """Carry out what a node's agent wants at a time without a frame or a deadline."""

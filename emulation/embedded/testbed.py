@@ -40,10 +40,11 @@ from emulation.testbed import (
     Watch,
 )
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE, NetworkHeader
-from emulation.traffic.host.agents import make_agents
-from emulation.traffic.host.participant import Output, Participant
+from emulation.traffic.host.participant import Participant
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
+from emulation.traffic.tree.member import make_all
+from emulation.traffic.tree.spec import MemberSpec
 from topologies import Fabric, Node
 from topologies.model.circuits import circuit_link
 
@@ -65,6 +66,7 @@ class EmbeddedTestbed(Lifetime):
     `network_header` cna24 links carry CNA24 and reliable transport headers, which the engine converts at host
     ports. `threads` run partitions of the fabric, cut for a `demand` in bytes by pair of nodes; without a
     demand the fabric stays whole. `make_agents` makes agents from their descriptions: tests replace it.
+    `agents` are those that are attached.
     """
 
     name = "embedded"
@@ -87,7 +89,7 @@ class EmbeddedTestbed(Lifetime):
     ) -> None:
         self.fabric = fabric
         self.network_header: NetworkHeader = network_header
-        self.make_agents: Callable[[Sequence[AgentSpec], int], Sequence[Any]] = make_agents
+        self.make_agents: Callable[[Sequence[AgentSpec | MemberSpec], int], Sequence[Any]] = make_all
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
         self.on_silence: SilenceHandler | None = None
@@ -109,7 +111,7 @@ class EmbeddedTestbed(Lifetime):
         self._switches = {name: index for index, name in enumerate(self._node_of)}
         self._links = Links(fabric, self.network, self._switches, credit_bytes, scheduler)
         self._time = VirtualTime(self.network, self._links, self._lock)
-        self._agents = Agents(self.network, self._hosts, self._lock)
+        self.agents = Agents(self.network, self._hosts, self._lock)
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.circuits = circuit_switches(fabric, self)
         self.network.set_seed(seed)
@@ -212,11 +214,11 @@ class EmbeddedTestbed(Lifetime):
         self._host_number(node)
         if isinstance(host, Participant) and self.on_silence is not None:
             host.on_silence = partial(self.on_silence, node)  # type: ignore[union-attr]
-        self._agents.attach(node, host)
+        self.agents.attach(node, host)
 
     def attach_agents(
         self,
-        specs: Mapping[str, AgentSpec],
+        specs: Mapping[str, AgentSpec | MemberSpec],
         *,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,
@@ -226,14 +228,10 @@ class EmbeddedTestbed(Lifetime):
         for (node, spec), agent in zip(specs.items(), agents, strict=True):
             if on_done is not None:
                 agent.on_done = partial(on_done, node)
-            if on_iteration is not None and spec.profile is not None:
+            if on_iteration is not None and isinstance(spec, AgentSpec) and spec.profile is not None:
                 agent.on_iteration = partial(on_iteration, node)
         for node, agent in zip(specs, agents, strict=True):
             self.attach(node, agent)
-
-    def start_agents(self, node: str) -> None:
-        """Start the agents that have been added to the node's `ConcurrentAgents`, at the present time."""
-        self._agents.start(node)
 
     def interrupt(self) -> None:
         """Let run() return False at the present time; for callbacks of agents."""
@@ -241,7 +239,7 @@ class EmbeddedTestbed(Lifetime):
 
     def set_level(self, node: str, level: int) -> None:
         """Set the service level of the data of a node's agent from its next iteration on."""
-        self._agents.set_level(node, level)
+        self.agents.set_level(node, level)
 
     def stand_by(self, node: str) -> None:
         """Do nothing: any node can take an agent at any time."""
@@ -250,7 +248,7 @@ class EmbeddedTestbed(Lifetime):
         self, specs: Mapping[str, AgentSpec], *, on_iteration: IterationHandler | None = None
     ) -> None:
         """Replace all agents; frames that the old agents have handed over still leave."""
-        self._agents.remove_all()
+        self.agents.remove_all()
         self.attach_agents(specs, on_iteration=on_iteration)
 
     def give_up(self) -> None:
@@ -323,22 +321,18 @@ class EmbeddedTestbed(Lifetime):
     @property
     def busy(self) -> bool:
         """True while an agent still has something to do."""
-        return self._agents.busy
+        return self.agents.busy
 
     def outcome(self, node: str) -> Outcome:
         """Return the outcome of a node's agent so far, with the counts of replaced agents added."""
-        return self._agents.outcome(node)
+        return self.agents.outcome(node)
 
     def packet_arrived(self, node: str) -> None:
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
-    def act(self, node: str, answer: Output) -> None:
-        """Send the frames that a node's agent wants to send now, and set its deadline."""
-        self._agents.act(node, answer)
-
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
-        self._agents.routes_lost(node, lost)
+        self.agents.routes_lost(node, lost)
 
     def serve(self, stopped: threading.Event) -> None:
         """Run the network after every packet-out and frame of a host, until `stopped` is set.
@@ -447,7 +441,7 @@ class EmbeddedTestbed(Lifetime):
         if self._server is not None:
             self._server.stop()
             self._server = None
-        self._agents.forget()
+        self.agents.forget()
         self.on_port = self.on_packet_in = self.on_silence = self.on_log = self.watch = None
         self._time.on_event = None  # no cycle keeps the network's memory
         self.network.end_recordings()

@@ -34,10 +34,10 @@ from emulation.testbed import (
     Watch,
 )
 from emulation.traffic.frames.values import NetworkHeader
-from emulation.traffic.host.participant import Output
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Ended
 from emulation.traffic.memory.agent import MemoryAgent
+from emulation.traffic.tree.spec import MemberSpec
 from topologies import Fabric
 
 __all__ = ["Meter", "RealTimeTestbed"]
@@ -130,7 +130,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
 
     def attach_agents(
         self,
-        specs: Mapping[str, AgentSpec],
+        specs: Mapping[str, AgentSpec | MemberSpec],
         *,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,
@@ -160,10 +160,6 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     def packet_arrived(self, node: str) -> None:
         """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
         self._packet_ins.arrived(node)
-
-    def act(self, node: str, answer: Output) -> None:
-        """Raise a TestbedError: agents are in other processes."""
-        raise TestbedError(f"{node}: its agent is in another process", remedy="take --testbed embedded")
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""

@@ -5,7 +5,7 @@ frames/        every header as a Scapy layer, the bytes of agents' headers, a Wi
 schedule/      a collective as a DAG of transfers: its goals, its proof, its slices, its data
 collectives/   schedules of every kind of collective, and lower bounds of their times
 graph/         any traffic as a graph of sends, computations and copies, lowered to slices and tasks
-tree/          collectives that switches carry out: their frames, blocks and members
 host/          the agent of an NPU: its description, and the agent in C++ that either testbed makes of it
+tree/          collectives that switches carry out: their frames, blocks and members
 memory/        load, store, atomics and messages; memory that nodes lend to each other
 """

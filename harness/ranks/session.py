@@ -118,7 +118,7 @@ class FabricSession:
             )
             operation.agents.append(agent)
         for node in members:
-            self.testbed.start_agents(node)
+            self.testbed.agents.start(node)
         return operation
 
     def abort(self, operation: Operation) -> None:

@@ -21,6 +21,7 @@ from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from emulation.traffic.memory.wire import HEADER_BYTES
+from emulation.traffic.tree.wire import FRAME_BYTES
 from harness.run.collectives.bounds import largest_ps
 from harness.run.prepare import Prepared
 
@@ -77,12 +78,6 @@ class RealTime:
                 f"variant {proven.name} expects a deadlock: in real time a frame that finds a full queue is "
                 "lost, so no frames wait for each other",
                 remedy="leave out `expect: deadlock`, or take --testbed embedded",
-            )
-        reducing = next((ready.variant for ready in prepared if ready.reduces), None)
-        if reducing is not None:
-            raise TestbedError(
-                f"variant {reducing.name}: agents in real time take no part in collectives in switches",
-                remedy="use another algorithm than switch-tree, or take --testbed embedded",
             )
         wide = next(
             (ready.variant for ready in prepared if ready.variant.link.network_header != "cna16"), None
@@ -146,6 +141,7 @@ def _has_priorities(ready: Prepared) -> bool:
 def _largest_payload(ready: Prepared) -> int:
     """Return the bytes of the largest payload of a frame."""
     pool = 0 if ready.pool is None else HEADER_BYTES + ready.pool.settings.size
+    pool = max(pool, FRAME_BYTES) if ready.reduces else pool
     return max([pool, *(job.collective.payload_bytes for job in ready.jobs)])
 
 
@@ -186,6 +182,13 @@ def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
             frames += count
             passes += count * length[job.members[transfer.source], job.members[transfer.target]]
         passes *= responses
+        if job.trees is not None:
+            # A frame up and down each link for each block.
+            frames = 2 * len(job.members) * job.trees.work.blocks
+            passes = sum(
+                2 * len(blocks) * len(tree.parents)
+                for tree, blocks in zip(job.trees.trees, job.trees.work.by_tree, strict=True)
+            )
         rounds, sending_ps = 1, float(job.bound_ps)
         if job.rhythm is not None:
             rounds = job.rhythm.iterations

@@ -8,10 +8,12 @@ from typing import Any, Literal, final
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host import agents
 from emulation.traffic.host.spec import AgentSpec, agent_specs
+from emulation.traffic.tree.spec import MemberSpec
 from harness.run.prepare import Prepared
 from harness.run.testbeds import Embedded
 from tests.oracle.agent import Agent
 from tests.oracle.repeating import RepeatingAgent
+from tests.oracle.tree_member import TreeMember
 
 __all__ = ["HOSTS", "EmbeddedOracle", "Hosts", "embedded", "make_agents", "oracle_agents"]
 
@@ -21,12 +23,14 @@ Hosts = Literal["native", "python"]
 HOSTS: tuple[Hosts, Hosts] = ("native", "python")
 
 
-def oracle_agents(specs: Sequence[AgentSpec], threads: int = 1) -> list[Agent | RepeatingAgent]:
+def oracle_agents(specs: Sequence[AgentSpec | MemberSpec], threads: int = 1) -> list[Any]:
     """Return the oracle's agent of each description, as `emulation.traffic.host.agents.make_agents` does."""
     return [_agent(spec) for spec in specs]
 
 
-def _agent(spec: AgentSpec) -> Agent | RepeatingAgent:
+def _agent(spec: AgentSpec | MemberSpec) -> Agent | RepeatingAgent | TreeMember:
+    if isinstance(spec, MemberSpec):
+        return TreeMember(spec)
     data = spec.data
     given: dict[str, Any] = {"parameters": spec.transport, "reduction": spec.reduction}
     if spec.profile is not None:

@@ -84,6 +84,8 @@ inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.siz
 // Output of a sans-IO host in Python: ([(frame, vl), ...], deadline or None).
 void to_answer(const nb::object& output, Answer& answer);
 nb::object from_answer(const Answer& answer);
+// Frames of hosts that no network drives. The pool outlives all of them.
+FramePool& loose_frames();
 // A station in C++, or a handler in Python as a station; null for None.
 std::shared_ptr<Station> station_of(const nb::object& handler);
 
@@ -97,6 +99,7 @@ void bind_state(nb::class_<SwitchSet>& c);
 void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches);
 void bind_arrays(nb::module_& m);
 void bind_hosts(nb::module_& m);
+void bind_tree(nb::module_& m);
 void bind_network(nb::module_& m);
 void bind_wire(nb::module_& m);
 

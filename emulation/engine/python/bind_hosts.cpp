@@ -34,6 +34,11 @@ nb::object from_answer(const Answer& answer) {
     return nb::make_tuple(frames, answer.deadline ? nb::cast(*answer.deadline) : nb::none());
 }
 
+FramePool& loose_frames() {
+    static auto* const pool = new FramePool;
+    return *pool;
+}
+
 namespace {
 
 using PeerTuple =
@@ -45,12 +50,6 @@ using PhaseTuple = std::tuple<std::uint16_t, std::uint8_t, std::vector<std::uint
 using TaskTuple = std::tuple<std::uint32_t, Time, Time, Time, std::uint32_t, std::uint32_t, bool,
                              std::vector<std::uint32_t>>;
 using PlanTuple = std::pair<std::vector<PhaseTuple>, std::vector<std::vector<std::uint32_t>>>;
-
-// Frames of agents that no network drives. The pool outlives all of them.
-FramePool& loose_frames() {
-    static auto* const pool = new FramePool;
-    return *pool;
-}
 
 template <std::size_t kBytes>
 std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {

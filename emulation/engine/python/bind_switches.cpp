@@ -120,6 +120,7 @@ NB_MODULE(_engine, m) {
     railyard::bind_switches(m);
     railyard::bind_arrays(m);
     railyard::bind_hosts(m);
+    railyard::bind_tree(m);
     railyard::bind_network(m);
 #ifdef RAILYARD_LINUX
     railyard::bind_wire(m);

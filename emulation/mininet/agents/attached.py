@@ -15,9 +15,10 @@ from emulation.testbed import DoneHandler, IterationHandler, SilenceHandler
 from emulation.traffic.host.checks import check_addresses, check_agent
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.spec import AgentSpec
-from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Failure
+from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Failure, LostBlock
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 from emulation.traffic.schedule.data import Array
+from emulation.traffic.tree.spec import MemberSpec
 
 __all__ = ["Agents", "HostProcesses"]
 
@@ -81,7 +82,7 @@ class _Seat:
     number: int = 0
     ended: bool = False
     finished_ps: int | None = None
-    failed: Failure | LostMemory | None = None
+    failed: Failure | LostBlock | LostMemory | None = None
     log: list[IterationReport] = field(default_factory=list)
 
 
@@ -103,7 +104,7 @@ class Agents:
     def attach(
         self,
         node: str,
-        agent: AgentSpec | MemoryAgent,
+        agent: AgentSpec | MemberSpec | MemoryAgent,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,
     ) -> None:
@@ -112,10 +113,10 @@ class Agents:
             repeats = agent.profile is not None
             check_addresses(agent.sliced, agent.addresses)
             check_agent(agent.rank, agent.sliced, agent.data, repeats=repeats)
-        elif not isinstance(agent, MemoryAgent):
+        elif not isinstance(agent, MemberSpec | MemoryAgent):
             raise TestbedError(
                 f"{node}: a process of a host runs no {type(agent).__name__}",
-                remedy="describe its agent by an AgentSpec",
+                remedy="describe its agent by an AgentSpec or a MemberSpec",
             )
         self.stand_by(node)
         seat = self._seats[node] = _Seat(agent, on_done, on_iteration)
@@ -229,7 +230,7 @@ class Agents:
         return Ended(array, report.stats, report.finished_ps, failed, report.times, report.log)
 
 
-def _failure(failed: Failure | LostMemory | None) -> Failure | None:
+def _failure(failed: Failure | LostBlock | LostMemory | None) -> Failure | LostBlock | None:
     """Return the failure of an agent of a collective; agents of a pool report their own."""
     assert not isinstance(failed, LostMemory)
     return failed

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import final
 
 from emulation.mininet.agents.driver import Pace
-from emulation.traffic.host.agents import Agent, RepeatingAgent, make_agents
+from emulation.traffic.host.agents import Agent, RepeatingAgent
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.participant import Output
 from emulation.traffic.host.spec import AgentSpec
-from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
+from emulation.traffic.host.stats import NOTHING, AgentStats, Failure, LostBlock
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 from emulation.traffic.schedule.schedule import Schedule
+from emulation.traffic.tree.member import TreeMember, make_all
+from emulation.traffic.tree.spec import MemberSpec
 
 __all__ = [
     "Description",
@@ -30,10 +32,10 @@ __all__ = [
 
 _ELEMENT_BYTES = 4  # of every type
 
-Description = AgentSpec | MemoryAgent | None
+Description = AgentSpec | MemberSpec | MemoryAgent | None
 """Description of a host's agent: that of a pool describes itself by its initial state; None for no agent."""
 
-HostAgent = Agent | RepeatingAgent | MemoryAgent
+HostAgent = Agent | RepeatingAgent | TreeMember | MemoryAgent
 """An agent that a host process runs."""
 
 
@@ -61,8 +63,10 @@ class Idle:
 
 def make_host_agents(descriptions: Sequence[Description]) -> list[HostAgent | Idle]:
     """Return the agent of each description; that of a pool has been pickled on the way, and is a copy."""
-    agents = iter(make_agents([item for item in descriptions if isinstance(item, AgentSpec)]))
-    return [next(agents) if isinstance(item, AgentSpec) else item or Idle() for item in descriptions]
+    agents = iter(make_all([item for item in descriptions if isinstance(item, AgentSpec | MemberSpec)]))
+    return [
+        next(agents) if isinstance(item, AgentSpec | MemberSpec) else item or Idle() for item in descriptions
+    ]
 
 
 def schedule_of(description: Description) -> Schedule | None:
@@ -123,7 +127,7 @@ class Report:
 
     stats: AgentStats
     finished_ps: int | None
-    failed: Failure | LostMemory | None
+    failed: Failure | LostBlock | LostMemory | None
     bins: Mapping[int, int]
     pace: Pace
     times: Sequence[tuple[int, int]] = ()

@@ -33,6 +33,7 @@ from emulation.traffic.host.agents import Agent, RepeatingAgent
 from emulation.traffic.host.stats import NOTHING, AgentStats
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.schedule import Schedule
+from emulation.traffic.tree.member import TreeMember
 
 __all__ = ["Worker"]
 
@@ -145,7 +146,7 @@ class Worker:
     def _report(self, seat: _Seat, place: int, missed: int) -> Report:
         agent = seat.agent
         rest: dict[str, Any] = {}
-        if isinstance(agent, Agent | RepeatingAgent):
+        if isinstance(agent, Agent | RepeatingAgent | TreeMember):
             array = agent.result
             os.pwrite(self._job.memory, array.tobytes(), self._job.array_at(seat.index))
             rest = {

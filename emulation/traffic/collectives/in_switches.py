@@ -37,7 +37,7 @@ def switch_tree(kind: Kind) -> Algorithm:
     return Algorithm(
         "switch-tree",
         build,
-        keys=("slots",),
+        keys=("slots",) if kind in ("broadcast", "all-gather") else ("slots", "operation"),
         needs_grid=False,
         in_mixture=False,
         in_switches=True,

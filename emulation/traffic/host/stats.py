@@ -12,7 +12,7 @@ from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.reduction import ReductionStats
 from emulation.traffic.schedule.data import Array
 
-__all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "Outcome"]
+__all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "LostBlock", "Outcome"]
 
 
 @final
@@ -28,6 +28,20 @@ class Failure:
     def __str__(self) -> str:
         at = f"{self.at_ps / 10**6:g} µs"
         return f"rank {self.rank} gave up on rank {self.peer} at {at}: PSN {self.psn} unacknowledged"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LostBlock:
+    """A block whose result never came: the member gives the collective up."""
+
+    rank: int
+    tree: int
+    block: int
+    at_ps: int
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} has no result of block {self.block} of tree {self.tree} at {self.at_ps} ps"
 
 
 @final
@@ -94,7 +108,7 @@ class Outcome(Protocol):
         ...
 
     @property
-    def failed(self) -> Failure | None:
+    def failed(self) -> Failure | LostBlock | None:
         """Failure of the agent, if any."""
         ...
 
@@ -117,6 +131,6 @@ class Ended:
     result: Array
     stats: AgentStats
     finished_ps: int | None
-    failed: Failure | None
+    failed: Failure | LostBlock | None
     times: Sequence[tuple[int, int]] = ()
     log: Sequence[IterationReport] = ()

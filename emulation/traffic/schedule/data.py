@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from emulation._engine import AgentArray, RandomElements, same_bytes
 from emulation.errors import EmulationError
-from emulation.traffic.frames.values import ElementType
+from emulation.traffic.frames.values import Combining, ElementType
 from emulation.traffic.schedule.schedule import Combine, Goal, Schedule, Sliced, SlicedTraffic
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "truth",
 ]
 
-Array = NDArray[np.int32 | np.float32]
+Array = NDArray[np.int32 | np.int64 | np.float32]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -44,13 +44,17 @@ DTYPES: Final = {ElementType.INT32: np.dtype("<i4"), ElementType.FLOAT32: np.dty
 _KEPT_BYTES: Final = 1 << 28
 """Largest inputs of all ranks that stay, and largest truth that waits for the next comparison."""
 
+_COMBINES: Final = {Combining.SUM: np.add, Combining.MAX: np.maximum, Combining.MIN: np.minimum}
+
 _NAMES: Final = {"int32": ElementType.INT32, "float32": ElementType.FLOAT32}
 
 
 def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
-    """Return a rank's input: the whole range of int32, whose sums wrap, or standard normal float32."""
+    """Return a rank's input: the whole range of integers, whose sums wrap, or standard normal float32."""
+    if dtype == "int64":
+        return np.random.default_rng((seed, rank)).integers(-(1 << 63), 1 << 63, elements, np.int64)
     if dtype not in _NAMES:
-        raise EmulationError(f"element type {dtype!r}", remedy="use int32 or float32")
+        raise EmulationError(f"element type {dtype!r}", remedy="use int32, int64 or float32")
     if dtype == "int32":
         array = np.empty(elements, np.int32)
         random_elements(rank, elements, seed).fill(array.view(np.uint32))
@@ -230,10 +234,18 @@ def compare(
 
 
 def compare_with_goals(
-    results: Sequence[Array], inputs: Sequence[Array], goals: Sequence[Goal]
+    results: Sequence[Array],
+    inputs: Sequence[Array],
+    goals: Sequence[Goal],
+    operation: Combining = Combining.SUM,
+    errors: NDArray[np.float64] | None = None,
 ) -> Comparison:
-    """Compare the ranks' arrays with the goals of a collective, which no schedule carries out."""
-    wrong = [line for line in _deviations(results, inputs, goals) if line]
+    """Compare the ranks' arrays with the goals of a collective, which no schedule carries out.
+
+    An `operation` takes the place of sums. `errors` are the largest that an element of float32 may have
+    before it is rounded; without them those of a sum in any order.
+    """
+    wrong = [line for line in _deviations(results, inputs, goals, operation, errors) if line]
     return Comparison(not wrong, len(wrong), next(iter(wrong), ""))
 
 
@@ -314,12 +326,14 @@ _proven = _Proven()
 class _Plain:
     """The ranks' arrays after the goals, one after the other, in plain arithmetic.
 
-    int32 wraps and is exact. float32 is summed in double precision, and `slack` is the largest difference of
-    a float32 sum in any order. `known` is False for elements that a goal leaves undefined.
+    Integers wrap and are exact. float32 is summed in double precision, and `slack` is the largest difference
+    of a float32 sum in any order. `known` is False for elements that a goal leaves undefined. Maxima and
+    minima are exact.
     """
 
-    def __init__(self, inputs: Sequence[Array]) -> None:
-        self.exact = inputs[0].dtype == np.int32
+    def __init__(self, inputs: Sequence[Array], operation: Combining = Combining.SUM) -> None:
+        self.exact = inputs[0].dtype.kind == "i"
+        self._combine = _COMBINES[operation]
         self.rows = [row.copy() if self.exact else row.astype(np.float64) for row in inputs]
         self.known = np.ones((len(inputs), inputs[0].size), np.bool_)
         self.slack = None if self.exact else np.zeros(self.known.shape)
@@ -336,7 +350,7 @@ class _Plain:
             total = self.rows[sources[0][0]][sources[0][1]].copy()
             known = self.known[sources[0]].copy()
             for rank, where in sources[1:]:
-                np.add(total, self.rows[rank][where], out=total)
+                self._combine(total, self.rows[rank][where], out=total)
                 known &= self.known[rank, where]
             after.append((holds.ranks, low, length, total, self._slack(sources), known))
         for ranks, low, length, total, slack, known in after:
@@ -352,7 +366,7 @@ class _Plain:
             return None
         slack = sum(self.slack[source] for source in sources)
         assert isinstance(slack, np.ndarray)
-        if len(sources) > 1:
+        if len(sources) > 1 and self._combine is np.add:
             magnitude = sum(np.abs(self.rows[rank][where]) for rank, where in sources)
             slack = slack + len(sources) * float(np.finfo(np.float32).eps) * magnitude
         return slack
@@ -363,11 +377,20 @@ def _against_goals(expected: Sequence[Array], inputs: Sequence[Array], goals: Se
     return first and f"schedule brings {first}"
 
 
-def _deviations(results: Sequence[Array], inputs: Sequence[Array], goals: Sequence[Goal]) -> Iterator[str]:
+def _deviations(
+    results: Sequence[Array],
+    inputs: Sequence[Array],
+    goals: Sequence[Goal],
+    operation: Combining = Combining.SUM,
+    errors: NDArray[np.float64] | None = None,
+) -> Iterator[str]:
     """Yield for each rank the first element that contradicts the goals, or an empty string."""
-    plain = _Plain(inputs)
+    plain = _Plain(inputs, operation)
     for goal in goals:
         plain.apply(goal)
+    if plain.slack is not None and errors is not None:
+        rounded = float(np.finfo(np.float32).eps) * np.abs(np.stack(plain.rows))
+        plain.slack = np.where(plain.slack > 0, errors + rounded, 0)
     for rank, (held, right) in enumerate(zip(results, plain.rows, strict=True)):
         # NaN differs from itself, as it should here.
         same = held == right if plain.slack is None else np.abs(right - held) <= plain.slack[rank]

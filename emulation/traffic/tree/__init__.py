@@ -3,5 +3,7 @@
 
 wire     frames with a reduction header, written and read
 work     blocks of a collective: which member sends values, and which gets them
-member   the agent of an NPU: a window of blocks for each tree, timers, repeated frames
+numbers  integers and floats as switches combine them
+spec     descriptions of members
+member   the agents of NPUs, made from descriptions
 """

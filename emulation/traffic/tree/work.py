@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import VALUE_BYTES, Combining
 from emulation.traffic.schedule.goals import Goal
@@ -35,10 +37,14 @@ class Block:
 @final
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The blocks that each tree carries, in their order, and the operation of its switches."""
+    """The blocks that each tree carries, in their order, and the operation of its switches.
+
+    `scaled` blocks are sums of float32, whose members agree on a scale first (numbers.py).
+    """
 
     by_tree: tuple[tuple[Block, ...], ...]
     operation: Combining = Combining.SUM
+    scaled: bool = False
 
     @property
     def blocks(self) -> int:
@@ -46,25 +52,26 @@ class Work:
         return sum(map(len, self.by_tree))
 
 
-def work_of(goal: Goal, trees: int, *, operation: Combining = Combining.SUM, item_bytes: int = 4) -> Work:
+def work_of(goal: Goal, trees: int, *, operation: Combining = Combining.SUM, dtype: str = "int32") -> Work:
     """Return the work of a collective, each piece of which is cut into equal shares of the trees.
 
     Args:
         goal: What each member holds at the end.
         trees: Number of trees.
         operation: What the switches do with values.
-        item_bytes: Bytes of an element, 4 or 8.
+        dtype: Type of elements: int32, int64 or float32.
 
     Raises:
         EmulationError: Switches do not carry out this kind of collective.
     """
-    each = VALUE_BYTES // item_bytes
+    each = VALUE_BYTES // np.dtype(dtype).itemsize
     shares: list[list[Block]] = [[] for _ in range(trees)]
     for start, length, source, owner in _ranges(goal):
         cuts = [start + length * tree // trees for tree in range(trees + 1)]
         for share, first, last in zip(shares, cuts, cuts[1:], strict=False):
             share.extend(Block(at, min(at + each, last), source, owner) for at in range(first, last, each))
-    return Work(tuple(map(tuple, shares)), operation)
+    adds = operation is Combining.SUM and goal.kind not in ("broadcast", "all-gather")
+    return Work(tuple(map(tuple, shares)), operation, scaled=adds and dtype == "float32")
 
 
 def _ranges(goal: Goal) -> Iterator[tuple[int, int, int | None, int | None]]:

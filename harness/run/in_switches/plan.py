@@ -12,11 +12,12 @@ from controller.trees.bounds import full_rate_slots, tree_bound_ps
 from controller.trees.laying import lay_trees
 from controller.trees.slots import CELLS
 from controller.trees.tree import SwitchTree
+from emulation.traffic.frames.values import Combining
 from emulation.traffic.schedule.schedule import Schedule
 from emulation.traffic.tree.wire import FRAME_BYTES, HEADER_BYTES
 from emulation.traffic.tree.work import Work, work_of
 from harness.errors import ScenarioError
-from harness.scenario.schema import JobSettings
+from harness.scenario.schema import Collective, JobSettings
 from topologies import Fabric
 
 __all__ = ["BOUND", "TreePlan", "check_job", "plan_trees"]
@@ -24,6 +25,11 @@ __all__ = ["BOUND", "TreePlan", "check_job", "plan_trees"]
 BOUND = "frames of all blocks over the busiest link of a tree, and the last up and down; derived here"
 
 _LEAST_SLOTS = 8
+
+_OPERATIONS = {"sum": "SUM", "maximum": "MAX", "minimum": "MIN"}
+
+# Ends of blocks without values: a leaf that no tree has.
+_NOBODY = (-1, -1)
 
 
 @final
@@ -43,16 +49,17 @@ class TreePlan:
 
 
 def plan_trees(
-    fabric: Fabric, members: Sequence[str], schedule: Schedule, slots: int | None = None
+    fabric: Fabric, members: Sequence[str], schedule: Schedule, collective: Collective
 ) -> TreePlan:
-    """Return the plan of a collective; without `slots`, twice as many as the full rate needs.
+    """Return the plan of a collective; without `slots:`, a tree has twice as many as the full rate needs.
 
     Raises:
         PlanError: No switch leads to all members.
     """
     trees = lay_trees(fabric, members)
     (goal,) = schedule.goals
-    work = work_of(goal, len(trees))
+    slots, operation = collective.slots, Combining[_OPERATIONS[collective.operation]]
+    work = work_of(goal, len(trees), operation=operation, dtype=collective.dtype)
     if slots is None:
         needed = max(full_rate_slots(fabric, tree, FRAME_BYTES) for tree in trees)
         at_once = Counter(switch for tree in trees for switch in tree.children)
@@ -68,17 +75,15 @@ def plan_trees(
             )
             for block in blocks
         )
+        if work.scaled:
+            # A frame with the scale of each of the first blocks, before that with their numbers.
+            counts[_NOBODY] += min(slots, len(blocks))
         bound_ps = max(bound_ps, tree_bound_ps(fabric, tree, counts, HEADER_BYTES, FRAME_BYTES))
     return TreePlan(trees, work, slots, bound_ps)
 
 
 def check_job(job: JobSettings) -> None:
     """Raise a ScenarioError for a job with what switches do not carry out."""
-    if job.collective.dtype != "int32":
-        raise ScenarioError(
-            f"job {job.name}: switches add up int32, not {job.collective.dtype}",
-            remedy="write `dtype: int32`, or use another algorithm",
-        )
     if job.rhythm is not None:
         raise ScenarioError(
             f"job {job.name}: switches carry out a single iteration",

@@ -16,12 +16,14 @@ from emulation.traffic.host.spec import AgentSpec, agent_specs
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import Array, make_inputs
+from emulation.traffic.schedule.schedule import SlicedTraffic
 from harness.run.collectives.connections import path_shares
 from harness.run.in_switches.members import Members
 from harness.run.in_switches.plan import TreePlan
 from harness.run.in_switches.running import TreeSlots
 from harness.run.planning.job_plan import JobPlan
 from harness.run.prepare import Prepared
+from harness.scenario.schema import ELEMENT_BYTES
 from topologies.transform.spares import standbys
 
 __all__ = ["Before", "Job", "Jobs"]
@@ -180,16 +182,19 @@ class Job:
             self.inputs,
             self._ready.transport,
             lambda: self.down(),
+            self._described,
+            self.plan.collective.payload_bytes // ELEMENT_BYTES,
         )
 
         def all_ended() -> None:
+            self._busy.clear()
             members.take_back()
             if ended is not None:
                 ended()
 
         self.trees = members
-        self._busy = set(members.agents)
-        members.attach(partial(self._member_ended, all_ended))
+        self._busy = set(self.plan.members)
+        members.attach(all_ended)
 
     def _member_ended(self, ended: Callable[[], None], name: str) -> None:
         self._busy.discard(name)
@@ -236,6 +241,8 @@ class Job:
         return last
 
     def _outcome(self, name: str) -> Outcome:
+        if self.trees is not None:
+            return self.trees.outcome(name)
         outcome = self._testbed.outcome(name)
         assert not isinstance(outcome, MemoryAgent)
         return outcome
@@ -272,6 +279,10 @@ class Job:
 
     def _specs(self) -> Mapping[str, AgentSpec]:
         """Return the description of each member's agent, by its node."""
+        return self._described(self.plan.sliced, self.inputs)
+
+    def _described(self, sliced: SlicedTraffic, inputs: Sequence[Array]) -> Mapping[str, AgentSpec]:
+        """Return the agents of a schedule among the members."""
         transport = replace(
             self._ready.transport,
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
@@ -281,8 +292,8 @@ class Job:
         )
         hosts = self._ready.variant.hosts
         specs = agent_specs(
-            self.plan.sliced,
-            self.inputs,
+            sliced,
+            inputs,
             self._addresses,
             transport=transport,
             job=self._number,

@@ -19,6 +19,7 @@ from emulation.traffic.host.iterations import IterationReport, input_of
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import compare, compare_with_goals, truth
 from emulation.traffic.schedule.schedule import Sliced
+from emulation.traffic.tree.numbers import sum_errors
 from harness.run.boot import Booted
 from harness.run.jobs.running import Job, Jobs
 from harness.run.memory_pool.plan import PoolReport
@@ -207,7 +208,9 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     if job.plan.trees is None:
         comparison = compare(results, inputs, sliced, job.threads)
     else:
-        comparison = compare_with_goals(results, inputs, sliced.schedule.goals)
+        work = job.plan.trees.work
+        errors = sum_errors(work, inputs)
+        comparison = compare_with_goals(results, inputs, sliced.schedule.goals, work.operation, errors)
     wrong, first = _wrong_iterations(job, sliced, logs, last)
     wrong_nodes = max(comparison.wrong_ranks, wrong)
     # An NPU that never finished counts until the end of the run, which fails for its wrong data.

@@ -123,7 +123,7 @@ def _job(fabric: Fabric, job: JobSettings, routing: Routing) -> JobPlan:
     trees = None
     if collective.in_switches:
         check_job(job)
-        trees = plan_trees(fabric, members, schedule, collective.slots)
+        trees = plan_trees(fabric, members, schedule, collective)
         named: Mapping[str, float] = {BOUND: trees.bound_ps}
     else:
         named = bounds(fabric, members, collective, routing)

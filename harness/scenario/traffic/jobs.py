@@ -119,7 +119,7 @@ class Collective(Model):
         kind: Operation, or a mixture of operations.
         algorithm: One of the algorithms of the kind, its first by default; for an AllReduce of members that
             form no mesh of two dimensions, `direct`.
-        elements: Length of the array of one NPU, elements of 4 bytes.
+        elements: Length of the array of one NPU; elements have 4 bytes, those of int64 have 8.
         dtype: Type of the elements.
         payload_bytes: Data in one frame.
         root: Rank of the source of a broadcast or of the target of a reduce.
@@ -134,12 +134,13 @@ class Collective(Model):
         parts: Collectives of a mixture.
         rounds: Repetitions of a mixture.
         slots: Slots of a tree of switches; None takes twice as many as the full rate needs.
+        operation: What switches do with the elements of a reduction.
     """
 
     kind: CollectiveName = "allreduce"
     algorithm: str = "bidirectional-dimension-order"
     elements: Annotated[int, Field(ge=1, le=2**28)] = 1 << 20
-    dtype: Literal["int32", "float32"] = "int32"
+    dtype: Literal["int32", "int64", "float32"] = "int32"
     payload_bytes: Annotated[
         int, Field(ge=ELEMENT_BYTES, le=MAX_PAYLOAD_BYTES, multiple_of=ELEMENT_BYTES)
     ] = 4096
@@ -155,6 +156,9 @@ class Collective(Model):
     parts: tuple[Part, ...] = ()
     rounds: Annotated[int, Field(ge=1, le=1000)] = 1
     slots: Annotated[int, Field(ge=1, le=1 << 11)] | None = None
+    operation: Annotated[
+        Literal["sum", "maximum", "minimum"], Field(exclude_if=lambda value: value == "sum")
+    ] = "sum"
 
     @model_validator(mode="wrap")
     @classmethod
@@ -171,6 +175,8 @@ class Collective(Model):
         for key in sorted(self.model_fields_set - {*find(self.kind).keys, *algorithm.keys}):
             if takers := _takers(key):
                 raise ValueError(f"`{key}:` is for {' and '.join(takers)}; leave it out")
+        if self.dtype == "int64" and not algorithm.in_switches:
+            raise ValueError("`dtype: int64` is for algorithm switch-tree; take int32 or float32")
         if self.kind == "mixture" and not self.parts:
             raise ValueError("a mixture has `parts:`; give each a kind and a share")
         return self
@@ -183,7 +189,7 @@ class Collective(Model):
     @property
     def data_bytes(self) -> int:
         """Size of the array of one NPU, in bytes."""
-        return self.elements * ELEMENT_BYTES
+        return self.elements * (2 if self.dtype == "int64" else 1) * ELEMENT_BYTES
 
 
 # Keys of a collective that a graph takes.

@@ -3,54 +3,20 @@
 
 #include <cstring>
 
+#include "hosts/messages/fields.h"
+
 namespace railyard {
 
 namespace {
 
-constexpr std::uint16_t kEthertype = 0x88B5;
-constexpr std::uint32_t kCfgCna16 = 0x6;
-constexpr std::size_t kEthernetBytes = 14;
 // NTH.cc: mode in the upper three bits, mark in the lower two.
 constexpr std::uint32_t kMarkBits = 0xE003, kMarked = 0x8003;
-constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32;
 
 // Offsets of fields in a frame without a source route.
 constexpr std::size_t kEthertypeAt = 12, kLphAt = 14, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kCcAt = 22,
                       kLbAt = 24, kClassAt = 25, kOpcodeAt = 26, kFlagsAt = 27, kSrcQAt = 28, kDstQAt = 30,
                       kPsnAt = 32, kMarksAt = 33, kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40,
                       kDtypeAt = 41, kStepAt = 42, kChunkAt = 44, kOffsetAt = 46, kSizeAt = 50;
-
-template <typename T, std::size_t kBytes = sizeof(T)>
-T get(const std::uint8_t* frame, std::size_t at) {
-    if constexpr (kBytes == 2 || kBytes == 4) {
-        T word = 0;
-        std::memcpy(&word, frame + at, kBytes);
-        return kBytes == 2 ? static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(word)))
-                           : static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(word)));
-    }
-    T value = 0;
-    for (std::size_t i = 0; i < kBytes; ++i) value = static_cast<T>(value << 8 | frame[at + i]);
-    return value;
-}
-
-template <std::size_t kBytes>
-void put(std::uint8_t* frame, std::size_t at, std::uint64_t value) {
-    for (std::size_t i = 0; i < kBytes; ++i)
-        frame[at + i] = static_cast<std::uint8_t>(value >> 8 * (kBytes - 1 - i));
-}
-
-// LPH.length of a packet of `link_bytes` from the LPH to its end.
-std::uint32_t encode_length(std::uint32_t link_bytes) {
-    const std::uint32_t flits = (link_bytes - 1) / kFlitBytes;
-    return flits / kBlockFlits << 10 | flits % kBlockFlits << 5 | (link_bytes - 1) % kFlitBytes;
-}
-
-// Bytes from the LPH to the packet's end; more than any packet has if the last flit has more than 20 bytes.
-std::uint32_t decode_length(std::uint32_t field) {
-    const std::uint32_t tail = field & 0x1F;
-    if (tail >= kFlitBytes) return 1 << 30;
-    return ((field >> 10) * kBlockFlits + (field >> 5 & 0x1F)) * kFlitBytes + tail + 1;
-}
 
 void set_length(std::uint8_t* frame, std::size_t bytes) {
     const std::uint32_t rest = get<std::uint16_t>(frame, kLengthAt) & 0xC000u;

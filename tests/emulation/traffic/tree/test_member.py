@@ -90,8 +90,7 @@ def test_members_go_on_with_another_tree_when_a_switch_dies_or_forgets(seed: int
 @given(seed=st.integers(0, 1 << 32))
 def test_without_another_tree_a_loss_is_named(seed: int) -> None:
     world = World(seed, loss=0.02, repeat=0.05)
-    for member in world.members:
-        member.on_lost = None
+    world.replaces = False
     done = world.run(deaths=1)
     assert world.wrong() == []
     assert done or any(member.failed for member in world.members)

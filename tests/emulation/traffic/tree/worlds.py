@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members and switches of random trees, joined by a network that loses, repeats and reorders frames."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.in_switches import switch_tree
 from emulation.traffic.frames.values import Combining
+from emulation.traffic.host.participant import Output
 from emulation.traffic.schedule.data import Array
 from emulation.traffic.schedule.goals import Goal
-from emulation.traffic.tree.member import MemberParameters, TreeMember, TreePort
+from emulation.traffic.tree.member import TreeMember, make_members
+from emulation.traffic.tree.numbers import sum_errors
+from emulation.traffic.tree.spec import MemberParameters, MemberSpec, TreePort
 from emulation.traffic.tree.wire import read_frame, write_frame
-from emulation.traffic.tree.work import work_of
+from emulation.traffic.tree.work import Block, work_of
+from tests.oracle import tree_member
 from tests.oracle.slot_machine import Neighbour, SlotMachine, TreeAt
 
 KINDS = ("allreduce", "reduce", "broadcast", "reduce-scatter", "all-gather")
@@ -24,8 +28,60 @@ PARAMETERS = MemberParameters(initial_rto_ps=100 * US, min_rto_ps=20 * US, max_r
 
 
 @final
+class Twins:
+    """An agent in C++ and one of the oracle, which see the same events; AssertionError if they differ."""
+
+    def __init__(self, native: TreeMember, oracle: tree_member.TreeMember) -> None:
+        self._native, self._oracle = native, oracle
+        self._lost: list[int] = []
+        self._reported: list[int] = []
+        native.on_lost = self._lost.append
+        oracle.on_lost = self._reported.append
+
+    def _both(self, event: Callable[[Any], Output]) -> Output:
+        answer = event(self._native)
+        assert answer == event(self._oracle)
+        return answer
+
+    def take_lost(self) -> list[int]:
+        """Return the trees that both agents have reported as lost since the last call."""
+        lost = self._lost[:]
+        assert lost == self._reported
+        self._lost.clear()
+        self._reported.clear()
+        return lost
+
+    def start(self, now: int) -> Output:
+        return self._both(lambda agent: agent.start(now))
+
+    def on_frame(self, frame: bytes, now: int) -> Output:
+        return self._both(lambda agent: agent.on_frame(frame, now))
+
+    def on_timer(self, now: int) -> Output:
+        return self._both(lambda agent: agent.on_timer(now))
+
+    def move(self, number: int, port: TreePort, blocks: Sequence[Block], now: int) -> Output:
+        return self._both(lambda agent: agent.move(number, port, blocks, now))
+
+    def lacking(self, number: int) -> list[Block]:
+        lacking = self._native.lacking(number)
+        assert lacking == self._oracle.lacking(number)
+        return lacking
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a value that both agents have."""
+        value = getattr(self._native, name)
+        assert np.array_equal(value, getattr(self._oracle, name), equal_nan=name == "result"), name
+        return value
+
+
+@final
 class World:
-    """A collective of random kind, size and trees; `loss` and `repeat` are probabilities of a hop."""
+    """A collective of random kind, size and trees; `loss` and `repeat` are probabilities of a hop.
+
+    Members are agents in C++, each beside one of the oracle, which gets the same frames and deadlines. Their
+    answers must be equal.
+    """
 
     def __init__(
         self, seed: int, *, loss: float = 0.0, repeat: float = 0.0, window: int | None = None
@@ -34,17 +90,12 @@ class World:
         self.loss, self.repeat = loss, repeat
         count = random.randint(2, 9)
         kind = random.choice(KINDS)
-        wide = random.random() < 0.3
+        dtype = random.choice((np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32)))
         elements = max(random.choice((1, 63, 64, 65, 700, 1500)), count)
         request = Request((count,), elements, root=random.randrange(count))
         (self.goal,) = switch_tree(kind).build(request).goals
         self.operation = random.choice(list(Combining))
-        bits = 63 if wide else 31
-        dtype = np.int64 if wide else np.int32
-        draw = np.random.default_rng(seed)
-        self.inputs: list[Array] = [
-            draw.integers(-(1 << bits), (1 << bits) - 1, elements, dtype) for _ in range(count)
-        ]
+        self.inputs = [_drawn(seed + rank, elements, dtype) for rank in range(count)]
         trees = random.randint(1, 2)
         self.machines: dict[tuple[int, int], SlotMachine] = {}
         self.wires: dict[tuple[object, int], tuple[object, int]] = {}
@@ -53,15 +104,17 @@ class World:
         self.moves = 0
         laid = [self._lay(tree, count) for tree in range(trees)]
         ports = [[tree[rank] for tree in laid] for rank in range(count)]
-        work = work_of(self.goal, trees, operation=self.operation, item_bytes=8 if wide else 4)
-        self.carried = dict(enumerate(work.by_tree))
-        self.members = [
-            TreeMember(rank, 0x100 + rank, data, work, ports[rank], PARAMETERS)
+        self.work = work = work_of(self.goal, trees, operation=self.operation, dtype=dtype.name)
+        self.carried: dict[int, Sequence[Block]] = dict(enumerate(work.by_tree))
+        specs = [
+            MemberSpec(rank, 0x100 + rank, data, work, tuple(ports[rank]), PARAMETERS)
             for rank, data in enumerate(self.inputs)
         ]
-        for member in self.members:
-            member.on_lost = self._lost
-        self.lost: list[int] = []
+        self.members = [
+            Twins(agent, tree_member.TreeMember(spec))
+            for agent, spec in zip(make_members(specs), specs, strict=True)
+        ]
+        self.replaces = True
         self.now = 0
         self.under_way: list[tuple[object, int, bytes]] = []
         self.deadlines: dict[int, int | None] = {}
@@ -122,9 +175,6 @@ class World:
             for rank in range(count)
         ]
 
-    def _lost(self, number: int) -> None:
-        self.lost.append(number)
-
     def _replace(self, number: int) -> None:
         """Move all members to another tree, as the controller does."""
         if number not in self.carried:
@@ -149,8 +199,9 @@ class World:
             if deaths and self.random.random() < 0.002:
                 deaths -= 1
                 self.dead.add(self.random.choice(list(self.machines)))
-            while self.lost:
-                self._replace(self.lost.pop())
+            for number in [number for member in self.members for number in member.take_lost()]:
+                if self.replaces:
+                    self._replace(number)
             due = min(((at, rank) for rank, at in self.deadlines.items() if at is not None), default=None)
             if self.under_way and (due is None or due[0] > self.now):
                 self._deliver()
@@ -190,12 +241,26 @@ class World:
 
     def wrong(self) -> list[int]:
         """Return the ranks that are done and have another result than arithmetic."""
-        truth = after(self.goal, self.inputs, self.operation)
+        right = after(self.goal, self.inputs, self.operation)
+        errors = sum_errors(self.work, self.inputs)
+        allowed = np.zeros(right[0].size) if errors is None else errors
+        eps = np.finfo(np.float32).eps * self.work.scaled
         return [
             rank
             for rank, member in enumerate(self.members)
-            if member.done and not np.array_equal(member.result, truth[rank])
+            if member.done
+            and not (np.abs(member.result - right[rank]) <= allowed + eps * np.abs(right[rank])).all()
         ]
+
+
+def _drawn(seed: int, elements: int, dtype: np.dtype[np.generic]) -> Array:
+    """Return random elements: the whole range of integers, floats of many magnitudes."""
+    draw = np.random.default_rng(seed)
+    if dtype == np.float32:
+        exponents = np.repeat(draw.integers(-30, 30, elements // 32 + 1), 32)[:elements]
+        return np.ldexp(draw.standard_normal(elements), exponents).astype(np.float32)
+    limits = np.iinfo(dtype.name)
+    return draw.integers(limits.min, limits.max, elements, dtype.name, endpoint=True)
 
 
 def after(goal: Goal, inputs: Sequence[Array], operation: Combining) -> list[Array]:
@@ -206,7 +271,9 @@ def after(goal: Goal, inputs: Sequence[Array], operation: Combining) -> list[Arr
         where = slice(holds.offset, holds.offset + holds.length)
         if holds.sources:
             with np.errstate(over="ignore"):
-                value = combine.reduce(np.stack([inputs[rank][where] for rank, _ in holds.sources]), axis=0)
+                terms = np.stack([inputs[rank][where] for rank, _ in holds.sources])
+                exact = terms.astype(np.float64) if terms.dtype == np.float32 else terms
+                value = combine.reduce(exact, axis=0).astype(terms.dtype)
             for rank in holds.ranks:
                 results[rank][where] = value
     return results

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of headers as bytes in network order, and the length field of the link header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace railyard {
+
+constexpr std::uint16_t kEthertype = 0x88B5;
+constexpr std::uint32_t kCfgCna16 = 0x6;
+constexpr std::size_t kEthernetBytes = 14;
+constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32;
+
+template <typename T, std::size_t kBytes = sizeof(T)>
+T get(const std::uint8_t* frame, std::size_t at) {
+    if constexpr (kBytes == 2 || kBytes == 4) {
+        T word = 0;
+        std::memcpy(&word, frame + at, kBytes);
+        return kBytes == 2 ? static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(word)))
+                           : static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(word)));
+    }
+    T value = 0;
+    for (std::size_t i = 0; i < kBytes; ++i) value = static_cast<T>(value << 8 | frame[at + i]);
+    return value;
+}
+
+template <std::size_t kBytes>
+void put(std::uint8_t* frame, std::size_t at, std::uint64_t value) {
+    for (std::size_t i = 0; i < kBytes; ++i)
+        frame[at + i] = static_cast<std::uint8_t>(value >> 8 * (kBytes - 1 - i));
+}
+
+// LPH.length of a packet of `link_bytes` from the LPH to its end.
+inline std::uint32_t encode_length(std::uint32_t link_bytes) {
+    const std::uint32_t flits = (link_bytes - 1) / kFlitBytes;
+    return flits / kBlockFlits << 10 | flits % kBlockFlits << 5 | (link_bytes - 1) % kFlitBytes;
+}
+
+// Bytes from the LPH to the packet's end; more than any packet has if the last flit has more than 20 bytes.
+inline std::uint32_t decode_length(std::uint32_t field) {
+    const std::uint32_t tail = field & 0x1F;
+    if (tail >= kFlitBytes) return 1 << 30;
+    return ((field >> 10) * kBlockFlits + (field >> 5 & 0x1F)) * kFlitBytes + tail + 1;
+}
+
+}  // namespace railyard

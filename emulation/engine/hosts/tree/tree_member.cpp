@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/tree/tree_member.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "hosts/messages/fields.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr int kVlContribution = 0;
+constexpr std::uint16_t kNoScale = 0xFFFF, kScaleZero = 512;
+
+}  // namespace
+
+TreeMember::Tree::Tree(const TreePort& p, SharedBlocks b, const TreeParameters& parameters,
+                       std::uint16_t member)
+    : port(p),
+      blocks(std::move(b)),
+      lead(parameters.scaled
+               ? static_cast<std::uint32_t>(std::min<std::size_t>(port.window, blocks->all.size()))
+               : 0),
+      step(parameters.scaled ? lead : port.window),
+      frames(static_cast<std::uint32_t>(blocks->all.size()) + lead),
+      lacking(blocks->all.size(), true),
+      open(blocks->all.size()),
+      scales(parameters.scaled ? blocks->all.size() : 0),
+      slots(step),
+      writer({port.tree, member, port.next, port.port, parameters.operation, parameters.item_bytes == 8}) {}
+
+TreeMember::TreeMember(std::uint32_t rank, std::uint16_t address, Bytes data,
+                       const std::vector<std::pair<TreePort, SharedBlocks>>& trees,
+                       const TreeParameters& parameters)
+    : rank_(rank),
+      address_(address),
+      parameters_(parameters),
+      data_(std::move(data)),
+      result_(std::make_shared<Bytes>(data_)) {
+    for (const auto& [port, blocks] : trees) {
+        for (const TreeBlock& block : blocks->all)
+            if (block.stop < block.start || block.stop * parameters.item_bytes > data_.size() ||
+                (block.stop - block.start) * parameters.item_bytes > kValueBytes)
+                throw std::invalid_argument("elements " + std::to_string(block.start) + " to " +
+                                            std::to_string(block.stop) + " are no block of an array of " +
+                                            std::to_string(data_.size()) + " bytes");
+        trees_.emplace_back(port, blocks, parameters_, address_);
+        bits_ = 30 - std::bit_width(port.leaves.size() - 1);
+    }
+}
+
+void TreeMember::leave() {
+    on_done = nullptr;
+    on_silence = nullptr;
+    on_lost = nullptr;
+}
+
+TreeMember::Tree* TreeMember::find(std::uint16_t tree) {
+    const auto at = std::ranges::find(trees_, tree, [](const Tree& each) { return each.port.tree; });
+    return at == trees_.end() ? nullptr : &*at;
+}
+
+TreeMember::Sent* TreeMember::sent(Tree& tree, std::uint32_t frame) const {
+    if (frame >= tree.frames) return nullptr;
+    Sent& slot = tree.slots[frame % tree.step];
+    return slot.frame == frame ? &slot : nullptr;
+}
+
+bool TreeMember::is_due(const Due& due) {
+    Tree* const tree = find(std::get<1>(due));
+    const Sent* const slot = tree == nullptr ? nullptr : sent(*tree, std::get<2>(due));
+    return slot != nullptr && slot->deadline == std::get<0>(due);
+}
+
+Time TreeMember::rto() const {
+    return rtt_ == 0 ? parameters_.initial_rto : std::max(parameters_.min_rto, rtt_ + 4 * rtt_var_);
+}
+
+// Twice as long for each repetition, up to a limit.
+Time TreeMember::backoff(int retries) const {
+    const Time most = parameters_.max_rto;
+    return rto() > most >> retries ? most : rto() << retries;
+}
+
+void TreeMember::start(Time now, Answer& answer) {
+    for (Tree& tree : trees_) begin(tree, now, answer);
+    end(now, answer);
+}
+
+void TreeMember::begin(Tree& tree, Time now, Answer& answer) {
+    for (std::uint32_t frame = 0; frame < std::min(tree.step, tree.frames); ++frame)
+        send(tree, frame, now, answer);
+}
+
+std::vector<std::uint32_t> TreeMember::lacking(std::uint16_t tree) const {
+    std::vector<std::uint32_t> out;
+    for (const Tree& each : trees_)
+        if (each.port.tree == tree)
+            for (std::uint32_t number = 0; number < each.lacking.size(); ++number)
+                if (each.lacking[number]) out.push_back(number);
+    return out;
+}
+
+void TreeMember::move(std::uint16_t number, const TreePort& port, SharedBlocks blocks, Time now,
+                      Answer& answer) {
+    const auto old = std::ranges::find(trees_, number, [](const Tree& each) { return each.port.tree; });
+    if (old == trees_.end()) throw std::invalid_argument("no tree " + std::to_string(number));
+    std::vector<std::uint64_t> lacking;  // where their blocks start: blocks share no element
+    for (std::size_t index = 0; index < old->lacking.size(); ++index)
+        if (old->lacking[index]) lacking.push_back(old->blocks->all[index].start);
+    std::ranges::sort(lacking);
+    trees_.erase(old);
+    Tree& tree = trees_.emplace_back(port, std::move(blocks), parameters_, address_);
+    for (std::size_t index = 0; index < tree.lacking.size(); ++index)
+        tree.lacking[index] = std::ranges::binary_search(lacking, tree.blocks->all[index].start);
+    tree.open = static_cast<std::size_t>(std::ranges::count(tree.lacking, true));
+    begin(tree, now, answer);
+    end(now, answer);
+}
+
+void TreeMember::on_frame(FrameHandle frame, Time now, Answer& answer) {
+    frame->join();
+    TreeResult result;
+    if (const char* const word = scan_tree(frame->data(), frame->length, result)) {
+        ++stats_.junk[word];
+    } else if (!result.result || result.dcna != address_) {
+        ++stats_.junk["connection"];
+    } else if (Tree* const tree = find(result.tree)) {
+        take(*tree, result, now, answer);
+    } else {
+        ++stats_.junk["tree"];
+    }
+    end(now, answer);
+}
+
+void TreeMember::on_timer(Time now, Answer& answer) {
+    while (!due_.empty() && std::get<0>(due_.top()) <= now && !failed_) {
+        const Due due = due_.top();
+        due_.pop();
+        if (!is_due(due)) continue;
+        const auto [deadline, number, frame] = due;
+        Tree* tree = find(number);
+        Sent* slot = sent(*tree, frame);
+        if (slot->retries == parameters_.max_retries) {
+            failed_ = Failure{number, tree->port.first_block + frame, now};
+            break;
+        }
+        if (slot->retries == parameters_.report_after && !tree->reported) {
+            tree->reported = true;
+            if (on_lost) on_lost(number);
+        }
+        ++slot->retries;
+        ++stats_.retransmitted;
+        slot->deadline = now + backoff(slot->retries);
+        due_.emplace(slot->deadline, number, frame);
+        answer.add(contribution(*tree, frame, answer.pool), kVlContribution);
+    }
+    end(now, answer);
+}
+
+void TreeMember::end(Time now, Answer& answer) {
+    if (!finished_ && std::ranges::all_of(trees_, [](const Tree& tree) { return tree.open == 0; })) {
+        finished_ = now;
+        if (const auto call = std::exchange(on_done, nullptr)) call();
+    }
+    answer_deadline(answer);
+}
+
+void TreeMember::answer_deadline(Answer& answer) {
+    while (!due_.empty() && !is_due(due_.top())) due_.pop();
+    answer.deadline.reset();
+    if (!due_.empty() && !failed_) answer.deadline = std::get<0>(due_.top());
+}
+
+void TreeMember::send(Tree& tree, std::uint32_t frame, Time now, Answer& answer) {
+    Sent& slot = tree.slots[frame % tree.step];
+    ASSERT(slot.frame == kNone);
+    slot = {frame, now, now + rto(), 0};
+    due_.emplace(slot.deadline, tree.port.tree, frame);
+    ++stats_.sent;
+    answer.add(contribution(tree, frame, answer.pool), kVlContribution);
+}
+
+FrameHandle TreeMember::contribution(const Tree& tree, std::uint32_t frame, FramePool& pool) const {
+    const bool numbers = frame >= tree.lead;
+    const TreeBlock& block = tree.blocks->all[numbers ? frame - tree.lead : 0];
+    const bool filled = numbers && (block.source < 0 || block.source == static_cast<std::int32_t>(rank_));
+    const bool asks = parameters_.scaled && frame < tree.blocks->all.size();
+    const std::uint16_t scale = asks ? scale_of(tree.blocks->all[frame]) : 0;
+    const std::uint16_t owner =
+        block.owner < 0 ? kEveryLeaf : tree.port.leaves[static_cast<std::size_t>(block.owner)];
+    FrameHandle out = tree.writer.frame(pool, tree.port.first_block + frame, owner, scale, filled);
+    if (!filled) return out;
+    std::uint8_t* const values = ContributionWriter::values(*out);
+    const std::size_t bytes = (block.stop - block.start) * parameters_.item_bytes;
+    const std::uint8_t* const own = data_.data() + block.start * parameters_.item_bytes;
+    std::memset(values + bytes, 0, kValueBytes - bytes);
+    if (!parameters_.scaled) {
+        std::memcpy(values, own, bytes);
+        return out;
+    }
+    const std::uint16_t agreed = tree.scales[frame - tree.lead];
+    const bool none = agreed == 0 || agreed == kNoScale;
+    for (std::size_t at = 0; at < bytes; at += sizeof(float)) {
+        float number = 0;
+        std::memcpy(&number, own + at, sizeof number);
+        const double scaled =
+            none ? 0 : std::nearbyint(std::ldexp(double{number}, bits_ - agreed + kScaleZero));
+        put<4>(values, at, static_cast<std::uint32_t>(static_cast<std::int32_t>(scaled)));
+    }
+    return out;
+}
+
+// The least power of two above all numbers of a block, as a field of 16 bits.
+std::uint16_t TreeMember::scale_of(const TreeBlock& block) const {
+    float largest = 0;
+    for (std::uint64_t at = block.start; at < block.stop; ++at) {
+        float number = 0;
+        std::memcpy(&number, data_.data() + at * sizeof number, sizeof number);
+        if (!std::isfinite(number)) return kNoScale;
+        largest = std::max(largest, std::abs(number));
+    }
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    return largest == 0 ? 0 : static_cast<std::uint16_t>(exponent + kScaleZero);
+}
+
+void TreeMember::take(Tree& tree, const TreeResult& result, Time now, Answer& answer) {
+    const std::uint32_t frame = result.block - tree.port.first_block;
+    Sent* const slot = sent(tree, frame);
+    if (slot == nullptr) {
+        ++stats_.duplicates;
+        return;
+    }
+    if (tree.lacks(frame)) {
+        const std::uint32_t number = frame - tree.lead;
+        const TreeBlock& block = tree.blocks->all[number];
+        if (block.owner < 0 || block.owner == static_cast<std::int32_t>(rank_)) {
+            if (result.values == nullptr) {
+                ++stats_.junk["values"];
+                return;
+            }
+            store(tree, number, result.values);
+        }
+        wrapped_blocks_ += static_cast<std::uint64_t>(result.wrapped);
+        tree.lacking[number] = false;
+        --tree.open;
+    }
+    if (parameters_.scaled && frame < tree.scales.size()) tree.scales[frame] = result.scale;
+    ++stats_.received;
+    measure(*slot, now);
+    slot->frame = kNone;
+    // The result of a slot's one version opens its other one.
+    if (frame + tree.step < tree.frames) send(tree, frame + tree.step, now, answer);
+}
+
+void TreeMember::store(const Tree& tree, std::uint32_t number, const std::uint8_t* values) {
+    const TreeBlock& block = tree.blocks->all[number];
+    const std::size_t bytes = (block.stop - block.start) * parameters_.item_bytes;
+    std::uint8_t* const place = result_->data() + block.start * parameters_.item_bytes;
+    if (!parameters_.scaled) {
+        std::memcpy(place, values, bytes);
+        return;
+    }
+    const std::uint16_t scale = tree.scales[number];
+    for (std::size_t at = 0; at < bytes; at += sizeof(float)) {
+        const auto sum = static_cast<std::int32_t>(get<std::uint32_t>(values, at));
+        float number_of = 0;
+        if (scale == kNoScale) number_of = std::numeric_limits<float>::quiet_NaN();
+        else if (scale != 0)
+            number_of = static_cast<float>(std::ldexp(double{1} * sum, scale - kScaleZero - bits_));
+        std::memcpy(place + at, &number_of, sizeof number_of);
+    }
+}
+
+// Smooth the round trip (RFC 6298) of a frame that was sent once. Differences are divided towards minus
+// infinity.
+void TreeMember::measure(const Sent& sent, Time now) {
+    if (sent.retries > 0) return;
+    const Time taken = now - sent.first;
+    if (rtt_ == 0) {
+        rtt_ = taken;
+        rtt_var_ = taken / 2;
+        return;
+    }
+    rtt_var_ += (std::abs(taken - rtt_) - rtt_var_) >> 2;
+    rtt_ += (taken - rtt_) >> 3;
+}
+
+AgentStats TreeMember::stats() const {
+    AgentStats out = stats_;
+    out.rtt = rtt_;
+    return out;
+}
+
+}  // namespace railyard

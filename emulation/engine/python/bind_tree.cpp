@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members of collectives in switches, driven by a network or, frame by frame, from Python.
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+#include <tuple>
+
+#include "hosts/tree/tree_member.h"
+#include "python/bind.h"
+
+namespace railyard {
+
+namespace {
+
+// Number of the tree, port, CNA of the first switch, leaf of each rank, window, first block.
+using PortTuple = std::tuple<std::uint16_t, std::uint8_t, std::uint16_t, std::vector<std::uint16_t>,
+                             std::uint32_t, std::uint32_t>;
+using Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Data = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+TreePort port_of(const PortTuple& given) {
+    const auto& [tree, port, next, leaves, window, first_block] = given;
+    if (window < 1) throw std::invalid_argument("a tree with a window of 0 slots");
+    return {tree, port, next, leaves, window, first_block};
+}
+
+void make_blocks(TreeBlocks* self, const Column& starts, const Column& stops, const Column& sources,
+                 const Column& owners) {
+    const std::size_t count = starts.size();
+    if (stops.size() != count || sources.size() != count || owners.size() != count)
+        throw std::invalid_argument("columns of blocks have different lengths");
+    new (self) TreeBlocks;
+    self->all.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+        self->all.push_back({static_cast<std::uint64_t>(starts(i)), static_cast<std::uint64_t>(stops(i)),
+                             static_cast<std::int32_t>(sources(i)), static_cast<std::int32_t>(owners(i))});
+}
+
+}  // namespace
+
+void bind_tree(nb::module_& m) {
+    nb::class_<TreeBlocks>(m, "TreeBlocks", "Blocks of a tree, by columns; -1 stands for all ranks.")
+        .def("__init__", make_blocks, nb::arg("starts"), nb::arg("stops"), nb::arg("sources"),
+             nb::arg("owners"),
+             nb::sig("def __init__(self, starts: numpy.typing.NDArray[numpy.int64], stops: "
+                     "numpy.typing.NDArray[numpy.int64], sources: numpy.typing.NDArray[numpy.int64], owners: "
+                     "numpy.typing.NDArray[numpy.int64]) -> None"));
+    nb::class_<TreeMember, Participant>(
+        m, "TreeMember",
+        "Agent of an NPU in a collective in switches; see emulation.traffic.tree.member.\n"
+        "\n"
+        "A tree is its number, the member's port, the CNA of the first switch, the leaf of each rank,\n"
+        "the window and the first block. ValueError for blocks outside of the array.")
+        .def(
+            "__init__",
+            [](TreeMember* self, std::uint32_t rank, std::uint16_t address, const Data& data,
+               const std::vector<std::pair<PortTuple, std::shared_ptr<TreeBlocks>>>& trees, Time initial_rto,
+               Time min_rto, Time max_rto, int report_after, int max_retries, std::uint8_t operation,
+               std::uint8_t item_bytes, bool scaled) {
+                std::vector<std::pair<TreePort, SharedBlocks>> ports;
+                for (const auto& [port, blocks] : trees) ports.emplace_back(port_of(port), blocks);
+                new (self) TreeMember(rank, address, Bytes(data.data(), data.data() + data.size()), ports,
+                                      {initial_rto, min_rto, max_rto, report_after, max_retries, operation,
+                                       item_bytes, scaled});
+            },
+            nb::kw_only(), nb::arg("rank"), nb::arg("address"), nb::arg("data"), nb::arg("trees"),
+            nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("max_rto_ps"), nb::arg("report_after"),
+            nb::arg("max_retries"), nb::arg("operation"), nb::arg("item_bytes"), nb::arg("scaled"),
+            nb::sig("def __init__(self, *, rank: int, address: int, data: numpy.typing.NDArray[numpy.uint8], "
+                    "trees: "
+                    "collections.abc.Sequence[tuple[tuple[int, int, int, collections.abc.Sequence[int], int, "
+                    "int], "
+                    "TreeBlocks]], initial_rto_ps: int, min_rto_ps: int, max_rto_ps: int, report_after: int, "
+                    "max_retries: int, operation: int, item_bytes: int, scaled: bool) -> None"))
+        .def(
+            "call_when_lost",
+            [](TreeMember& t, nb::object call) {
+                t.on_lost = [call = std::move(call)](std::uint16_t tree) { call(tree); };
+            },
+            nb::sig("def call_when_lost(self, call: collections.abc.Callable[[int], None], /) -> None"))
+        .def("lacking_of", &TreeMember::lacking, nb::arg("tree"),
+             "Return the indices of the blocks of a tree whose results have not come.")
+        .def(
+            "move_to",
+            [](TreeMember& t, std::uint16_t tree, const PortTuple& port, std::shared_ptr<TreeBlocks> blocks,
+               Time now) {
+                Answer answer(loose_frames());
+                t.move(tree, port_of(port), std::move(blocks), now, answer);
+                return from_answer(answer);
+            },
+            nb::arg("tree"), nb::arg("port"), nb::arg("blocks"), nb::arg("now"),
+            nb::sig("def move_to(self, tree: int, port: tuple[int, int, int, collections.abc.Sequence[int], "
+                    "int, int], "
+                    "blocks: TreeBlocks, now: int) -> Output"))
+        .def_prop_ro("wrapped_blocks", &TreeMember::wrapped_blocks);
+}
+
+}  // namespace railyard

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as switches combine them: signed integers, most significant byte first.
+
+Integers travel as they are. Maxima and minima of float32 travel as integers of the same order, which is
+exact. Sums of float32 travel as integers with a scale that all members of a block agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulation.traffic.frames.values import Combining
+from emulation.traffic.schedule.data import Array
+from emulation.traffic.tree.work import Work
+
+__all__ = [
+    "NO_SCALE",
+    "block_scale",
+    "from_network",
+    "from_scaled",
+    "scaled_bits",
+    "sum_error",
+    "sum_errors",
+    "to_network",
+    "to_scaled",
+]
+
+NO_SCALE: Final = 0xFFFF
+"""Scale of a block with an infinite number or without a number: its result is not a number."""
+
+_SCALE_ZERO: Final = 512
+"""Scale of numbers below 2**0; a block of zeros has scale 0."""
+
+
+def to_network(data: Array, operation: Combining) -> bytes:
+    """Return an array as bytes of frames; those of sums of float32 are scaled block by block."""
+    if data.dtype == np.float32:
+        if operation is Combining.SUM:
+            return np.ascontiguousarray(data, "<f4").tobytes()
+        data = _ordered(data.view(np.int32))
+    return data.astype(data.dtype.newbyteorder(">")).tobytes()
+
+
+def from_network(content: bytes, dtype: np.dtype[np.generic], operation: Combining) -> Array:
+    """Return the array of a member's bytes; inverse of `to_network`."""
+    if dtype == np.float32:
+        if operation is Combining.SUM:
+            return np.frombuffer(content, "<f4").astype(np.float32)
+        return _ordered(np.frombuffer(content, ">i4").astype(np.int32)).view(np.float32)
+    return np.frombuffer(content, dtype.newbyteorder(">")).astype(dtype)
+
+
+def _ordered(bits: Array) -> Array:
+    """Return bits of float32 as integers of the same order, or such integers as bits."""
+    return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
+
+
+def scaled_bits(members: int) -> int:
+    """Return b such that numbers of a block below 2**e travel as integers up to 2**b.
+
+    The sum of so many members stays within 31 bits.
+    """
+    return 30 - (members - 1).bit_length()
+
+
+def block_scale(values: Array) -> int:
+    """Return the scale of numbers: the least e with all of them below 2**e, as a field of 16 bits."""
+    if not np.isfinite(values).all():
+        return NO_SCALE
+    largest = float(np.abs(values).max(initial=0))
+    return 0 if largest == 0 else int(np.frexp(largest)[1]) + _SCALE_ZERO
+
+
+def to_scaled(values: Array, scale: int, bits: int) -> Array:
+    """Return numbers as integers of a scale, rounded to the nearest, ties to even."""
+    if scale in (0, NO_SCALE):
+        return np.zeros(len(values), np.int32)
+    return np.rint(np.ldexp(values.astype(np.float64), bits - scale + _SCALE_ZERO)).astype(np.int32)
+
+
+def from_scaled(sums: Array, scale: int, bits: int) -> Array:
+    """Return sums of integers of a scale as float32; not a number where a member had no scale."""
+    if scale == NO_SCALE:
+        return np.full(len(sums), np.nan, np.float32)
+    if scale == 0:
+        return np.zeros(len(sums), np.float32)
+    return np.ldexp(sums.astype(np.float64), scale - _SCALE_ZERO - bits).astype(np.float32)
+
+
+def sum_errors(work: Work, inputs: Sequence[Array]) -> NDArray[np.float64] | None:
+    """Return the bound of the error of each element's sum; None unless sums are scaled."""
+    if not work.scaled:
+        return None
+    errors = np.zeros(inputs[0].size)
+    for block in (block for blocks in work.by_tree for block in blocks):
+        largest = max(float(np.abs(data[block.start : block.stop]).max()) for data in inputs)
+        errors[block.start : block.stop] = sum_error(len(inputs), largest)
+    return errors
+
+
+def sum_error(members: int, largest: float) -> float:
+    """Return the bound of the error of a sum before it is rounded to float32.
+
+    `largest` is the largest magnitude that any member has in the block. Each member rounds to a multiple of
+    2**(e - b), and 2**e is at most twice `largest`.
+    """
+    return members * largest * 2.0 ** -scaled_bits(members)
