@@ -70,7 +70,8 @@ def graph_of(floor: str) -> Graph:
 
 def circles(graph: Graph) -> list[list[str]]:
     """Members of a graph that lead to each other: its strongly connected components of more than one."""
-    parts = networkx.strongly_connected_components(networkx.DiGraph(graph))
+    imports = [(name, other) for name, others in graph.items() for other in others]
+    parts = networkx.strongly_connected_components(networkx.DiGraph(imports))
     return sorted(sorted(part) for part in parts if len(part) > 1)
 
 

@@ -85,6 +85,13 @@ class PairColumns:
         at = int(np.searchsorted(self._keys, key))
         return at if at < len(self) and self._keys[at] == key else None
 
+    def numbered(self, pair: Pair) -> int:
+        """Return the number of a pair given by name; KeyError if it is not here."""
+        number = self.number(pair)
+        if number is None:
+            raise KeyError(pair)
+        return number
+
     @cached_property
     def _numbers_by_name(self) -> dict[str, int]:
         return {node.name: node.index for node in self.fabric.nodes}
@@ -208,10 +215,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return [self.path(row) for row in range(int(self.first[number]), int(self.first[number + 1]))]
 
     def __getitem__(self, pair: Pair) -> Sequence[Path]:
-        number = self.pairs.number(pair)
-        if number is None:
-            raise KeyError(pair)
-        return self.paths_of(number)
+        return self.paths_of(self.pairs.numbered(pair))
 
     def __contains__(self, pair: object) -> bool:
         return self.pairs.number(pair) is not None

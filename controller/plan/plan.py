@@ -84,6 +84,7 @@ class Plan:
         if isinstance(self.weights, Weights):
             known = self.weights.numbers >= 0
             weights[known] = np.array(self.weights.patterns).reshape(-1, BUCKETS)[self.weights.numbers[known]]
-        elif self.weights:
-            weights[[pairs.number(pair) for pair in self.weights]] = [*self.weights.values()]
+        else:
+            for pair, own in self.weights.items():
+                weights[pairs.numbered(pair)] = own
         return weights

@@ -42,10 +42,7 @@ class Routes(Mapping[Pair, tuple[Path, ...]]):
         return tuple([self.paths.path(row) for row in self.buckets[number].tolist()])
 
     def __getitem__(self, pair: Pair) -> tuple[Path, ...]:
-        number = self.paths.pairs.number(pair)
-        if number is None:
-            raise KeyError(pair)
-        return self.of_number(number)
+        return self.of_number(self.paths.pairs.numbered(pair))
 
     def __contains__(self, pair: object) -> bool:
         return pair in self.paths

@@ -31,7 +31,9 @@ def tree_bound_ps(
         rate = tree.links[child].rate_bps
         for end in (0, 1):
             filled = sum(
-                count for ends, count in blocks.items() if ends[end] is None or first <= ends[end] <= last
+                count
+                for ends, count in blocks.items()
+                if (leaf := ends[end]) is None or first <= leaf <= last
             )
             busy = filled * filled_bytes + (total - filled) * short_bytes
             busiest = max(busiest, 8 * busy * 10**12 / rate)

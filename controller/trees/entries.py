@@ -98,7 +98,7 @@ def tree_vls(fabric: Fabric, rules: RuleSet, tree: SwitchTree) -> dict[tuple[str
 
     for leaf in tree.leaves:
         leave(leaf, tree.parents[leaf], ())
-    for switch in reversed(tree.children):
+    for switch in reversed([*tree.children]):
         if switch != tree.root:
             leave(switch, tree.parents[switch], tree.children[switch])
     for switch, children in tree.children.items():

@@ -32,7 +32,7 @@ class SwitchTree:
         spans: dict[str, tuple[int, int]] = {}
         for leaf, name in enumerate(self._from_left(self.root)):
             spans[name] = leaf, leaf
-        for switch in reversed(self.children):
+        for switch in reversed([*self.children]):
             below = self.children[switch]
             spans[switch] = spans[below[0]][0], spans[below[-1]][1]
         parents = {child: switch for switch, below in self.children.items() for child in below}

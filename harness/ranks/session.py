@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +16,7 @@ from emulation.traffic.frames.values import ElementType
 from emulation.traffic.frames.wire import PSN_MASK
 from emulation.traffic.host.agents import Parts
 from emulation.traffic.host.concurrent import ConcurrentAgents
+from emulation.traffic.host.path_choice import PathShares
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.host.transport import TransportParameters
@@ -198,7 +199,7 @@ class FabricSession:
         spec = AgentSpec(0, traffic.sliced, (), addresses, transport)
         return _Kept(traffic, Parts(spec), transport, len(members) * most)
 
-    def _paths(self, members: tuple[str, ...]) -> Callable[..., object] | None:
+    def _paths(self, members: tuple[str, ...]) -> dict[tuple[int, int], PathShares] | None:
         return path_shares(self._ready.plan, members)
 
 

@@ -12,7 +12,10 @@ from railyard.cli.display.screen import complain, out
 from railyard.cli.options import Dims, Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.run.prepare import Prepared
+    from railyard.torch.launch import Trained
 
 __all__ = ["EXAMPLES", "torchrun"]
 
@@ -93,7 +96,7 @@ def torchrun(
         raise typer.Exit(1)
 
 
-def _prepared(where: str, dims: str, param: object, variant: str) -> Prepared:
+def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> Prepared:
     """Return the variant of a scenario file, or a variant of defaults on a fabric."""
     from harness.run.prepare import prepare
     from harness.scenario.document import Document
@@ -117,7 +120,7 @@ def _prepared(where: str, dims: str, param: object, variant: str) -> Prepared:
     return prepare(scenario, document)[0]
 
 
-def _print(trained: object) -> None:
+def _print(trained: Trained) -> None:
     from railyard.torch.timeline import summary
 
     for line in summary(trained):

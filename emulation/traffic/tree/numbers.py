@@ -8,7 +8,7 @@ exact. Sums of float32 travel as integers with a scale that all members of a blo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,10 +51,10 @@ def from_network(content: bytes, dtype: np.dtype[np.generic], operation: Combini
         if operation is Combining.SUM:
             return np.frombuffer(content, "<f4").astype(np.float32)
         return _ordered(np.frombuffer(content, ">i4").astype(np.int32)).view(np.float32)
-    return np.frombuffer(content, dtype.newbyteorder(">")).astype(dtype)
+    return cast(Array, np.frombuffer(content, dtype.newbyteorder(">")).astype(dtype))
 
 
-def _ordered(bits: Array) -> Array:
+def _ordered(bits: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return bits of float32 as integers of the same order, or such integers as bits."""
     return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
 

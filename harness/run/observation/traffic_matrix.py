@@ -68,7 +68,7 @@ def traffic_matrix(schedules: Sequence[Schedule], fabric: Fabric, members: Seque
         np.int64,
     ).reshape(-1, 3)
     pairs, number = np.unique(sends[:, 0] * len(members) + sends[:, 1], return_inverse=True)
-    sent = np.bincount(number, sends[:, 2] * ELEMENT_BYTES, len(pairs))
+    sent = np.bincount(number, sends[:, 2] * ELEMENT_BYTES, len(pairs)).astype(np.float64)
     places = [fabric.node(name).coordinates[1:] for name in members]
     groups = tuple(rank for rank in range(1, len(places)) if places[rank] != places[rank - 1])
     return TrafficMatrix(len(members), pairs // len(members), pairs % len(members), sent, groups)

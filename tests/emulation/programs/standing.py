@@ -9,6 +9,7 @@ import pytest
 
 from controller.forwarding.pipeline import DropReason
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
+from controller.p4runtime.counter_cells import CounterCells
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.programs.ub_frames import UbFrame
@@ -58,7 +59,7 @@ class Standing:
         new, self._drops = now - self._drops, now
         return {DropReason(index): count for index, count in new.items()}
 
-    def counters(self) -> dict[str, dict[int, tuple[int, int]]]:
+    def counters(self) -> dict[str, CounterCells]:
         return {name: self._client.read_counter(NODE, name) for name in ("drops", "tx_by_port_vl")}
 
     def sent(self, port: int, vl: int) -> tuple[int, int]:

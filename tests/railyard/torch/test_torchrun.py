@@ -47,6 +47,8 @@ def gloo(script, ranks, *words):
     with subprocess.Popen(
         [sys.executable, "-c", store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as keeper:
+        assert keeper.stdin is not None
+        assert keeper.stdout is not None
         port = keeper.stdout.readline().strip()
         common |= {"MASTER_PORT": port, "TORCHELASTIC_USE_AGENT_STORE": "True"}
         processes = [

@@ -43,7 +43,7 @@ def test_all_at_once(ready: Controller) -> None:
 
 
 def test_cells_that_nobody_has_written_are_zero(ready: Controller, bench: Bench) -> None:
-    counts = dict.fromkeys(range(8), (0, 0))
+    counts: dict[int, tuple[int, int]] = dict.fromkeys(range(8), (0, 0))
     assert ready.read(counter(7)) == [counter(7, 0, 0)]
     for index in (2, 6, 0):
         counts[index] = index + 1, 10 * index

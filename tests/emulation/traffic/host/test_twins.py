@@ -28,7 +28,7 @@ from emulation.traffic.collectives import (
 )
 from emulation.traffic.frames.values import CC_CAPABLE, CC_CONGESTION, SERVICE_LEVELS
 from emulation.traffic.host.iterations import IterationProfile
-from emulation.traffic.host.participant import Output, Participant, RepeatingParticipant
+from emulation.traffic.host.participant import Output, RepeatingParticipant
 from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares, PathTiming
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
@@ -44,14 +44,14 @@ RANKS = 8
 class Twin:
     """An agent of either kind; `damage` and `reroute` are probabilities a received frame."""
 
-    def __init__(self, agents: Sequence[Participant], random: Random, damage: float, reroute: float) -> None:
+    def __init__(self, agents: Sequence[Any], random: Random, damage: float, reroute: float) -> None:
         self.python, self.native = python, native = agents
         self.rank, self.address = python.rank, python.address
         self.told: dict[str, list[object]] = {"python": [], "native": []}
         for name, agent in (("python", python), ("native", native)):
             agent.on_done = lambda name=name: self.told[name].append("done")
             agent.on_silence = lambda *asked, name=name: self.told[name].append(asked)
-            if isinstance(agent, RepeatingParticipant):
+            if _repeats(agent):
                 agent.on_iteration = self.told[name].append
         self.addresses: Sequence[int] = ()
         self._random = random
@@ -90,10 +90,9 @@ class Twin:
             routes = {random.choice(self.addresses): buckets for buckets in lost}
             out, deadline = self.both("on_reroute", routes, now)
             frames += out
-        if random.random() < self._damage and isinstance(self.python, RepeatingParticipant):
+        if random.random() < self._damage and _repeats(self.python):
             level = random.choice(SERVICE_LEVELS)
             for agent in (self.python, self.native):
-                assert isinstance(agent, RepeatingParticipant)
                 agent.set_level(level)
         return frames, deadline
 
@@ -105,8 +104,12 @@ class Twin:
         assert native.finished_ps == python.finished_ps
         assert native.result.dtype == python.result.dtype
         assert native.result.tobytes() == python.result.tobytes()
-        if isinstance(python, RepeatingParticipant) and isinstance(native, RepeatingParticipant):
+        if _repeats(python):
             assert list(native.log) == list(python.log)
+
+
+def _repeats(agent: Any) -> bool:
+    return isinstance(agent, RepeatingParticipant)
 
 
 def damaged(frame: bytes, random: Random) -> bytes:

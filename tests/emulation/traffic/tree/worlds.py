@@ -116,7 +116,7 @@ class World:
         ]
         self.replaces = True
         self.now = 0
-        self.under_way: list[tuple[object, int, bytes]] = []
+        self.under_way: list[tuple[Any, int, bytes]] = []
         self.deadlines: dict[int, int | None] = {}
 
     def _lay(self, tree: int, count: int) -> list[TreePort]:
@@ -124,15 +124,15 @@ class World:
 
         Leaves are numbered from the left.
         """
-        level: list[object] = list(range(count))
+        level: list[Any] = list(range(count))
         self.random.shuffle(level)
         leaves = {rank: leaf for leaf, rank in enumerate(level)}
         spans = {rank: (leaf, leaf) for rank, leaf in leaves.items()}
         numbers = {rank: 0x100 + rank for rank in leaves}
         switches = 0
-        pending: dict[object, dict[int, object]] = {}
+        pending: dict[Any, dict[int, Any]] = {}
         while True:
-            above: list[object] = []
+            above: list[Any] = []
             while level:
                 size = self.random.randint(1, 4) if len(level) < count or count > 4 else len(level)
                 taken, level = level[:size], level[size:]

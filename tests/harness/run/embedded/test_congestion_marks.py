@@ -10,7 +10,7 @@ from harness.errors import ScenarioError
 from harness.report.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.runner import run
-from harness.run.testbeds import Embedded
+from harness.run.testbeds import Embedded, TestbedChoice
 from harness.scenario.loader import load
 from tests.oracle.make import embedded
 
@@ -27,7 +27,7 @@ graph:
 """
 
 
-def measured(path: Path, choice: Embedded) -> dict[str, float]:
+def measured(path: Path, choice: TestbedChoice) -> dict[str, float]:
     (only,) = run(prepare(*load(path)), 1, choice=choice).runs.values()
     assert not only.observation.first_wrong
     return measure(only)

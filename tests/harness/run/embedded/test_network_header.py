@@ -15,7 +15,7 @@ from harness.report.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.real_time import RealTime
 from harness.run.runner import run
-from harness.run.testbeds import Embedded
+from harness.run.testbeds import Embedded, TestbedChoice
 from harness.scenario.loader import load
 from tests.oracle.make import embedded
 
@@ -36,7 +36,7 @@ pool: {{lenders: [cpu0.0, npu3], operations: 60, pages: 2, page_bytes: 256, coun
 """
 
 
-def measured(path: Path, choice: Embedded, captures: dict[str, Path] | None = None) -> dict[str, float]:
+def measured(path: Path, choice: TestbedChoice, captures: dict[str, Path] | None = None) -> dict[str, float]:
     (only,) = run(prepare(*load(path)), 1, choice=choice, captures=captures or {}).runs.values()
     assert not only.observation.first_wrong
     return measure(only)

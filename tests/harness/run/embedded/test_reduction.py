@@ -11,7 +11,7 @@ from harness.errors import ScenarioError
 from harness.report.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.runner import run
-from harness.run.testbeds import Embedded
+from harness.run.testbeds import Embedded, TestbedChoice
 from harness.scenario.digest import digest
 from harness.scenario.loader import load
 from harness.scenario.metrics import HOST_METRICS
@@ -27,7 +27,7 @@ collective: {elements: 32768, payload_bytes: 1024, dtype: float32}
 CUT = "faults: [{at_us: 0.3, link: npu0-npu1}]\n"
 
 
-def measured(path: Path, choice: Embedded | None = None) -> dict[str, float]:
+def measured(path: Path, choice: TestbedChoice | None = None) -> dict[str, float]:
     results = run(prepare(*load(path)), 1, choice=choice or Embedded())
     (only,) = results.runs.values()
     assert not only.observation.first_wrong
