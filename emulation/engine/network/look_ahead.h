@@ -5,8 +5,9 @@
 // An address can be fetched only once the memory that has it is there. So there are stages, each for an event
 // further ahead than the next stage, and a stage reads what the stage before has fetched: a channel, then the
 // first cells of its rings and what it leads to, then the frame in them, then the frame's bytes, then what
-// the host's station reads. The distances are in events. They were chosen with `python -m bench`: with half
-// of them frames arrive before their memory does, with twice as many lines are gone again before their event.
+// the host's station reads. The distances are in events. Fetching ahead was most of what brought a rack's
+// AllReduce to 0.63 of its time ("A whole collective" in docs/testbeds/performance.md). Measure a change of a
+// distance there with `python -m bench.collective`, builds in turn.
 #pragma once
 
 #include <memory>
