@@ -28,21 +28,29 @@ class Imported:
 
     Attributes:
         name: Name of the scenario.
-        graph: Traffic.
+        traffic: Graph of the traffic; None for a collective.
         fabric: Fabric of the files; None if they have none.
         topology: Lines `topology:` of a scenario with a fabric for this traffic, if the files have none.
         faults: Faults as a scenario has them.
         settings: Further keys of the scenario's variant, as `routing`.
         notes: Sentences on what the files say and Railyard does otherwise.
+        collective: Keys of a collective in place of a graph.
     """
 
     name: str
-    graph: Graph
+    traffic: Graph | None
     fabric: Fabric | None = None
     topology: Mapping[str, Any] = field(default_factory=dict)
     faults: Sequence[Mapping[str, Any]] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    collective: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Graph:
+        """Graph of the traffic, of files whose traffic is no collective."""
+        assert self.traffic is not None, f"{self.name} is a collective"
+        return self.traffic
 
 
 @final

@@ -81,7 +81,8 @@ def read_files(name: str, paths: Sequence[Path], part: Part = WHOLE) -> Imported
         )
     try:
         imported = known.read(paths) if known.part is None else known.part(paths, part)
-        _check_times(imported.graph, paths[0])
+        if imported.traffic is not None:
+            _check_times(imported.traffic, paths[0])
         return imported
     except GraphError as ex:
         raise FormatError(f"{paths[0]}: {ex.message}", remedy=ex.remedy) from None

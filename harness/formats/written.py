@@ -24,7 +24,8 @@ def write_imported(imported: Imported, folder: Path, origin: str, *, again: bool
         raise OutputError(f"{scenario}: exists, and is another", remedy=f"{keep}, or remove it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_graph(imported.graph, folder / "graph.json")
+        if imported.traffic is not None:
+            write_graph(imported.traffic, folder / "graph.json")
         if imported.fabric is not None:
             (folder / "fabric.json").write_text(to_json(imported.fabric), encoding="utf-8")
         scenario.write_text(text, encoding="utf-8")
@@ -51,7 +52,10 @@ def _scenario(imported: Imported, origin: str) -> str:
 
     from ruamel.yaml import YAML
 
-    variant: dict[str, object] = {"name": "run", "graph": {"file": "graph.json"}, **imported.settings}
+    traffic: dict[str, object] = {"collective": dict(imported.collective)}
+    if imported.traffic is not None:
+        traffic = {"graph": {"file": "graph.json"}}
+    variant: dict[str, object] = {"name": "run", **traffic, **imported.settings}
     if imported.faults:
         variant["faults"] = [dict(fault) for fault in imported.faults]
     document = {

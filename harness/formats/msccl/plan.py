@@ -216,7 +216,7 @@ class _Block:
         if name in _IN_SWITCH:
             item.refuse(
                 f"operation {name!r} is carried out inside of a switch",
-                "take a plan without switch channels, such as one for `memory` channels",
+                "take a plan for `memory` channels, or one whose data `glres` alone moves",
             )
         if name in _SYNCHRONISE:
             return self._synchronise(item, name)

@@ -15,6 +15,7 @@ from emulation.traffic.graph.operations import ELEMENT_BYTES, Graph, Operation
 from harness.formats.imported import Imported, mesh_of
 from harness.formats.msccl.plan import Channel, Plan, PlanOperation, read_plan
 from harness.formats.msccl.plan_moves import Moves
+from harness.formats.msccl.plan_switch import read_switch_plan
 
 __all__ = ["read_plan_files"]
 
@@ -28,9 +29,11 @@ def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) ->
     """Return the traffic of a plan; GPU g is the node npuG of a full mesh.
 
     FormatError if operations wait for each other, read a chunk that nothing has written, do not compute the
-    collective that the file names, or run inside of a switch.
+    collective that the file names, or run inside of a switch beside others that do not.
     """
     (path,) = paths
+    if (in_switch := read_switch_plan(path, chunk_bytes)) is not None:
+        return in_switch
     plan = read_plan(path)
     step = ELEMENT_BYTES * plan.pieces
     chunk_bytes = -(-chunk_bytes // step) * step

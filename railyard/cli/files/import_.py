@@ -62,11 +62,12 @@ def import_files(
     scenario = write_imported(imported, folder, files[0].name)
     console = out()
     fabric = f", {len(imported.fabric.nodes)} nodes" if imported.fabric is not None else ""
-    graph = imported.graph
-    console.print(
-        f"{imported.name}: {len(graph.operations)} operations of {len(graph.members)} members{fabric}",
-        markup=False,
-    )
+    graph = imported.traffic
+    if graph is None:
+        traffic = f"{imported.collective['kind']} by {imported.collective['algorithm']}"
+    else:
+        traffic = f"{len(graph.operations)} operations of {len(graph.members)} members"
+    console.print(f"{imported.name}: {traffic}{fabric}", markup=False)
     for note in imported.notes:
         console.print(f"  {note}", markup=False)
     console.print(f"written: {scenario}", soft_wrap=True, markup=False)

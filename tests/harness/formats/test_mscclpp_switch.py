@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MSCCL++'s plans whose switch adds up become collectives in switches, which run; wrong ones are refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import FormatError
+from harness.formats.registry import read_files
+from harness.formats.written import write_imported
+from harness.run.prepare import prepare
+from harness.run.runner import run
+from harness.scenario.loader import load
+
+RANKS = 4
+
+
+def gpu(rank: int) -> dict[str, Any]:
+    """Return a GPU that waits for all others, and adds up chunk `rank`."""
+    others = [other for other in range(RANKS) if other != rank]
+    every = {"channel_ids": list(range(RANKS - 1)), "channel_type": "memory"}
+    chunk = {"switch_channel_id": 0, "index": rank, "size": 1}
+    total = {"name": "glres", "channel_ids": [0], "src_buff": [dict(chunk)], "dst_buff": [dict(chunk)]}
+    return {
+        "id": rank,
+        "input_chunks": RANKS,
+        "output_chunks": 0,
+        "scratch_chunks": 0,
+        "channels": [
+            {
+                "buff": "i",
+                "channel_type": "switch",
+                "rank_groups": [{"size": RANKS, "ranks": [*range(RANKS)]}],
+            },
+            {"channel_type": "memory", "connected_to": others},
+        ],
+        "remote_buffers": [],
+        "threadblocks": [
+            {
+                "id": 0,
+                "ops": [{"name": "signal", **every}, {"name": "wait", **every}, {"name": "nop"}, total],
+                "channels": [
+                    {"buff": "i", "channel_type": "switch", "channel_ids": [0]},
+                    {"channel_type": "memory", "channel_ids": list(range(RANKS - 1))},
+                ],
+            }
+        ],
+    }
+
+
+def document() -> dict[str, Any]:
+    head = {"name": "nvls", "collective": "allreduce", "protocol": "Simple", "inplace": True}
+    return {**head, "gpus": [gpu(rank) for rank in range(RANKS)]}
+
+
+def written(folder: Path, plan: dict[str, Any]) -> Path:
+    path = folder / "plan.json"
+    path.write_text(json.dumps(plan, indent=1))
+    return path
+
+
+def test_a_plan_runs_in_the_switch(tmp_path: Path) -> None:
+    imported = read_files("mscclpp", [written(tmp_path, document())])
+    assert imported.collective["elements"] == RANKS * 4096 // 4
+    scenario = write_imported(imported, tmp_path / "out", "plan.json")
+    assert not (tmp_path / "out" / "graph.json").exists()
+    observation = run(prepare(*load(scenario)), 1).runs["run"].observation
+    assert observation.first_wrong == ""
+    assert observation.correct_nodes == RANKS
+
+
+def ops(plan: dict[str, Any], rank: int) -> list[dict[str, Any]]:
+    return plan["gpus"][rank]["threadblocks"][0]["ops"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: ops(d, 1).pop(1), "'glres' reads GPU 0, which has not signalled"),
+        (lambda d: ops(d, 1)[1].update(channel_ids=[0, 1]), "'glres' reads GPU 3, which has not signalled"),
+        (lambda d: ops(d, 2).pop(3), "no GPU adds up chunk 2"),
+        (lambda d: ops(d, 2)[3]["dst_buff"][0].update(index=1), "writes other chunks than it reads"),
+        (lambda d: [part[0].update(index=1) for part in (ops(d, 2)[3]["src_buff"], ops(d, 2)[3]["dst_buff"])],
+         "chunk 1 is added up by GPU 1 already"),
+        (lambda d: d["gpus"][3]["channels"][0]["rank_groups"][0].update(ranks=[0, 3]), "over 2 of 4 GPUs"),
+        (lambda d: ops(d, 0).append({"name": "put"}), "operation 'put' beside 'glres'"),
+        (lambda d: d.update(collective="allgather"), "collective 'allgather' with 'glres'"),
+    ],
+)  # fmt: skip
+def test_refused(tmp_path: Path, change: Any, message: str) -> None:
+    plan = document()
+    change(plan)
+    with pytest.raises(FormatError, match=r"plan\.json") as caught:
+        read_files("mscclpp", [written(tmp_path, plan)])
+    assert message in str(caught.value)
