@@ -96,7 +96,12 @@ class LinkUsage:
     """Counters of one direction of a link.
 
     `busy_ps` is the time spent sending. `lost_frames` were lost on the link or in its queue when it went down
-    or by an impairment; `refused_frames` found the link down or its queue full.
+    or by an impairment; `refused_frames` found the link down or its queue full, `full_queue_frames` of them
+    the queue full. `trimmed_frames` lost their payloads in place of that.
+
+    With priority flow control, `pause_frames` are those sent on the direction, `overrun_frames` found no room
+    in the receive buffer, and the watchdog ended `watchdog_ends` pauses and dropped
+    `watchdog_frames` frames.
     """
 
     frames: int
@@ -105,6 +110,12 @@ class LinkUsage:
     lost_frames: int
     refused_frames: int
     max_queued_bytes: int
+    full_queue_frames: int = 0
+    trimmed_frames: int = 0
+    pause_frames: int = 0
+    overrun_frames: int = 0
+    watchdog_frames: int = 0
+    watchdog_ends: int = 0
 
 
 @final
@@ -330,6 +341,10 @@ class Testbed(ControlledTestbed, Protocol):
 
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each link by name: from its first to its second end, and back."""
+        ...
+
+    def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
+        """Return the usage of each node's link to its host, if it is counted: from its host, and to it."""
         ...
 
     def record(self, name: str, path: Path) -> None:

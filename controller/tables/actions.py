@@ -109,6 +109,9 @@ SET_NEIGHBOUR = Action("pxn", "set_neighbour", ("port",))
 MARK_FROM = Action("congestion", "mark_from", ("frames",))
 """Frames are marked if so many frames or more wait behind them."""
 
+MARK_BETWEEN = Action("congestion", "mark_between", ("first", "last", "part"))
+"""Frames are marked with a probability that grows from 0 at `first` frames to part / 65,536 at `last`."""
+
 SET_TREE = Action(
     "reduce_tree",
     "set_tree",

@@ -1,27 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the table congestion: the depth of a port's queue from which frames are marked."""
+"""Entries of the table congestion: the depths of a port's queue at which frames are marked."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
 
 from controller.plan.entry import Entry, Exact
-from controller.tables.actions import MARK_FROM
+from controller.tables.actions import MARK_BETWEEN, MARK_FROM
 from topologies import Fabric
 
-__all__ = ["congestion_entries"]
+__all__ = ["Marking", "congestion_entries"]
+
+_WHOLE = 1 << 16
 
 
-def congestion_entries(fabric: Fabric, frames: int) -> Mapping[str, tuple[Entry, ...]]:
-    """Return an entry for each port that may lead to another node, by node.
+@final
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """Depths of a queue, in frames that wait behind a frame that leaves it.
 
-    A frame that leaves by the port is marked if at least `frames` frames wait behind it.
+    From `last` frames on the frame is marked; between `first` and `last` with a probability that grows from 0
+    to `share`. `to_hosts`: the ports to the nodes' own hosts mark as well.
     """
+
+    first: int
+    last: int
+    share: float = 1.0
+    to_hosts: bool = False
+
+
+def congestion_entries(fabric: Fabric, marking: Marking) -> Mapping[str, tuple[Entry, ...]]:
+    """Return an entry for each port that marks, by node: ports to other nodes, and to hosts if asked for."""
     ends = [end for link in fabric.links for end in (link.a, link.b)]
     ends += [end for optical in fabric.optical for end in optical.ends]
+    ends += fabric.host_ends().values() if marking.to_hosts else ()
     ports: dict[str, set[int]] = {node.name: set() for node in fabric.nodes}
     for end in ends:
         if end.node in ports:
             ports[end.node].add(end.port)
-    return {
-        node: tuple(MARK_FROM.entry((("egress_port", Exact(port)),), frames) for port in sorted(of_node))
-        for node, of_node in ports.items()
-    }
+    return {node: tuple(_entry(port, marking) for port in sorted(of_node)) for node, of_node in ports.items()}
+
+
+def _entry(port: int, marking: Marking) -> Entry:
+    match = (("egress_port", Exact(port)),)
+    if marking.first == marking.last:
+        return MARK_FROM.entry(match, marking.last)
+    part = min(round(marking.share * _WHOLE), _WHOLE - 1)
+    return MARK_BETWEEN.entry(match, marking.first, marking.last, part)

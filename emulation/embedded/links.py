@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, final
 
-from emulation._engine import Network
+from emulation._engine import Network, QueuePolicy
 from emulation.errors import TestbedError
 from emulation.testbed import RECENT_FRAMES, Impairment, LinkUsage, RecentFrame
 from topologies import Fabric, Link
@@ -30,12 +30,14 @@ class Links:
         switches: Mapping[str, int],
         credit_bytes: int,
         scheduler: Literal["strict", "round-robin"],
+        policy: QueuePolicy | None = None,
     ) -> None:
         self._fabric = fabric
         self._network = network
         self._switches = switches
         self._credit_bytes = credit_bytes
         self._scheduler: Literal["strict", "round-robin"] = scheduler
+        self._policy = policy
         self._links: list[Link] = []
         self._numbers: dict[str, int] = {}
         # A circuit is up if its optical switch joins its ports and no fault holds it down.
@@ -146,6 +148,7 @@ class Links:
             self._credit_bytes,
             scheduler=self._scheduler,
             plugged=plugged,
+            policy=self._policy,
         )
         self._links.append(link)
         self._numbers[link.name] = number
@@ -169,4 +172,10 @@ def usage_of(seen: Mapping[str, Any]) -> LinkUsage:
         lost_frames=seen["lost"] + seen["impaired"],
         refused_frames=seen["refused_down"] + seen["refused_full"],
         max_queued_bytes=seen["max_queued_bytes"],
+        full_queue_frames=seen["refused_full"],
+        trimmed_frames=seen["trimmed"],
+        pause_frames=seen["pauses_sent"],
+        overrun_frames=seen["overruns"],
+        watchdog_frames=seen["watchdog_dropped"],
+        watchdog_ends=seen["watchdog"],
     )

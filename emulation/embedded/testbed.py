@@ -19,6 +19,7 @@ from emulation.embedded.frame_service import frame_service
 from emulation.embedded.host_ports import HostPorts
 from emulation.embedded.links import Links, usage_of
 from emulation.embedded.partitions import partitions_for
+from emulation.embedded.queues import PauseLimits, QueueLimit, queue_policy
 from emulation.embedded.virtual_time import ControlEvent, VirtualTime
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
@@ -59,13 +60,14 @@ class EmbeddedTestbed(Lifetime):
     """A fabric in virtual time.
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
-    makes links drop-tail. The port to a node's host has as many buffers as the node has neighbours.
-    `scheduler` chooses the VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the
-    bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses.
-    `traced` switches can be asked what a frame executes (network.trace); their frames take longer. With
-    `network_header` cna24 links carry CNA24 and reliable transport headers, which the engine converts at host
-    ports. `threads` run partitions of the fabric, cut for a `demand` in bytes by pair of nodes; without a
-    demand the fabric stays whole. `make_agents` makes agents from their descriptions: tests replace it.
+    makes links drop-tail. With `queues`, limits by what waits, links have no credits, and lose or trim
+    frames. The port to a node's host has as many buffers as the node has neighbours. `scheduler` chooses the
+    VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the bytes that reach hosts
+    by bins of that width. `seed` decides which frames an impaired link loses. `traced` switches can be asked
+    what a frame executes (network.trace); their frames take longer. With `network_header` cna24 links carry
+    CNA24 and reliable transport headers, which the engine converts at host ports. `threads` run partitions of
+    the fabric, cut for a `demand` in bytes by pair of nodes; without a demand the fabric stays whole.
+    `make_agents` makes agents from their descriptions: tests replace it.
     `agents` are those that are attached.
     """
 
@@ -86,7 +88,11 @@ class EmbeddedTestbed(Lifetime):
         network_header: NetworkHeader = "cna16",
         threads: int = 1,
         demand: Mapping[tuple[str, str], float] | None = None,
+        queues: Mapping[str, QueueLimit] | None = None,
+        pauses: PauseLimits | None = None,
     ) -> None:
+        self._policy = None if queues is None else queue_policy(queues, pauses)
+        credit_bytes = credit_bytes if queues is None else 0
         self.fabric = fabric
         self.network_header: NetworkHeader = network_header
         self.make_agents: Callable[[Sequence[AgentSpec | MemberSpec], int], Sequence[Any]] = make_all
@@ -109,7 +115,7 @@ class EmbeddedTestbed(Lifetime):
         self._node_of = [node.name for node in fabric.nodes]
         self.host_ports = HostPorts(self.network, self._hosts, self._lock, self._work)
         self._switches = {name: index for index, name in enumerate(self._node_of)}
-        self._links = Links(fabric, self.network, self._switches, credit_bytes, scheduler)
+        self._links = Links(fabric, self.network, self._switches, credit_bytes, scheduler, self._policy)
         self._time = VirtualTime(self.network, self._links, self._lock)
         self.agents = Agents(self.network, self._hosts, self._lock)
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
@@ -158,6 +164,7 @@ class EmbeddedTestbed(Lifetime):
                 fabric.host_delay_ps,
                 self._host_credit(fabric.node(end.node)),
                 scheduler=self._scheduler,
+                policy=self._policy,
             )
 
     def _partitions(self) -> Sequence[int]:

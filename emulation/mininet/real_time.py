@@ -284,6 +284,10 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         """Return the usage of each link up to now: from its first to its second end, and back."""
         return self._samples.usage() if self._ending is None else self._ending.usage(self.fabric)
 
+    def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
+        """Return nothing: links to hosts are not counted."""
+        return {}
+
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
         """Return the measurements that judge the times of this run, after run() has returned True."""
         measured, self.frames_without_link = self._ended.measured(

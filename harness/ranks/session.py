@@ -209,7 +209,7 @@ def opened(ready: Prepared, nodes: Sequence[str], seed: int) -> Iterator[FabricS
     choice = in_one_partition(Embedded())
     testbed = choice.make(ready, 0, seed)
     assert isinstance(testbed, EmbeddedTestbed)
-    with booted(testbed, ready.plan, None, ready.own, ready.updates, ready.variant.link.ecn_frames) as up:
+    with booted(testbed, ready.plan, None, ready.own, ready.updates, ready.variant.link.marking) as up:
         session = FabricSession(ready, up, nodes, seed)
         control = control_loop(ready, up, None)
         Faults(testbed).schedule(ready.faults)

@@ -10,6 +10,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from emulation.traffic.host.reduction import ReductionStats
 from harness.report.job_metrics import JOB_FIGURES, work_percent
 from harness.run.memory_pool.plan import PoolReport
+from harness.run.observation.values import Pauses, Queues
 from harness.run.observation.variant_run import Figure, VariantRun, busy_share, us
 from harness.scenario.metrics import (
     CIRCUIT_METRICS,
@@ -19,8 +20,10 @@ from harness.scenario.metrics import (
     ITERATION_METRICS,
     JOB_METRICS,
     METRICS,
+    PFC_METRICS,
     PLANE_METRICS,
     POOL_METRICS,
+    QUEUE_METRICS,
     RAIL_METRICS,
     SPARE_METRICS,
 )
@@ -51,6 +54,14 @@ def _takeover_us(run: VariantRun) -> float:
 
 def _reduction(run: VariantRun) -> ReductionStats:
     return run.observation.reduction or ReductionStats()
+
+
+def _queues(run: VariantRun) -> Queues:
+    return run.observation.traffic.queues or Queues(0, 0, 0, 0)
+
+
+def _pauses(run: VariantRun) -> Pauses:
+    return _queues(run).pauses or Pauses(0, 0, 0, 0)
 
 
 def _pool(run: VariantRun) -> PoolReport:
@@ -101,6 +112,14 @@ _FIGURES: Mapping[str, Callable[[VariantRun], Figure]] = {
     "sram_peak_bytes": lambda run: _reduction(run).sram_peak_bytes,
     "spilled_bytes": lambda run: _reduction(run).spilled_bytes,
     "marked_frames": lambda run: run.observation.traffic.marked or 0,
+    "full_queue_frames": lambda run: _queues(run).dropped,
+    "trimmed_frames": lambda run: _queues(run).trimmed,
+    "trims_reported": lambda run: _queues(run).refused,
+    "longest_queue_bytes": lambda run: _queues(run).longest_bytes,
+    "pause_frames": lambda run: _pauses(run).frames,
+    "overrun_frames": lambda run: _pauses(run).overruns,
+    "watchdog_ends": lambda run: _pauses(run).ended,
+    "watchdog_frames": lambda run: _pauses(run).dropped,
     "memory_operations": lambda run: _pool(run).operations,
     "operation_us": lambda run: round(us(1) * _pool(run).latency_ps, 6),
     "slowest_operation_us": lambda run: us(_pool(run).slowest_ps),
@@ -138,6 +157,10 @@ def measure(run: VariantRun) -> dict[str, Figure]:
         chosen |= POOL_METRICS
     if run.observation.traffic.marked is not None:
         chosen |= ECN_METRICS
+    if run.observation.traffic.queues is not None:
+        chosen |= QUEUE_METRICS
+        if run.observation.traffic.queues.pauses is not None:
+            chosen |= PFC_METRICS
     if run.observation.reduction is not None:
         chosen |= HOST_METRICS
     if run.work_until_ps and any(job.iterations for job in run.observation.jobs):

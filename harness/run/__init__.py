@@ -9,6 +9,7 @@ Its modules:
     in_switches/ collectives that switches carry out: trees, slots, members
     planning/    plans of jobs: schedules, traffic graphs, SerDes lanes
     prepare      everything that can be wrong, checked before anything starts
+    transport    windows and timeouts of a variant, and what congestion control knows of the fabric
     proof        proof of the schedules of a user's own collectives
     estimated_memory  memory that a run needs, and what the machine has
     testbeds     choice of the testbed, and that in virtual time

@@ -13,7 +13,7 @@ from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
 from controller.plan.rows import NodeEntries
-from controller.tables.congestion import congestion_entries
+from controller.tables.congestion import Marking, congestion_entries
 from emulation.errors import ProgramError
 from emulation.testbed import ControlledTestbed
 from emulation.traffic.frames.values import NetworkHeader
@@ -81,24 +81,24 @@ def booted(
     progress: InstallProgress | None = None,
     own: OwnPrograms = BUILT_IN,
     kept: KeptUpdates | None = None,
-    ecn_frames: int | None = None,
+    marking: Marking | None = None,
     *,
     reduces: bool = False,
 ) -> Iterator[Booted[T]]:
     """Start a testbed and fill its tables from the plan; stop it afterwards.
 
     Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
-    earlier runs with this plan. Switches mark frames that leave a queue of `ecn_frames` frames. With
+    earlier runs with this plan. Switches mark frames that leave a queue as `marking` says. With
     `reduces` they run programs that combine values.
     """
-    marks = ecn_frames is not None
+    marks = marking is not None
     programs = {**programs_of(plan.fabric, testbed.network_header, marks=marks, reduces=reduces), **own.files}
     entries: dict[str, Sequence[Entry]] = {
         node: NodeEntries.joined(planned, own.entries[node]) if node in own.entries else planned
         for node, planned in plan.entries.items()
     }
-    if ecn_frames is not None:
-        for node, thresholds in congestion_entries(plan.fabric, ecn_frames).items():
+    if marking is not None:
+        for node, thresholds in congestion_entries(plan.fabric, marking).items():
             if node not in own.files:
                 entries[node] = NodeEntries.joined(entries[node], thresholds)
     with filled(testbed, programs, entries, progress, kept) as running:

@@ -32,6 +32,7 @@ from harness.run.planning.serdes_lanes import LaneMove, deal_lanes
 from harness.run.programs.network_header import check_credits, check_network_header
 from harness.run.programs.own_cells import check_cells, own_cells
 from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
+from harness.run.transport import transport_for
 from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.document import Document, Location
 from harness.scenario.loader import Lines
@@ -155,7 +156,9 @@ def prepare(
         jobs = kept.jobs[sent]
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
-        transport = with_line((*at, "transport"), partial(_transport, variant, chosen.strategy))
+        transport = with_line(
+            (*at, "transport"), partial(transport_for, fabric, variant, chosen.strategy, jobs)
+        )
         routed = (chosen, routing.rules, routing.weights, routing.peers)
         same = (routed, variant.every_job, variant.expect == "deadlock", variant.control.hash)
         if same not in plans:
@@ -166,7 +169,7 @@ def prepare(
             )
         with_line((*at, "routing"), partial(_check_trees, plans[same], jobs))
         payloads = [job.collective.payload_bytes for job in jobs]
-        header, marks = variant.link.network_header, variant.link.ecn_frames is not None
+        header, marks = variant.link.network_header, variant.link.marking is not None
         with_line((*at, "link"), partial(_check_programs, fabric, header, payloads, jobs, marks=marks))
         with_line(
             (*at, "link", "credit_bytes"),
@@ -339,22 +342,6 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...], strategy:
         payload_bytes=max((job.collective.payload_bytes for job in jobs), default=4096),
         standby=strategy.standby_buckets,
         check=variant.expect != "deadlock",
-    )
-
-
-def _transport(variant: Variant, strategy: Strategy) -> TransportParameters:
-    chosen = variant.transport
-    defaults = TransportParameters()
-    least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
-    return TransportParameters(
-        window=chosen.window,
-        ack_every=min(chosen.ack_every, chosen.window),
-        initial_rto_ps=round(chosen.initial_rto_us * 10**6),
-        min_rto_ps=least or defaults.min_rto_ps,
-        path_rto_ps=least or defaults.path_rto_ps,
-        lb_mode=1 if chosen.connections is None else 0,
-        adaptive=strategy.adaptive,
-        marks=variant.link.ecn_frames is not None,
     )
 
 

@@ -79,6 +79,12 @@ class RealTime:
                 "lost, so no frames wait for each other",
                 remedy="leave out `expect: deadlock`, or take --testbed embedded",
             )
+        lossy = next((ready.variant for ready in prepared if ready.variant.link.lossy), None)
+        if lossy is not None:
+            raise TestbedError(
+                f"variant {lossy.name}: queues with limits of their own are those of links in virtual time",
+                remedy="leave out `queues:`, or take --testbed embedded; `ecn_frames:` works here too",
+            )
         wide = next(
             (ready.variant for ready in prepared if ready.variant.link.network_header != "cna16"), None
         )

@@ -183,9 +183,9 @@ def _observe(
         progress(variant.name, "filling tables", done / total)
 
     progress(variant.name, "starting", 0.0)
-    ecn_frames = variant.link.ecn_frames
+    marking = variant.link.marking
     with booted(
-        testbed, ready.plan, installing, ready.own, ready.updates, ecn_frames, reduces=ready.reduces
+        testbed, ready.plan, installing, ready.own, ready.updates, marking, reduces=ready.reduces
     ) as up:
         watch.lap("boot")
         jobs = _work(ready, up, seed)

@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, final
 
+from emulation.embedded.queues import PauseLimits, QueueLimit
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError
 from emulation.testbed import WatchableTestbed
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES, SRH_BYTES
 from harness.run.estimated_memory import check_memory
 from harness.run.prepare import Prepared
+from harness.scenario.schema import LinkSettings
+from topologies import Fabric
 
-__all__ = ["Embedded", "TestbedChoice", "in_one_partition", "processors"]
+__all__ = ["Embedded", "TestbedChoice", "in_one_partition", "processors", "queue_limits"]
+
+
+PAUSE_FRAME_BYTES = 64
 
 
 def processors() -> int:
@@ -95,19 +102,62 @@ class Embedded:
             network_header=link.network_header,
             threads=self.threads if ready.pool is None and not ready.reduces else 1,
             demand=None if self.whole or not _in_partitions(ready) else ready.demand,
+            queues=queue_limits(link),
+            pauses=pause_limits(ready),
         )
+
+
+def queue_limits(link: LinkSettings) -> Mapping[str, QueueLimit] | None:
+    """Return the limits of the queues of lossy links; None for links with credits."""
+    if link.queues is None:
+        return None
+    return {
+        name: QueueLimit(queue.bytes or 0, queue.frames or 0, queue.trim)
+        for name, queue in link.queues.items()
+    }
+
+
+def pause_limits(ready: Prepared) -> PauseLimits | None:
+    """Return the limits of priority flow control; None without."""
+    pfc = ready.variant.link.pfc
+    if pfc is None:
+        return None
+    headroom = pfc.headroom_bytes
+    if headroom is None:
+        headroom = headroom_bytes(ready.fabric, _largest_frame(ready))
+    watchdog = 0 if pfc.watchdog_us is None else round(pfc.watchdog_us * 10**6)
+    return PauseLimits(pfc.xoff_bytes, pfc.xon, headroom, watchdog, round(pfc.restore_us * 10**6))
+
+
+def headroom_bytes(fabric: Fabric, frame_bytes: int) -> int:
+    """Return the bytes that still arrive once a buffer has asked for a pause, on the link with the most.
+
+    They fill the link both ways; a frame of the largest size goes before the pause frame, another one was
+    begun before it arrived, and a third one took the buffer above its limit.
+    """
+    ways = [(link.rate_bps, link.delay_ps) for link in fabric.links]
+    ways.append((fabric.host_lanes * fabric.lane_rate_bps, fabric.host_delay_ps))
+    on_wire = max(-(-2 * rate * delay // (8 * 10**12)) for rate, delay in ways)
+    return on_wire + 3 * frame_bytes + PAUSE_FRAME_BYTES
+
+
+def _largest_frame(ready: Prepared) -> int:
+    payload = max((job.collective.payload_bytes for job in ready.jobs), default=4096)
+    return payload + DATA_HEADER_BYTES + SRH_BYTES
 
 
 def _in_partitions(ready: Prepared) -> bool:
     """Return whether partitions of the fabric may run on their own in this variant.
 
-    Agents of a pool and members of trees, which are in Python, and jobs whose agents call back need all
-    partitions at their time. While a frame of a controller is under way the partitions take turns event by
-    event, and hellos are always under way.
+    Agents of a pool, members of trees and congestion control of a user's own, which are in Python, and jobs
+    whose agents call back need all partitions at their time. While a frame of a controller is under way the
+    partitions take turns event by event, and hellos are always under way.
     """
     control = ready.variant.control
     alone = control.circuits != "per-job" and control.scheduler == "none" and control.hello_us is None
-    return ready.pool is None and not ready.reduces and alone
+    congestion = ready.transport.congestion
+    native = congestion is None or not congestion.own
+    return ready.pool is None and not ready.reduces and alone and native and ready.variant.link.pfc is None
 
 
 def in_one_partition(choice: TestbedChoice) -> TestbedChoice:

@@ -3,7 +3,9 @@
 
 Its modules:
 
-    schema     scenario, variants, routing, links, transport, assertions
+    schema     scenario, variants, routing, assertions
+    link       buffers and queues of links, congestion marks, pauses
+    connection windows, connections and congestion control
     faults     a target, an event and its parameters
     topology   topology of a scenario: a family and its parameters
     traffic/   what a scenario sends: collectives, jobs, traffic graphs, pools of memory, workloads

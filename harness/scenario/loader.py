@@ -26,7 +26,7 @@ T = TypeVar("T")
 # Keys whose value begins with the path of a file.
 _FILES = ("file", "p4info", "entries", "python")
 # Keys whose value is a name, or `{python: FILE.py:NAME}`.
-_NAMES = ("scheme", "strategy", "kind", "scheduler")
+_NAMES = ("scheme", "strategy", "kind", "scheduler", "algorithm")
 
 
 def load(path: Path) -> tuple[Scenario, Document]:

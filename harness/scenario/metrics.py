@@ -18,7 +18,9 @@ __all__ = [
     "JOB_METRICS",
     "METRICS",
     "PLANE_METRICS",
+    "PFC_METRICS",
     "POOL_METRICS",
+    "QUEUE_METRICS",
     "RAIL_METRICS",
     "SPARE_METRICS",
     "Metric",
@@ -133,6 +135,22 @@ ECN_METRICS: Mapping[str, Metric] = {
 }
 """Metrics of runs whose switches mark frames."""
 
+QUEUE_METRICS: Mapping[str, Metric] = {
+    "full_queue_frames": Metric("frames", "frames that found no room in the queue of a port", timed=True),
+    "trimmed_frames": Metric("frames", "data frames that a full queue cut behind their headers", timed=True),
+    "trims_reported": Metric("frames", "frames sent again because their headers came alone", timed=True),
+    "longest_queue_bytes": Metric("bytes", "most bytes that waited in the queue of a port", timed=True),
+}
+"""Metrics of runs whose links lose frames when their queues are full."""
+
+PFC_METRICS: Mapping[str, Metric] = {
+    "pause_frames": Metric("frames", "pause frames sent, that a class stop or go on", timed=True),
+    "overrun_frames": Metric("frames", "data frames that found no room in a receive buffer", timed=True),
+    "watchdog_ends": Metric("", "pauses of a class that the watchdog ended", timed=True),
+    "watchdog_frames": Metric("frames", "data frames that the watchdog dropped", timed=True),
+}
+"""Metrics of runs whose receive buffers pause their senders."""
+
 POOL_METRICS: Mapping[str, Metric] = {
     "memory_operations": Metric("", "memory operations with a response"),
     "operation_us": Metric(
@@ -173,6 +191,8 @@ ALL_METRICS: Mapping[str, Metric] = {
     **CIRCUIT_METRICS,
     **HOST_METRICS,
     **ECN_METRICS,
+    **QUEUE_METRICS,
+    **PFC_METRICS,
     **POOL_METRICS,
     **COMPUTE_METRICS,
 }

@@ -11,13 +11,13 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from controller.paths.graph import path_sets
 from controller.schemes import registry
 from controller.schemes.strategy import STRATEGIES
-from emulation.traffic.frames.values import NetworkHeader
-from emulation.traffic.host.path_choice import Choose
 from emulation.traffic.host.reduction import Reduction
+from harness.scenario.connection import ConnectionSettings, Transport
 from harness.scenario.control import Control
 from harness.scenario.faults import Fault
+from harness.scenario.link import LinkSettings
 from harness.scenario.study import Study
-from harness.scenario.topology import Model, Name, NotNegative, Positive, Topology
+from harness.scenario.topology import Model, Name, Positive, Topology
 from harness.scenario.traffic.graph import GraphSettings
 from harness.scenario.traffic.jobs import (
     BRANCHES,
@@ -110,67 +110,6 @@ class Routing(Model):
     notification: Literal["direct", "flooding"] = "direct"
     weights: Literal["traffic-aware", "oblivious"] = "traffic-aware"
     peers: Literal["all", "job"] = "all"
-
-
-@final
-class LinkSettings(Model):
-    """Buffers, scheduling, failure detection, congestion marks and headers of links.
-
-    Attributes:
-        credit_bytes: Receive buffer of a port and lane.
-        ecn_frames: Frames that wait behind a frame when it leaves its queue, from which it is marked; None
-            for no marks.
-    """
-
-    credit_bytes: Annotated[int, Field(ge=1)] = 65536
-    scheduler: Literal["strict", "round-robin"] = "strict"
-    detect_us: NotNegative = 10.0
-    network_header: Annotated[NetworkHeader, Field(exclude_if=lambda value: value == "cna16")] = "cna16"
-    ecn_frames: Annotated[
-        Annotated[int, Field(ge=1, lt=2**19)] | None, Field(exclude_if=lambda value: value is None)
-    ] = None
-
-
-# Connections of a pair without `count:`.
-CONNECTIONS = 4
-
-
-@final
-class ConnectionSettings(Model):
-    """Several connections of each pair, a path each, and the choice among them.
-
-    `count` 0 means all disjoint paths; None means CONNECTIONS, or one connection a port with five-tuple.
-    """
-
-    paths: Literal["search", "random", "five-tuple"] = "search"
-    count: Annotated[int, Field(ge=0, le=256)] | None = None
-    choose: Choose = "least-unfinished"
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if self.paths == "five-tuple" and self.count is not None:
-            raise ValueError("with `paths: five-tuple` a pair has one connection a port: leave `count:` out")
-        if self.paths == "random" and self.count == 0:
-            raise ValueError(
-                "`count: 0` takes all disjoint paths, and `paths: random` knows none: give a number"
-            )
-        return self
-
-    @property
-    def most(self) -> int:
-        """Largest number of connections of a pair; 0 means all disjoint paths."""
-        return CONNECTIONS if self.count is None else self.count
-
-
-@final
-class Transport(Model):
-    """Transport between NPUs; each pair has one connection unless `connections` is given."""
-
-    window: Annotated[int, Field(ge=1, le=64)] = 64
-    ack_every: Annotated[int, Field(ge=1, le=64)] = 16
-    initial_rto_us: Positive = 100.0
-    min_rto_us: Positive | None = None
-    connections: ConnectionSettings | None = None
 
 
 @final

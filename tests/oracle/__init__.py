@@ -11,6 +11,7 @@ repeating     a rank of a training job, which computes and sends repeatedly
 codec         its frames, written and read as bytes
 transport     a reliable connection: sender and receiver
 connections   the connections of a rank with its peers
+congestion/   congestion control, an algorithm a file
 paths/        the path of each frame: health, losses and delay by path
 reduction     rate, SRAM and memory traffic of the unit that reduces
 reducer       an agent's slices on it

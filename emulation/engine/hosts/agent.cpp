@@ -13,6 +13,7 @@ AgentStats& AgentStats::operator+=(const AgentStats& other) {
     acks_sent += other.acks_sent;
     acks_received += other.acks_received;
     marked += other.marked;
+    trimmed += other.trimmed;
     rtt = std::max(rtt, other.rtt);
     for (const auto& [word, count] : other.junk) junk[word] += count;
     return *this;
@@ -99,6 +100,7 @@ AgentStats Agent::stats() const {
             stats.sent += sender->sent;
             stats.retransmitted += sender->retransmitted;
             stats.acks_received += sender->acks;
+            stats.trimmed += sender->trimmed;
             stats.rtt = std::max(stats.rtt, sender->rtt);
         }
         for (const Receiver& receiver : peer->receivers) {
@@ -198,6 +200,7 @@ void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
     Peer* const peer = fields.dcna == rank_->address ? peer_at(fields.scna) : nullptr;
     const auto number = peer == nullptr ? std::nullopt : peer->number(fields);
     if (!number) ++junk_["connection"];
+    else if (fields.trimmed) on_trimmed(*peer, *number, fields, now, answer);
     else if (fields.opcode == kOpcodeData) on_data(*peer, *number, fields, std::move(frame), now, answer);
     else on_ack(*peer, *number, fields, now, answer);
     if (started_) work(now, answer);
@@ -210,20 +213,18 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
     Sender& sender = *peer.senders[number];
     const bool measured = trips_.peak != 0;
     const bool moved = sender.on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks);
+    if (fields.opcode == kOpcodeNack) sender.on_trim(fields.nacked, now);
     sender.resend_lost(now, answer);
     if (!measured && trips_.peak != 0) {
         // Timers that were set before the first measured round trip are too long.
         for (const auto& other : peers_)
             for (const auto& each : other->senders) {
                 each->rearm(now);
-                deadline_ = std::min(deadline_, each->timer);
+                deadline_ = std::min(deadline_, each->due());
             }
     }
-    if (moved && !peer.active.empty() && !peer.waiting) {
-        peer.waiting = true;
-        ready_.push_back(&peer);
-    }
-    deadline_ = std::min(deadline_, sender.timer);  // the backoff has ended
+    if (moved || sender.limited()) make_ready(peer);
+    deadline_ = std::min(deadline_, sender.due());  // the backoff has ended
 }
 
 void Agent::on_reroute(const Routes& routes, Time now, Answer& answer) {
@@ -234,7 +235,7 @@ void Agent::on_reroute(const Routes& routes, Time now, Answer& answer) {
         if (peer == nullptr) continue;
         for (const auto& sender : peer->senders) {
             sender->on_reroute(buckets, now, answer);
-            deadline_ = std::min(deadline_, sender->timer);
+            deadline_ = std::min(deadline_, sender->due());
         }
         for (Receiver& receiver : peer->receivers)
             if (receiver.last_by(buckets)) receiver.acknowledge(now, answer);
@@ -247,6 +248,7 @@ void Agent::on_timer(Time now, Answer& answer) {
     if (failed_) return;
     const std::size_t before = answer.departures.size();
     Time deadline = kNever;
+    bool opened = false;
     if (reducer_) {
         reducer_->run(now);
         if (!ready_.empty() && started_) pump(now, answer);
@@ -268,13 +270,30 @@ void Agent::on_timer(Time now, Answer& answer) {
                 }
                 ask(peer->address(), sender->silent_buckets());
             }
-            deadline = std::min(deadline, sender->timer);
+            if (sender->open(now)) {
+                sender->resend_lost(now, answer);
+                make_ready(*peer);
+                opened = true;
+            }
+            deadline = std::min(deadline, sender->due());
         }
     }
     deadline_ = deadline;
-    if (progress_ && started_) work(now, answer);
-    if ((progress_ || reducer_) && finished_) tell();
+    if ((progress_ || opened) && started_) work(now, answer);
+    if ((progress_ || reducer_ || opened) && finished_) tell();
     answer_deadline(answer);
+}
+
+// Let a peer take part in the round robin if it has something to send.
+void Agent::make_ready(Peer& peer) {
+    if (peer.active.empty() || peer.waiting) return;
+    peer.waiting = true;
+    ready_.push_back(&peer);
+}
+
+// The headers of a data frame, which a full queue has trimmed: the sender is told at once.
+void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer) {
+    peer.receivers[number].refuse(fields.psn, now, answer);
 }
 
 void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,

@@ -47,7 +47,8 @@ struct Failure {
 struct AgentStats {
     std::uint64_t sent = 0, retransmitted = 0, received = 0, duplicates = 0, acks_sent = 0, acks_received = 0;
     std::uint64_t marked = 0;
-    Time rtt = 0;  // largest smoothed round trip
+    std::uint64_t trimmed = 0;  // frames sent that came to the receiver as headers
+    Time rtt = 0;               // largest smoothed round trip
     std::map<std::string, std::uint64_t> junk;
 
     AgentStats& operator+=(const AgentStats& other);
@@ -115,6 +116,8 @@ class Agent final : public Participant {
     void on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
                  Answer& answer);
     void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer);
+    void on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer);
+    void make_ready(Peer& peer);
     HeldPhase& held(std::uint32_t index, std::uint32_t place, std::size_t sources);
     void settle(std::uint32_t index, Time now);
     void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now);

@@ -211,7 +211,7 @@ void Agent::pump(Time now, Answer& answer) {
         sender->send(message, index, start, peer.left == 0, now, answer);
         peer.message_sent();
         if (reducer_) reducer_->sent(index);
-        deadline_ = std::min(deadline_, sender->timer);
+        deadline_ = std::min(deadline_, sender->due());
         if (!peer.active.empty()) ready_.push_back(&peer);
         else peer.waiting = false;
         left(index, queue.send, now);

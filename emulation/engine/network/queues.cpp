@@ -38,6 +38,14 @@ void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool
         transmit(p, index, std::move(frame), vl);
         return parts_.windows.note_status(p, c);
     }
+    if (frame->pending && !c.admits(*frame)) [[unlikely]] {
+        // It waits in no queue: egress runs at once, so that the frame may be trimmed.
+        const auto depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
+        frame->vl = parts_.links.lanes.priority_of(frame->vl);
+        frame = egress(p, std::move(frame), c.from_switch, c.from_port, {p.now, p.now, depth, depth});
+        if (frame == nullptr) return;
+        frame->vl = parts_.links.lanes.of(*frame);
+    }
     if (frame->pending) {
         frame->phv->enqueued = p.now;
         frame->phv->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
@@ -67,8 +75,19 @@ void Queues::on_wake(Partition& p, Index<Channel> index, Time time) {
 
 void Queues::try_send(Partition& p, Index<Channel> index) {
     Channel& c = parts_.links[index];
-    if (!c.up || c.waiting == 0) return;
+    const bool pauses = c.pausing && !c.pauses->frames.empty();
+    if (!c.up || (c.waiting == 0 && !pauses)) return;
     if (p.now < c.busy_until) return wake(p, c, index, c.busy_until);
+    if (c.pausing) [[unlikely]] {
+        expire(p, c);
+        if (pauses) {
+            FrameHandle frame = c.pauses->frames.pop_front();
+            const std::size_t vl = frame->vl;
+            transmit(p, index, std::move(frame), vl);
+            if (c.waiting > 0 || !c.pauses->frames.empty()) wake(p, c, index, c.busy_until);
+            return;
+        }
+    }
     c.collect(p.now);
     while (const std::optional<std::size_t> vl = c.next()) {
         if (c.lanes[*vl].queue.front()->pending && !dequeue(p, index, *vl)) continue;
@@ -81,6 +100,8 @@ void Queues::try_send(Partition& p, Index<Channel> index) {
     }
     parts_.windows.note_status(p, c);
     if (c.waiting == 0) return;
+    if (c.pausing)
+        if (const auto next = c.pauses->next_expiry()) return wake(p, c, index, std::max(*next, p.now));
     // In a window, the merge knows the credits that other partitions return.
     const bool merged = c.crossing && p.in_window();
     if (!c.returning.empty() && (!merged || c.returning.front().time < p.end))
@@ -117,6 +138,10 @@ void Queues::release(Partition& p, const Held& held, Time when) {
     }
     const Index<Channel> index = parts_.links.buffer_of(held);
     Channel& c = parts_.links[index];
+    if (c.pausing) [[unlikely]] {
+        c.pauses->free(held.vl, held.bytes);
+        return order(p, index);
+    }
     ASSERT(c.lossless() && when >= p.now);
     if (c.crossing && p.in_window()) [[unlikely]] {
         ASSERT(c.lanes[held.vl].held >= held.bytes);
@@ -150,6 +175,8 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
         parts_.windows[c.crossing].drained = true;
         p.note({.kind = Effect::Kind::Drained, .crossing = c.crossing});
     }
+    if (c.pausing && !frame->lost && pause(p, index, *frame)) [[unlikely]]
+        return;
     if (c.lossless()) {
         frame->held = {.channel = index, .bytes = frame->length, .share = {}, .vl = frame->vl};
         c.lanes[frame->vl].held += frame->length;
@@ -217,6 +244,58 @@ void Queues::set_up(Partition& p, Index<Channel> index, bool up) {
         c.lanes[v].queued = 0;
     }
     ASSERT(p.waiting_frames >= 0 && c.flying.empty());
+    if (c.pausing) c.pauses->reset();
+}
+
+Index<Channel> Queues::reverse_of(const Channel& c) const {
+    if (c.link) return parts_.links.at(c.link).channels[static_cast<std::size_t>(1 - c.direction)];
+    const Host& host = parts_.hosts[c.host];
+    return c.to_switch ? host.in : host.out;
+}
+
+// True if the frame goes no further.
+bool Queues::pause(Partition& p, Index<Channel> index, Frame& frame) {
+    Channel& c = parts_.links[index];
+    if (const auto given = pause_order(frame)) {
+        const Index<Channel> back = reverse_of(c);
+        Channel& paused = parts_.links[back];
+        paused.pauses->obey(*given, p.now);
+        if (paused.waiting > 0) wake(p, paused, back, std::max(p.now, paused.busy_until));
+        return true;
+    }
+    if (!c.to_switch || !c.pauses->covers(frame.vl)) return false;
+    if (!c.pauses->take(frame.vl, frame.length)) return true;
+    frame.held = {.channel = index, .bytes = frame.length, .share = {}, .vl = frame.vl};
+    order(p, index);
+    return false;
+}
+
+// Send a pause frame for the receive buffer that a channel leads to, if one is due.
+void Queues::order(Partition& p, Index<Channel> index) {
+    Channel& c = parts_.links[index];
+    const auto due = c.pauses->due();
+    if (!due) return;
+    const Index<Channel> back = reverse_of(c);
+    Channel& way = parts_.links[back];
+    if (!way.up) return;
+    FrameHandle frame = pause_frame(p.pool, *due);
+    frame->vl = kVls - 1;
+    ++way.pauses->sent;
+    way.pauses->frames.push_back(std::move(frame));
+    wake(p, way, back, std::max(p.now, way.busy_until));
+}
+
+// Drop what waits on lanes whose pause the watchdog has ended.
+void Queues::expire(Partition& p, Channel& c) {
+    const std::uint8_t ended = c.pauses->expire(p.now);
+    for (std::size_t vl = 0; ended != 0 && vl < kVls; ++vl) {
+        if ((ended >> Pauses::class_of(vl) & 1u) == 0 || !c.pauses->covers(vl)) continue;
+        while (!c.lanes[vl].queue.empty()) {
+            discard(p, c.take(vl));
+            --p.waiting_frames;
+            ++c.pauses->dropped;
+        }
+    }
 }
 
 // Pass an event on to the control plane, which acts before anything else happens.

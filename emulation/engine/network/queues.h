@@ -50,6 +50,12 @@ class Queues {
    private:
     void wake(Partition& p, Channel& c, Index<Channel> index, Time time);
     void try_send(Partition& p, Index<Channel> index);
+    // Priority flow control: an arrival is a pause frame, or finds no room; a pause frame has to go; pauses
+    // that last for too long end.
+    bool pause(Partition& p, Index<Channel> index, Frame& frame);
+    void order(Partition& p, Index<Channel> index);
+    void expire(Partition& p, Channel& c);
+    [[nodiscard]] Index<Channel> reverse_of(const Channel& c) const;
     void transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl);
     void forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
                  bool at_once = true);

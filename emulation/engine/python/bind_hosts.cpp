@@ -13,6 +13,7 @@
 #include "network/events/partition.h"
 #include "python/bind.h"
 #include "python/bind_arrays.h"
+#include "python/bind_congestion.h"
 
 namespace railyard {
 
@@ -167,7 +168,7 @@ nb::object stats_of(const Participant& agent) {
     nb::dict junk;
     for (const auto& [word, count] : s.junk) junk[word.c_str()] = count;
     return nb::make_tuple(s.sent, s.retransmitted, s.received, s.duplicates, s.acks_sent, s.acks_received,
-                          s.rtt, junk, s.marked);
+                          s.rtt, junk, s.marked, s.trimmed);
 }
 
 nb::object reduction_of(const Participant& agent) {
@@ -250,9 +251,10 @@ void bind_participant(nb::module_& m) {
         .def_prop_ro(
             "received", [](const Participant& p) { return p.received(); },
             "Data frames that the agent has received so far.")
-        .def("counts", stats_of,
-             nb::sig("def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int]"),
-             "Values of AgentStats, in its order, without those of the reduction.")
+        .def(
+            "counts", stats_of,
+            nb::sig("def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int, int]"),
+            "Values of AgentStats, in its order, without those of the reduction.")
         .def("reduction_counts", reduction_of,
              nb::sig("def reduction_counts(self) -> tuple[int, ...] | None"),
              "Values of ReductionStats, in its order; None without a model of what reduces.")
@@ -325,7 +327,7 @@ void bind_hosts(nb::module_& m) {
             [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
                Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries, int lb_mode,
                std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
-               const nb::bytes& data, const nb::bytes& ack) {
+               const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
                 new (self) TransportParameters{
@@ -336,11 +338,18 @@ void bind_hosts(nb::module_& m) {
                     lb_mode,     first_psn,
                     first_queue, level,
                     adaptive,    {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
+                self->lossy = lossy;
+                if (congestion.is_none()) return;
+                const ChosenCongestion chosen = chosen_congestion(congestion);
+                self->congestion = chosen.make;
+                self->frame_bytes = chosen.facts.frame_bytes;
             },
             nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
             nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("first_queue"),
-            nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"));
+            nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"),
+            nb::arg("congestion") = nb::none(), nb::arg("lossy") = false);
+    bind_congestion(m);
     bind_participant(m);
     bind_saturator(m);
     nb::class_<Agent, Participant>(

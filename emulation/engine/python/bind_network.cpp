@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
+#include <utility>
 
 #include "frames/cna24.h"
 #include "network/network.h"
@@ -51,12 +53,14 @@ std::shared_ptr<Station> station_of(const nb::object& handler) {
 namespace {
 
 LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
-                       const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
+                       const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta,
+                       std::shared_ptr<const QueuePolicy> policy = nullptr) {
     static const char* const kNames[] = {"strict", "round-robin", "deficit"};
     LinkConfig config{rate, delay, credit, queue};
     const auto* name = std::find(std::begin(kNames), std::end(kNames), scheduler);
     if (name == std::end(kNames))
         throw std::invalid_argument("scheduler " + scheduler + " is none of strict, round-robin, deficit");
+    config.policy = std::move(policy);
     config.scheduler = static_cast<Scheduler>(name - std::begin(kNames));
     config.quanta.fill(4096);
     if (quanta && quanta->size() != kPriorities)
@@ -79,6 +83,11 @@ nb::dict stats_of(const Channel& c, const std::vector<int>& vls) {
     d["impaired"] = c.losses.impaired;
     d["refused_down"] = c.losses.refused_down;
     d["refused_full"] = c.losses.refused_full;
+    d["trimmed"] = c.losses.trimmed;
+    d["pauses_sent"] = c.pauses ? c.pauses->sent : 0;
+    d["overruns"] = c.pauses ? c.pauses->overruns : 0;
+    d["watchdog"] = c.pauses ? c.pauses->expired : 0;
+    d["watchdog_dropped"] = c.pauses ? c.pauses->dropped : 0;
     d["max_queued_bytes"] = c.load.max_queued_bytes;
     d["frames_by_vl"] = by_vl;
     return d;
@@ -129,36 +138,45 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "connect",
             [](Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
                std::int64_t credit, std::int64_t queue, const std::string& scheduler,
-               const std::optional<std::vector<std::int64_t>>& quanta, bool plugged) {
-                return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta),
-                                 plugged);
+               const std::optional<std::vector<std::int64_t>>& quanta, bool plugged,
+               std::shared_ptr<const QueuePolicy> policy) {
+                return n.connect(
+                    a, pa, b, pb,
+                    link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy)), plugged);
             },
             nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"),
             nb::arg("delay_ps"), nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
             nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(), nb::arg("plugged") = true,
+            nb::arg("policy").none() = nb::none(),
             nb::sig("def connect(self, sw_a: int, port_a: int, sw_b: int, port_b: int, rate_bps: int, "
                     "delay_ps: int, credit_bytes: int, queue_bytes: int=..., *, scheduler: "
                     "typing.Literal['strict', 'round-robin', 'deficit']='strict', quanta: "
-                    "collections.abc.Sequence[int] | None=None, plugged: bool=True) -> int"),
+                    "collections.abc.Sequence[int] | None=None, plugged: bool=True, "
+                    "policy: QueuePolicy | None=None) -> int"),
             "Connect two ports and return the number of the link (docs/reference/links.md).\n"
             "\n"
-            "`queue_bytes` bounds a VL without credits; `quanta` are bytes of each VL in a round of\n"
-            "\"deficit\", 4096 when left out. A link that is not plugged is down, and its ports lead\n"
+            "`queue_bytes`, or the `policy`, bounds a VL without credits; `quanta` are bytes of each VL\n"
+            "in a round of \"deficit\", 4096 when left out. A link that is not plugged is down, and its "
+            "ports lead\n"
             "where they led before.")
         .def(
             "attach_host",
             [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
                std::int64_t queue, const std::string& scheduler,
-               const std::optional<std::vector<std::int64_t>>& quanta) {
-                return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
+               const std::optional<std::vector<std::int64_t>>& quanta,
+               std::shared_ptr<const QueuePolicy> policy) {
+                return n.attach_host(
+                    sw, port, link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy)));
             },
             nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"),
             nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
             nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(),
+            nb::arg("policy").none() = nb::none(),
             nb::sig(
                 "def attach_host(self, switch: int, port: int, rate_bps: int, delay_ps: int, credit_bytes: "
                 "int, queue_bytes: int=..., *, scheduler: typing.Literal['strict', 'round-robin', "
-                "'deficit']='strict', quanta: collections.abc.Sequence[int] | None=None) -> int"))
+                "'deficit']='strict', quanta: collections.abc.Sequence[int] | None=None, "
+                "policy: QueuePolicy | None=None) -> int"))
         .def(
             "set_lanes",
             [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.links().lanes.set(bit, vls); },
@@ -374,6 +392,37 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
 }  // namespace
 
 void bind_network(nb::module_& m) {
+    nb::class_<QueuePolicy>(
+        m, "QueuePolicy",
+        "Limits of the queues of a link without credits, by lane: bytes, frames (0: none), and whether it\n"
+        "trims.\n"
+        "\n"
+        "`trimmed` are the lanes of trimmed frames, for frames of a first and of a second lane. `pauses`\n"
+        "are those of priority flow control: bytes of XOFF, XON and headroom, ps of the watchdog and of the\n"
+        "time after it, and a bit for each lane that may be paused.")
+        .def(
+            "__init__",
+            [](QueuePolicy* self, const std::vector<std::tuple<std::int64_t, std::int64_t, bool>>& queues,
+               const std::vector<std::uint8_t>& trimmed,
+               const std::optional<
+                   std::tuple<std::int64_t, std::int64_t, std::int64_t, Time, Time, std::uint32_t>>& pauses) {
+                if (queues.size() != kVls || trimmed.size() != 2 || std::max(trimmed[0], trimmed[1]) >= kVls)
+                    throw std::invalid_argument("a queue policy has " + std::to_string(kVls) +
+                                                " queues, and the VLs of both lanes for trimmed frames");
+                new (self) QueuePolicy;
+                for (std::size_t vl = 0; vl < kVls; ++vl) {
+                    const auto& [bytes, frames, trims] = queues[vl];
+                    self->queues[vl] = {bytes, frames, trims};
+                }
+                self->trimmed = {trimmed[0], trimmed[1]};
+                if (!pauses) return;
+                const auto& [xoff, xon, headroom, watchdog, restore, lanes] = *pauses;
+                if (xon < 0 || xon > xoff || headroom < 0 || watchdog < 0 || restore < 0)
+                    throw std::invalid_argument(
+                        "priority flow control with negative bytes or times, or XON above XOFF");
+                self->pauses = PausePolicy{xoff, xon, headroom, watchdog, restore, lanes};
+            },
+            nb::arg("queues"), nb::arg("trimmed"), nb::arg("pauses") = nb::none());
     const nb::exception<PartitionError> partition_error(m, "PartitionError", PyExc_RuntimeError);
     nb::class_<Network, SwitchSet> network(
         m, "Network", "Switches, hosts and links in virtual time. One thread at a time.");

@@ -180,6 +180,7 @@ function notes.NTH(frame, values, range, tree)
     tree:add(fields["ub.cna"], range(0, 4), cna):set_hidden(true)
     if NODES[cna] then tree:add(fields["ub.node"], range(0, 4), NODES[cna]):set_hidden(true) end
   end
+  frame.trimmed = values.cc == TRIMMED
   frame.ends = node(values.scna) .. " → " .. node(values.dcna)
 end
 
@@ -223,7 +224,9 @@ function notes.CLH(frame, values, range, tree)
     "%s step %d chunk %d, %d bytes at %d", values.op_text or "op " .. values.op, values.step, values.chunk, values.length, values.offset)
   frame.dtype = values.dtype_text
   local carried = frame.bytes and frame.bytes - frame.offset - range:len()
-  if carried and carried ~= values.length then
+  if frame.trimmed and carried == 0 then
+    frame.words[#frame.words + 1] = "trimmed"
+  elseif carried and carried ~= values.length then
     complain(frame, tree, "length", "Collective header says %d bytes, the packet carries %d", values.length, carried)
   end
 end

@@ -28,6 +28,7 @@ from emulation.errors import FrameError
 from emulation.traffic.frames.layers import LPH
 from emulation.traffic.frames.values import (
     BLOCK_FLITS,
+    CC_TRIMMED,
     ETHERTYPE,
     FLIT_BYTES,
     VL_RESPONSE,
@@ -90,6 +91,7 @@ def dissector(nodes: Mapping[int, str] | None = None) -> str:
         "MAX_HOPS": MAX_HOPS,
         "MAX_INSTRUCTIONS": MAX_INSTRUCTIONS,
         "ACK": Opcode.ACK.value,
+        "TRIMMED": CC_TRIMMED,
         "IPV4": Opcode.IPV4.value,
         "SELECTIVE_ACK": ReliableOpcode.SELECTIVE_ACK.value,
         "NEXT_IPV4": NextHeader.IPV4.value,

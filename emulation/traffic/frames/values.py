@@ -13,6 +13,7 @@ __all__ = [
     "BLOCK_FLITS",
     "CC_CAPABLE",
     "CC_CONGESTION",
+    "CC_TRIMMED",
     "CFG_CNA16",
     "CFG_CNA24",
     "CFG_SOURCE_ROUTE",
@@ -58,6 +59,8 @@ CC_CAPABLE: Final = 0x8001
 """NTH.cc of a frame that takes congestion marks: mode FECN (UnifiedBus), no mark yet."""
 CC_CONGESTION: Final = 0x8003
 """NTH.cc of such a frame once a switch has marked it."""
+CC_TRIMMED: Final = 0x8002
+"""NTH.cc of a frame that has lost its payload in a full queue."""
 VL_DATA: Final = 0
 VL_RESPONSE: Final = 2
 
@@ -75,12 +78,14 @@ MAX_LINK_BYTES: Final = 16 * BLOCK_FLITS * FLIT_BYTES
 class Opcode(IntEnum):
     """TPH opcodes.
 
-    DATA and ACK have the numbers of the reliable transport in the simulator ns-3-UB; REQUEST and RESPONSE, of
-    memory operations, and IPV4, an IPv4 packet, are this testbed's own.
+    DATA and ACK have the numbers of the reliable transport in the simulator ns-3-UB. This testbed's own are
+    NACK, of a frame that came without its payload, REQUEST and RESPONSE, of memory operations, and IPV4, an
+    IPv4 packet.
     """
 
     DATA = 1
     ACK = 2
+    NACK = 3
     REQUEST = 0x40
     RESPONSE = 0x41
     IPV4 = 0x50

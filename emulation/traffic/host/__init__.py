@@ -3,6 +3,7 @@
 
 path_choice   load-balance values of connections, and the shares of paths
 transport     parameters of connections
+congestion    congestion control by name, and the interface of an algorithm in Python
 connections   connections of a rank with its peers
 iterations    profile, reports and inputs of a job that computes and sends repeatedly
 reduction     capacity and counts of the unit that reduces

@@ -48,7 +48,7 @@ class Common:
     address: int
     _dtype: np.dtype[Any]
     array: Callable[[], Any]
-    counts: Callable[[], tuple[int, int, int, int, int, int, int, dict[str, int], int]]
+    counts: Callable[[], tuple[int, int, int, int, int, int, int, dict[str, int], int, int]]
     reduction_counts: Callable[[], tuple[int, ...] | None]
     failure: Callable[[], tuple[int, int, int] | None]
     call_when_done: Callable[[Callable[[], None]], None]
@@ -316,6 +316,8 @@ def transport_of(parameters: TransportParameters) -> _engine.Transport:
         level=parameters.level,
         data=header(Opcode.DATA, parameters.level, marks=parameters.marks),
         ack=header(Opcode.ACK),
+        congestion=None if parameters.congestion is None else parameters.congestion.engine_arguments(),
+        lossy=parameters.lossy,
     )
 
 

@@ -49,7 +49,8 @@ class LostBlock:
 class AgentStats:
     """Counts of an agent; rtt_ps is the largest smoothed round trip of its connections, or 0.
 
-    `marked` counts data frames that arrived with a congestion mark, duplicates included.
+    `marked` counts data frames that arrived with a congestion mark, duplicates included; `trimmed` counts
+    data frames sent of which the receiver got the headers alone.
     `reduction` is None without a model of what reduces.
     """
 
@@ -62,6 +63,7 @@ class AgentStats:
     rtt_ps: int
     junk: Mapping[str, int]
     marked: int = 0
+    trimmed: int = 0
     reduction: ReductionStats | None = None
 
     def __add__(self, other: AgentStats) -> AgentStats:
@@ -77,6 +79,7 @@ class AgentStats:
             rtt_ps=max(self.rtt_ps, other.rtt_ps),
             junk=dict(sorted(junk.items())),
             marked=self.marked + other.marked,
+            trimmed=self.trimmed + other.trimmed,
             reduction=_sum(self.reduction, other.reduction),
         )
 

@@ -8,6 +8,7 @@ from typing import Final, final
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.frames.wire import PSN_MASK
+from emulation.traffic.host.congestion import CongestionChoice
 from emulation.traffic.host.path_choice import Connections, PathShares
 
 __all__ = ["MAX_WINDOW", "NEVER", "TransportParameters"]
@@ -30,7 +31,9 @@ class TransportParameters:
     `level`, one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one connection
     per pair. `paths`: paths of pairs of ranks (source, target) and their shares, for loss recovery by path,
     with timeouts of at least path_rto_ps; a pair without paths recovers by timers alone. `adaptive`: frames
-    leave congested paths. `marks`: switches may mark data frames that leave a long queue.
+    leave congested paths. `marks`: switches may mark data frames that leave a long queue. `congestion`: the
+    congestion control of each connection, None for none. `lossy`: full queues lose frames, which says nothing
+    of the health of a path; congestion control is given then.
     """
 
     window: int = 64
@@ -49,6 +52,8 @@ class TransportParameters:
     paths: Mapping[tuple[int, int], PathShares] | None = None
     adaptive: bool = False
     marks: bool = False
+    congestion: CongestionChoice | None = None
+    lossy: bool = False
 
     def __post_init__(self) -> None:
         limits = {

@@ -35,6 +35,8 @@ from harness.run.observation.values import (
     JobReport,
     Observation,
     OperationReport,
+    Pauses,
+    Queues,
     Recovery,
     Timeline,
     Traffic,
@@ -307,6 +309,30 @@ def _traffic(
         + up.testbed.frames_without_link,
         dropped_by_switch=_dropped_by_all(ready, up),
         marked=sum(agent.marked for agent in stats) if ready.transport.marks else None,
+        queues=_queues(ready, up, stats, ways) if ready.transport.lossy else None,
+    )
+
+
+def _queues(ready: Prepared, up: Booted, stats: Sequence[AgentStats], ways: Sequence[LinkUsage]) -> Queues:
+    """Return the counts of all queues of output ports, those to the hosts among them."""
+    every = [*ways, *(to_host for _, to_host in up.testbed.host_usage().values())]
+    return Queues(
+        dropped=sum(way.full_queue_frames for way in every),
+        trimmed=sum(way.trimmed_frames for way in every),
+        refused=sum(agent.trimmed for agent in stats),
+        longest_bytes=max(way.max_queued_bytes for way in every),
+        pauses=None if ready.variant.link.pfc is None else _pauses(up, ways),
+    )
+
+
+def _pauses(up: Booted, ways: Sequence[LinkUsage]) -> Pauses:
+    """Return the counts of priority flow control, on links to hosts as well."""
+    every = [*ways, *(way for pair in up.testbed.host_usage().values() for way in pair)]
+    return Pauses(
+        frames=sum(way.pause_frames for way in every),
+        overruns=sum(way.overrun_frames for way in every),
+        ended=sum(way.watchdog_ends for way in every),
+        dropped=sum(way.watchdog_frames for way in every),
     )
 
 

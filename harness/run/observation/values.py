@@ -24,6 +24,8 @@ __all__ = [
     "JobReport",
     "Observation",
     "OperationReport",
+    "Pauses",
+    "Queues",
     "Recovery",
     "RegisterCell",
     "Timeline",
@@ -37,10 +39,42 @@ _TURNS = 32
 
 @final
 @dataclass(frozen=True, slots=True)
+class Pauses:
+    """Pause frames of all links, frames that found no room in spite of them, and what the watchdog did."""
+
+    frames: int
+    overruns: int
+    ended: int
+    dropped: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Frames of all queues of lossy links together.
+
+    Attributes:
+        dropped: Frames that found no room.
+        trimmed: Frames that lost their payload in place of that.
+        refused: Frames whose senders were told of it.
+        longest_bytes: Most bytes that waited in a queue.
+        pauses: Priority flow control; None without.
+    """
+
+    dropped: int
+    trimmed: int
+    refused: int
+    longest_bytes: int
+    pauses: Pauses | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """Frames of all NPUs together; `sent` and `received` leave out retransmissions and duplicates.
 
-    `marked` counts data frames that arrived with a congestion mark; None where switches mark none.
+    `marked` counts data frames that arrived with a congestion mark; None where switches mark none. `queues`
+    is None for lossless links.
     """
 
     sent: int
@@ -51,6 +85,7 @@ class Traffic:
     lost_with_link: int
     dropped_by_switch: int
     marked: int | None = None
+    queues: Queues | None = None
 
 
 @final

@@ -38,7 +38,7 @@ def after(port: int, frame: bytes) -> bytes:
     if at is None or _THRESHOLDS.get(port, 1) > 0:
         return frame
     cc = int.from_bytes(frame[at : at + 2])
-    return with_cc(port, frame, cc | 3) if cc >> 13 == 4 and cc & 3 else frame
+    return with_cc(port, frame, cc | 3) if cc >> 13 == 4 and cc & 3 == 1 else frame
 
 
 def _cc_at(port: int, frame: bytes) -> int | None:

@@ -10,7 +10,7 @@ namespace railyard {
 namespace {
 
 // NTH.cc: mode in the upper three bits, mark in the lower two.
-constexpr std::uint32_t kMarkBits = 0xE003, kMarked = 0x8003;
+constexpr std::uint32_t kMarkBits = 0xE003, kMarked = 0x8003, kTrimmed = 0x8002;
 
 // Offsets of fields in a frame without a source route.
 constexpr std::size_t kEthertypeAt = 12, kLphAt = 14, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kCcAt = 22,
@@ -56,17 +56,21 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     fields.dcna = get<std::uint16_t>(frame, kDcnaAt);
     fields.src_q = get<std::uint16_t>(frame, kSrcQAt);
     fields.dst_q = get<std::uint16_t>(frame, kDstQAt);
-    if (fields.opcode == kOpcodeAck) {
+    if (fields.opcode == kOpcodeAck || fields.opcode == kOpcodeNack) {
         fields.psn = get<std::uint32_t, 3>(frame, kAckPsnAt);
         fields.sack = load_word(frame + kSackAt);
-        fields.marks = get<std::uint16_t>(frame, kMarksAt);
+        if (fields.opcode == kOpcodeAck) fields.marks = get<std::uint16_t>(frame, kMarksAt);
+        else fields.nacked = get<std::uint32_t, 3>(frame, kPsnAt);
         return link_bytes == kAckBytes - kEthernetBytes ? nullptr : "length";
     }
     if (fields.opcode != kOpcodeData) return "opcode";
     // A frame too short for the header of data has a payload of less than no byte.
     fields.length = size >= kDataHeaderBytes ? get<std::uint32_t>(frame, kSizeAt) : 0;
-    if (link_bytes != fields.length + (kDataHeaderBytes - kEthernetBytes)) return "length";
-    fields.marked = (get<std::uint16_t>(frame, kCcAt) & kMarkBits) == kMarked;
+    const std::uint32_t mark = get<std::uint16_t>(frame, kCcAt) & kMarkBits;
+    fields.marked = mark == kMarked;
+    fields.trimmed = mark == kTrimmed;
+    const std::uint32_t carried = fields.trimmed ? 0 : fields.length;
+    if (link_bytes != carried + (kDataHeaderBytes - kEthernetBytes)) return "length";
     fields.psn = get<std::uint32_t, 3>(frame, kPsnAt);
     fields.job = get<std::uint16_t>(frame, kJobAt);
     fields.op = frame[kOpAt];
@@ -118,6 +122,14 @@ FrameHandle AckWriter::frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack
     put<3>(bytes, kAckPsnAt, ack_psn);
     store_word(bytes + kSackAt, sack);
     return frame;
+}
+
+FrameHandle AckWriter::refusal(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
+                               std::uint8_t flags, std::uint32_t psn) const {
+    FrameHandle made = frame(pool, lb, ack_psn, sack, flags, 0);
+    made->data()[kOpcodeAt] = kOpcodeNack;
+    put<3>(made->data(), kPsnAt, psn);
+    return made;
 }
 
 }  // namespace railyard

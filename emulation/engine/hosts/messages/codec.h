@@ -16,7 +16,7 @@ constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 constexpr std::uint32_t kHalf = 1 << 23;  // of the sequence numbers
 // Frames that a connection may have under way; a frame's slot is its sequence number & kSlot.
 constexpr std::uint32_t kMaxWindow = 64, kSlot = kMaxWindow - 1;
-constexpr std::uint8_t kOpcodeData = 1, kOpcodeAck = 2;
+constexpr std::uint8_t kOpcodeData = 1, kOpcodeAck = 2, kOpcodeNack = 3;
 constexpr std::uint8_t kAckNow = 1, kRetransmission = 2;  // flags
 // Operation of a receiver on a payload: replace its own elements by it, or combine both; kReduce adds.
 constexpr std::uint8_t kReduce = 1, kCopy = 2, kProduct = 3, kMinimum = 4, kMaximum = 5, kAnd = 6, kOr = 7,
@@ -32,8 +32,10 @@ struct Fields {
     std::uint32_t psn = 0;  // of an acknowledgement: the first PSN not received yet
     std::uint32_t offset = 0, length = 0;
     std::uint64_t sack = 0;
-    bool marked = false;      // data: a switch has marked the frame
-    std::uint16_t marks = 0;  // acknowledgement: buckets of marked frames, a bit each
+    std::uint32_t nacked = 0;  // negative acknowledgement: PSN of the frame that came trimmed
+    bool marked = false;       // data: a switch has marked the frame
+    bool trimmed = false;      // data: a queue has cut the frame behind its headers
+    std::uint16_t marks = 0;   // acknowledgement: buckets of marked frames, a bit each
 };
 
 // Read a frame; null if it is a data frame or an acknowledgement, else a word that says why it is junk. Bytes
@@ -91,6 +93,9 @@ class AckWriter {
     AckWriter(const Templates& templates, Ends ends, int lb_mode);
     FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
                       std::uint8_t flags, std::uint16_t marks) const;
+    // A negative acknowledgement of the frame `psn`.
+    FrameHandle refusal(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
+                        std::uint8_t flags, std::uint32_t psn) const;
 
    private:
     std::array<std::uint8_t, kAckBytes> header_;

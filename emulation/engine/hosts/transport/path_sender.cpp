@@ -111,32 +111,40 @@ void PathSender::find_lost(bool answered, Time now) {
     const Time old = newest_ - estimate();
     late_at_ = kNever;
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
-        if (marked(place)) continue;
+        if (marked(place) || (lost_ >> ((base_ + place) & kSlot) & 1) != 0) continue;
         const Sent& frame = at(base_ + place);
         const std::uint32_t path = spray_.path_of(frame.lb);
         if (frame.order < top_[path] || frame.sent_at <= old ||
             (frame.sent_at < silent_[path] && silent_[path] <= newest_) ||
             (answered && took_former_route(frame))) {
-            lost_.push_back(base_ + place);
+            found_.push_back(base_ + place);
         } else if (delays_ && delays_->congested(path)) {
             const Time due = frame.sent_at + delays_->patience((base_ + place) & kSlot, parameters_.path_rto);
-            if (due <= now) lost_.push_back(base_ + place);
+            if (due <= now) found_.push_back(base_ + place);
             else if (place == 0) late_at_ = due;
         }
     }
 }
 
 void PathSender::resend_lost(Time now, Answer& answer) {
-    if (lost_.empty()) return;
-    const std::vector<std::uint32_t> psns = std::exchange(lost_, {});
+    if (found_.empty() && lost_ == 0) return;
+    const std::vector<std::uint32_t> psns = std::exchange(found_, {});
     ASSERT(psns.size() <= in_flight());
     for (const std::uint32_t psn : psns) {
         const Sent& frame = at(psn);
         const std::uint32_t path = spray_.path_of(frame.lb);
-        const bool congested = delays_ && delays_->congested(path);
+        const bool congested = parameters_.lossy || (delays_ && delays_->congested(path));
         if (!congested && !took_former_route(frame)) spray_.health().lost(path, now);
     }
-    again_by(psns, now, true, answer);
+    if (!allowance_) return again_by(psns, now, true, answer);
+    for (const std::uint32_t psn : psns) note_lost(psn);
+    allowance_->tell_lost(Allowance::Cause::Gap, now);
+    for (std::uint32_t place = 0; lost_ != 0 && place < in_flight() && allowance_->admits(); ++place) {
+        const std::uint64_t bit = std::uint64_t{1} << ((base_ + place) & kSlot);
+        if ((lost_ & bit) == 0) continue;
+        lost_ &= ~bit;
+        again_by({(base_ + place) & kPsnMask}, now, true, answer);
+    }
 }
 
 void PathSender::on_reroute(BucketSet buckets, Time now, Answer& answer) {
@@ -204,7 +212,7 @@ void PathSender::on_timeout(Time now, Answer& answer) {
     if (retries_ == 0) {
         if (late_at_ <= now) {
             find_lost(false, now);
-            if (!lost_.empty()) return resend_lost(now, answer);
+            if (!found_.empty()) return resend_lost(now, answer);
         }
         const Time due = std::max(oldest.sent_at, heard_) + estimate();
         if (due > now) {
@@ -222,6 +230,11 @@ void PathSender::on_timeout(Time now, Answer& answer) {
     const std::uint32_t path = spray_.path_of(oldest.lb);
     if (silent_[path] < 0) silent_.of(path) = now;
     spray_.health().lost(path, now);
+    if (allowance_) {
+        note_lost(base_);
+        allowance_->tell_lost(Allowance::Cause::Timeout, now);
+        lost_ &= ~(std::uint64_t{1} << (base_ & kSlot));
+    }
     again_by({base_}, now, true, answer);
     if (timeout) {
         ++retries_;

@@ -59,8 +59,8 @@ class PathSender final : public Sender {
     Time next_timeout_ = 0;                       // time of the next timeout; probes go before
     Time newest_ = 0;                             // time at which a frame was sent that has arrived
     Time heard_ = 0;                              // time of the last news
-    Time late_at_ = kNever;            // time at which a frame has waited too long on a congested path
-    std::vector<std::uint32_t> lost_;  // PSNs
+    Time late_at_ = kNever;             // time at which a frame has waited too long on a congested path
+    std::vector<std::uint32_t> found_;  // PSNs of lost frames that nothing has been done about
 };
 
 }  // namespace railyard

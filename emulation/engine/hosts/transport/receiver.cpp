@@ -67,10 +67,25 @@ BucketSet Receiver::silent_buckets() {
     return paths_->health().suspects();
 }
 
-void Receiver::acknowledge(Time now, Answer& answer) {
+std::uint8_t Receiver::next_lb(Time now) {
     const std::uint8_t lb = paths_ ? paths_->next_lb(now) : lb_;
     last_ = lb;
     if (parameters_.lb_mode != 0) lb_ = static_cast<std::uint8_t>(lb + 1);
+    return lb;
+}
+
+void Receiver::refuse(std::uint32_t psn, Time now, Answer& answer) {
+    const std::uint32_t ahead = (psn - expected_) & kPsnMask;
+    const bool arrived =
+        ahead >= kHalf || (ahead > 0 && ahead <= kMaxWindow && (bitmap_ >> (ahead - 1) & 1) != 0);
+    if (arrived) return acknowledge(now, answer);
+    ++refused;
+    const std::uint8_t lb = next_lb(now);
+    answer.add(writer_.refusal(answer.pool, lb, expected_, bitmap_, 0, psn), kVlResponse);
+}
+
+void Receiver::acknowledge(Time now, Answer& answer) {
+    const std::uint8_t lb = next_lb(now);
     unacknowledged_ = 0;
     wants_path_ = false;
     ack_at = kNever;

@@ -35,11 +35,15 @@ class Receiver {
         return last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
     }
     void acknowledge(Time now, Answer& answer);
+    // Tell the sender that a frame came without its payload; a frame that has arrived whole is acknowledged.
+    void refuse(std::uint32_t psn, Time now, Answer& answer);
 
     Time ack_at = kNever;  // latest time of the next acknowledgement
-    std::uint64_t acks = 0, duplicates = 0, marked = 0;
+    std::uint64_t acks = 0, duplicates = 0, marked = 0, refused = 0;
 
    private:
+    std::uint8_t next_lb(Time now);
+
     const TransportParameters& parameters_;
     std::uint8_t lb_, echo_ = 0;
     BucketSet marks_ = 0;      // buckets of marked frames since the last acknowledgement

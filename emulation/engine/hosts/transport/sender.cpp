@@ -23,7 +23,10 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
       recover_(parameters.first_psn),
       rto_(parameters.initial_rto),
       writer_(writer),
-      payloads_(payloads) {}
+      payloads_(payloads) {
+    if (parameters.congestion)
+        allowance_ = std::make_unique<Allowance>(parameters.congestion(), parameters.frame_bytes);
+}
 
 void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                   Answer& answer) {
@@ -32,7 +35,9 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     const std::uint8_t lb = lb_;
     if (parameters_.lb_mode != 0) ++lb_;
     next_psn_ = (psn + 1) & kPsnMask;
-    const std::uint8_t flags = last || in_flight() >= parameters_.window ? kAckNow : 0;
+    if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + message.size, now, false);
+    const bool full = in_flight() >= parameters_.window || (allowance_ && !allowance_->admits());
+    const std::uint8_t flags = last || full ? kAckNow : 0;
     ASSERT(in_flight() <= kMaxWindow);
     Sent& frame = at(psn);
     ASSERT(frame.payload == nullptr);  // the frame that had the slot is acknowledged
@@ -57,12 +62,13 @@ void Sender::make_room() {
 }
 
 bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t /*flags*/,
-                    BucketSet /*marks*/) {
+                    BucketSet marks) {
     ++acks;
     const std::uint32_t flying = in_flight(), moved = (ack_psn - base_) & kPsnMask;
     if (moved > flying) return false;
     const std::uint32_t left = flying - moved;
     const std::uint64_t news = left > 1 ? sack & ((std::uint64_t{1} << (left - 1)) - 1) : 0;
+    if (allowance_) acknowledge(moved, news, marks, now);
     if (moved == 0) {
         if ((news & ~sacked_) != 0) {
             sacked_ |= news;
@@ -85,6 +91,53 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     timer = left > 0 ? now + rto_ : kNever;
     ASSERT(in_flight() == left && (left > 0 || unfinished == 0));
     return true;
+}
+
+// Tell congestion control which frames an acknowledgement names for the first time.
+void Sender::acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet marks, Time now) {
+    for (std::uint32_t place = 0; place < in_flight(); ++place) {
+        const bool named = place < moved || (place > moved && (news >> (place - moved - 1) & 1) != 0);
+        if (!named || marked(place)) continue;
+        const std::uint32_t psn = base_ + place;
+        allowance_->acknowledged(psn & kSlot, (marks >> at(psn).lb % kBuckets & 1u) != 0, now);
+        lost_ &= ~(std::uint64_t{1} << (psn & kSlot));
+    }
+    allowance_->told(now);
+}
+
+bool Sender::open(Time now) {
+    if (!allowance_ || allowance_->open_at > now) return false;
+    allowance_->open(now);
+    return true;
+}
+
+void Sender::note_lost(std::uint32_t psn) {
+    const std::uint64_t bit = std::uint64_t{1} << (psn & kSlot);
+    if ((lost_ & bit) != 0) return;
+    lost_ |= bit;
+    allowance_->lost(psn & kSlot);
+}
+
+void Sender::on_trim(std::uint32_t psn, Time now) {
+    const std::uint32_t place = (psn - base_) & kPsnMask;
+    if (place >= in_flight() || marked(place)) return;
+    ++trimmed;
+    note_lost(psn);
+    allowance_->tell_lost(Allowance::Cause::Trim, now);
+}
+
+void Sender::resend_lost(Time now, Answer& answer) {
+    for (std::uint32_t place = 0; lost_ != 0 && place < in_flight(); ++place) {
+        const std::uint32_t psn = base_ + place;
+        const std::uint64_t bit = std::uint64_t{1} << (psn & kSlot);
+        if ((lost_ & bit) == 0) continue;
+        if (!allowance_->admits()) return;
+        lost_ &= ~bit;
+        again_ = true;
+        recover_ = next_psn_;
+        const std::uint8_t lb = parameters_.lb_mode != 0 ? lb_++ : lb_;
+        send_again(psn, lb, true, now, answer);
+    }
 }
 
 void Sender::sample(Time rtt_now) {
@@ -121,6 +174,14 @@ void Sender::on_timeout(Time now, Answer& answer) {
     };
     ASSERT(in_flight() > 0);  // the timer runs for frames under way
     std::uint32_t last = in_flight() - 1;
+    if (allowance_) {
+        for (std::uint32_t place = 0; place <= last; ++place)
+            if (due(place)) note_lost(base_ + place);
+        allowance_->tell_lost(Allowance::Cause::Timeout, now);
+        rto_ = std::min(2 * rto_, parameters_.max_rto);
+        timer = now + rto_;
+        return resend_lost(now, answer);
+    }
     while (last > 0 && !due(last)) --last;
     for (std::uint32_t place = 0; place <= last; ++place) {
         if (!due(place)) continue;
@@ -138,6 +199,7 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
     frame.lb = lb;
     frame.sent_at = now;
     ++retransmitted;
+    if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + frame.message.size, now, true);
     const std::uint8_t flags = ack_now ? kRetransmission | kAckNow : kRetransmission;
     answer.add(writer_.frame(answer.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload),
                2 * parameters_.level);

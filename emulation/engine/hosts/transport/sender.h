@@ -3,7 +3,9 @@
 // round-trip estimate (RFC 6298), the retransmission timer. Retransmission is selective, by a timer only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "hosts/messages/codec.h"
 #include "hosts/messages/payloads.h"
 #include "hosts/paths/spray.h"
+#include "hosts/transport/allowance.h"
 #include "network/links/station.h"
 
 namespace railyard {
@@ -25,6 +28,10 @@ struct TransportParameters {
     int level = 0;                  // service level of data
     bool adaptive = false;          // frames leave congested paths
     Templates templates;
+    // Makes the congestion control of a connection; none: `window` alone bounds what is under way.
+    std::function<std::unique_ptr<CongestionControl>()> congestion;
+    std::int64_t frame_bytes = 0;  // of the largest frame, for congestion control
+    bool lossy = false;            // full queues lose frames, which says nothing of the health of paths
 };
 
 class Sender {
@@ -36,7 +43,17 @@ class Sender {
 
     // Frames from the oldest unacknowledged frame to the newest sent.
     std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
-    virtual bool has_room() const { return in_flight() < parameters_.window; }
+    virtual bool has_room() const {
+        return in_flight() < parameters_.window && (!allowance_ || (lost_ == 0 && allowance_->admits()));
+    }
+    // True if congestion control bounds what is under way, which then may leave without a move of the window.
+    bool limited() const { return allowance_ != nullptr; }
+    // Time at which on_timeout, or `open`, is due.
+    Time due() const { return allowance_ ? std::min(timer, allowance_->open_at) : timer; }
+    // Let the rate admit the next frame once its time has come; return whether it has.
+    bool open(Time now);
+    // The receiver has got the headers of a frame alone.
+    void on_trim(std::uint32_t psn, Time now);
 
     // Send the next frame, after has_room; `last` if no other frame follows for now.
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
@@ -47,8 +64,9 @@ class Sender {
                         BucketSet marks);
     // Send again what is due; sets failed_psn if the connection is given up.
     virtual void on_timeout(Time now, Answer& answer);
+    // Send lost frames again, as far as congestion control admits.
+    virtual void resend_lost(Time now, Answer& answer);
     // For senders that know their paths.
-    virtual void resend_lost(Time, Answer&) {}
     virtual void rearm(Time) {}
     virtual void on_reroute(BucketSet, Time, Answer&) {}
     virtual BucketSet silent_buckets() const { return 0; }
@@ -56,7 +74,7 @@ class Sender {
 
     Time timer = kNever;  // time at which on_timeout is due
     Time rtt = 0, rttvar = 0;
-    std::uint64_t sent = 0, retransmitted = 0, acks = 0;
+    std::uint64_t sent = 0, retransmitted = 0, acks = 0, trimmed = 0;
     std::uint64_t unfinished = 0;             // bytes sent and not yet cumulatively acknowledged
     std::optional<std::uint32_t> failed_psn;  // oldest frame of a connection given up
 
@@ -65,6 +83,8 @@ class Sender {
     Sent& at(std::uint32_t psn) { return frames_[psn & (frames_.size() - 1)]; }
     bool marked(std::uint32_t place) const { return place > 0 && (sacked_ >> (place - 1) & 1) != 0; }
     void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer);
+    // Note a frame for resend_lost, which congestion control has admitted before.
+    void note_lost(std::uint32_t psn);
 
     const TransportParameters& parameters_;
     std::uint8_t lb_;
@@ -73,8 +93,11 @@ class Sender {
     bool again_ = false;        // frames before recover_ were sent twice and give no round-trip sample
     Time rto_;
     int retries_ = 0;
+    std::unique_ptr<Allowance> allowance_;  // null: without congestion control
+    std::uint64_t lost_ = 0;                // by slot, frames that wait to go again; only with an allowance
 
    private:
+    void acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet marks, Time now);
     void make_room();
     void sample(Time rtt_now);
 

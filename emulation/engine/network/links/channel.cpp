@@ -22,6 +22,9 @@ Channel::Channel(const LinkConfig& given, std::string called)
                 throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
                                             " bytes for VL " + std::to_string(vl) + "; it must be positive");
     for (Lane& lane : lanes) lane.credits = config.credit_bytes;
+    if (!config.policy || !config.policy->pauses) return;
+    pauses = std::make_unique<Pauses>(*config.policy->pauses);
+    pausing = true;
 }
 
 Time Channel::serialisation(std::uint32_t bytes) const {
@@ -41,19 +44,29 @@ void Channel::check_fits(const Frame& frame) const {
                                  " bytes; raise credit_bytes or lower the payload");
 }
 
+// Let a frame that found no room lose its payload, if it may; its headers need room in their own queue.
+bool Channel::cut(Frame& frame) {
+    if (!config.policy || !config.policy->queues[frame.vl].trims || frame.pending) return false;
+    const std::uint8_t vl = config.policy->trimmed[frame.vl % 2];
+    if (!config.policy->admits(vl, lanes[vl].queued, lanes[vl].queue.size(), 0) || !trim(frame)) return false;
+    frame.vl = vl;
+    ++losses.trimmed;
+    return true;
+}
+
 bool Channel::put(FrameHandle& frame) {
-    const std::size_t vl = frame->vl;
-    ASSERT(vl < kVls);
+    ASSERT(frame->vl < kVls);
     if (!up) {
         ++losses.refused_down;
         return false;
     }
     if (lossless()) {
         check_fits(*frame);
-    } else if (lanes[vl].queued + frame->length > config.queue_bytes) {
+    } else if (!admits(*frame) && !cut(*frame)) {
         ++losses.refused_full;
         return false;
     }
+    const std::size_t vl = frame->vl;
     lanes[vl].queued += frame->length;
     lanes[vl].queue.push_back(std::move(frame));
     load.max_queued_bytes = std::max(load.max_queued_bytes, static_cast<std::uint64_t>(lanes[vl].queued));
@@ -64,10 +77,11 @@ bool Channel::put(FrameHandle& frame) {
 
 bool Channel::passes(const Frame& frame, Time now) {
     if (!up || waiting > 0 || now < busy_until || config.scheduler != Scheduler::Strict) return false;
+    if (pausing && (!pauses->frames.empty() || pauses->stops(frame.vl))) return false;
     if (lossless()) {
         collect(now);
         if (lanes[frame.vl].credits < frame.length) return false;
-    } else if (frame.length > config.queue_bytes) {
+    } else if (!admits(frame)) {
         return false;
     }
     load.max_queued_bytes = std::max<std::uint64_t>(load.max_queued_bytes, frame.length);

@@ -14,12 +14,9 @@
 #include "frames/recent.h"
 #include "frames/ring.h"
 #include "index.h"
+#include "network/links/queue_policy.h"
 
 namespace railyard {
-
-// Values of standard_metadata.priority; a network may have two lanes for each (Network::set_lanes).
-constexpr std::size_t kPriorities = 8;
-constexpr std::size_t kVls = 2 * kPriorities;
 
 // Scheduler of the VLs of an output. Deficit: deficit round robin (Shreedhar and Varghese), fair in bytes.
 enum class Scheduler : int { Strict, RoundRobin, Deficit };
@@ -31,6 +28,8 @@ struct LinkConfig {
     std::int64_t queue_bytes = 1 << 20;  // drop-tail limit of a VL
     Scheduler scheduler = Scheduler::Strict;
     std::array<std::int64_t, kVls> quanta{};  // Deficit: bytes of a VL in a round
+    // Limits by VL in place of queue_bytes, of a link without flow control; null: none.
+    std::shared_ptr<const QueuePolicy> policy = nullptr;
 };
 
 // Impairment of a channel, for frames sent from now on; none by default.
@@ -53,6 +52,7 @@ struct ChannelLosses {
     std::uint64_t impaired = 0;      // sent, and lost by impairment
     std::uint64_t refused_down = 0;  // sent to a link that was down
     std::uint64_t refused_full = 0;  // drop-tail queue full
+    std::uint64_t trimmed = 0;       // cut behind their headers, which may have arrived
 };
 
 class Switch;
@@ -73,6 +73,13 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // runtime_error if it can never be sent.
     bool put(FrameHandle& frame);
     void check_fits(const Frame& frame) const;
+    // False if `put` would drop the frame, or trim it.
+    bool admits(const Frame& frame) const {
+        const Lane& lane = lanes[frame.vl];
+        return lossless() ||
+               (config.policy ? config.policy->admits(frame.vl, lane.queued, lane.queue.size(), frame.length)
+                              : lane.queued + frame.length <= config.queue_bytes);
+    }
     // True if a frame may go on the wire at once, past an empty queue; counted in `load` as a frame that
     // waited in the queue for no time. False without effect but on credits that have returned.
     bool passes(const Frame& frame, Time now);
@@ -128,6 +135,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     unsigned ready = 0;         // a bit for each VL with frames
     bool up = true;
     bool instrumented = false;             // impaired or recorded; other channels only pay for the test
+    bool pausing = false;                  // has `pauses`
     Index<Switch> from_switch, to_switch;  // none: `host`
     std::uint32_t from_port = 0, to_port = 0;
     Index<Host> host;
@@ -138,6 +146,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     ChannelLoad load;
     LinkConfig config;
     ChannelLosses losses;
+    std::unique_ptr<Pauses> pauses;  // of a channel with priority flow control
     // State of a VL. held: bytes in the receive buffer; sent: frames.
     struct alignas(64) Lane {
         Ring<FrameHandle> queue;
@@ -151,9 +160,13 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
    private:
     bool has(std::size_t vl) const { return (ready >> vl & 1u) != 0; }
-    bool able(std::size_t vl) { return lanes[vl].credits >= lanes[vl].queue.front()->length || !lossless(); }
+    bool able(std::size_t vl) {
+        if (pausing && pauses->stops(vl)) return false;
+        return lanes[vl].credits >= lanes[vl].queue.front()->length || !lossless();
+    }
     std::optional<std::size_t> next_in_turn();
     std::optional<std::size_t> next_by_deficit();
+    bool cut(Frame& frame);
     void instrument(Flying& flight, Time now);
     double draw();
 

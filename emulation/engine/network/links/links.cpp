@@ -83,7 +83,14 @@ Index<Link> Links::connect(Index<Switch> switch_a, int port_a, Index<Switch> swi
 Links::HostChannels Links::attach(Index<Host> host, Index<Switch> switch_index, int port,
                                   const LinkConfig& config) {
     const std::string name = switches_.at(switch_index)->name() + "-host";
-    const Index<Channel> out = new_channel(config, name), in = new_channel(config, name);
+    LinkConfig own = config;
+    if (config.policy) {
+        // A host keeps what it cannot send yet in its memory.
+        auto unlimited = std::make_shared<QueuePolicy>(*config.policy);
+        unlimited->queues = {};
+        own.policy = std::move(unlimited);
+    }
+    const Index<Channel> out = new_channel(own, name), in = new_channel(config, name);
     wire(in, switch_index, port, true);
     channels_[out].to_switch = switch_index;
     channels_[out].to_port = static_cast<std::uint32_t>(port);

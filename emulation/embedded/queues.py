@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues of lossy links, as the engine takes them."""
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import final
+
+from emulation._engine import QueuePolicy
+from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
+
+__all__ = ["PauseLimits", "QueueLimit", "queue_policy"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueueLimit:
+    """Limits of a queue in bytes and in frames, 0 for none; `trims`: what finds no room loses its payload."""
+
+    bytes: int = 0
+    frames: int = 0
+    trims: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PauseLimits:
+    """Priority flow control of data: bytes of a class in a receive buffer, and the watchdog, in ps.
+
+    A class is a lane of a service level; there are eight, so levels 5 to 7 share those of 0, 2 and 3.
+    """
+
+    xoff_bytes: int
+    xon_bytes: int
+    headroom_bytes: int
+    watchdog_ps: int = 0
+    restore_ps: int = 0
+
+
+def queue_policy(limits: Mapping[str, QueueLimit], pauses: PauseLimits | None = None) -> QueuePolicy:
+    """Return the engine's policy of limits by `data`, `response` and `level-N`; the others have no limit."""
+    data = limits.get("data", QueueLimit())
+    response = VL_RESPONSE // 2
+    chosen = {response: limits.get("response", QueueLimit())}
+    queues = []
+    for vl in SERVED_VLS:
+        level = vl // 2
+        limit = chosen.get(level) or limits.get(f"level-{level}", data)
+        queues.append((limit.bytes, limit.frames, limit.trims))
+    lanes = sum(1 << lane for lane, vl in enumerate(SERVED_VLS) if vl // 2 != response)
+    stops = None if pauses is None else (*astuple(pauses), lanes)
+    return QueuePolicy(queues, [SERVED_VLS.index(VL_RESPONSE + lane) for lane in (0, 1)], stops)

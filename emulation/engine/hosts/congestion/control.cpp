@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/congestion/control.h"
+
+#include <stdexcept>
+
+#include "hosts/congestion/dcqcn.h"
+#include "hosts/congestion/nscc.h"
+#include "hosts/congestion/swift.h"
+
+namespace railyard {
+
+namespace {
+
+// A window that the transport alone sets.
+class Fixed final : public CongestionControl {
+   public:
+    SendLimits start() override { return {}; }
+    SendLimits on_ack(const Acknowledged&) override { return {}; }
+    SendLimits on_nack(const Lost&) override { return {}; }
+    SendLimits on_trim(const Lost&) override { return {}; }
+    SendLimits on_timeout(const Lost&) override { return {}; }
+    SendLimits on_credit(Time, std::int64_t) override { return {}; }
+};
+
+}  // namespace
+
+std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
+                                                      const CongestionParameters& parameters,
+                                                      const PathFacts& facts) {
+    if (facts.base_rtt <= 0 || facts.rate <= 0 || facts.frame_bytes <= 0)
+        throw std::invalid_argument("congestion control " + name +
+                                    ": round trip, rate and frame must be positive");
+    if (name == "fixed") return std::make_unique<Fixed>();
+    if (name == "nscc") return std::make_unique<Nscc>(parameters, facts);
+    if (name == "swift") return std::make_unique<Swift>(parameters, facts);
+    if (name == "dcqcn") return std::make_unique<Dcqcn>(parameters, facts);
+    throw std::invalid_argument("congestion control " + name + ": there is no such algorithm");
+}
+
+}  // namespace railyard

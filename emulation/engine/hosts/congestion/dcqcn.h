@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// DCQCN, as in tests/oracle/congestion/dcqcn.py. Source: Zhu et al., "Congestion Control for Large-Scale RDMA
+// Deployments", SIGCOMM 2015, figures 7 and 8. Its timers are evaluated at the next event of the connection.
+#pragma once
+
+#include "hosts/congestion/control.h"
+
+namespace railyard {
+
+class Dcqcn final : public CongestionControl {
+   public:
+    Dcqcn(const CongestionParameters& parameters, const PathFacts& facts);
+
+    SendLimits start() override { return limits(); }
+    SendLimits on_ack(const Acknowledged& ack) override;
+    SendLimits on_nack(const Lost& lost) override { return notified(lost.now); }
+    SendLimits on_trim(const Lost& lost) override { return notified(lost.now); }
+    SendLimits on_timeout(const Lost& lost) override { return notified(lost.now); }
+    SendLimits on_credit(Time, std::int64_t) override { return limits(); }
+
+   private:
+    SendLimits limits() const { return {0, static_cast<std::int64_t>(rate_)}; }
+    SendLimits notified(Time now);
+    void advance(Time now);
+    void increase();
+
+    double gain_, additive_, hyper_, least_, line_;
+    double alpha_ = 1, rate_, target_;
+    Time interval_, alpha_period_, period_;
+    double counter_, bytes_ = 0;
+    int recovery_, by_time_ = 0, by_bytes_ = 0;
+    Time notified_at_ = -1, alpha_at_ = 0, timer_at_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Network signalled congestion control of Ultra Ethernet, as in tests/oracle/congestion/nscc.py. Source:
+// Ultra Ethernet Specification 1.0, section 3.6.13, with the constants of the consortium's simulator
+// uet-htsim.
+#pragma once
+
+#include "hosts/congestion/control.h"
+
+namespace railyard {
+
+class Nscc final : public CongestionControl {
+   public:
+    Nscc(const CongestionParameters& parameters, const PathFacts& facts);
+
+    SendLimits start() override { return limits(); }
+    SendLimits on_ack(const Acknowledged& ack) override;
+    SendLimits on_nack(const Lost& lost) override { return on_trim(lost); }
+    SendLimits on_trim(const Lost& lost) override;
+    SendLimits on_timeout(const Lost& lost) override { return on_trim(lost); }
+    SendLimits on_credit(Time, std::int64_t) override { return limits(); }
+
+   private:
+    SendLimits limits() const { return {static_cast<std::int64_t>(window_), 0}; }
+    void set_base(Time rtt);
+    void average(double delay, bool marked);
+    bool adapt(Time now, bool lost, bool marked, double delay, std::int64_t under_way);
+    void grow(double delay, double bytes);
+    void shrink(Time now);
+    void settle(Time now);
+    void bound();
+
+    double gamma_, gain_, gate_;  // decrease; weight of a sample in the mean; part of the largest window
+    double rate_, frame_, scale_, target_, network_rtt_;
+    double base_ = 0, largest_ = 0, window_ = 0;
+    double mean_delay_ = 0;                    // ps
+    double increase_ = 0, since_settled_ = 0;  // bytes squared, bytes
+    double achieved_ = 0, ignored_ = 0, to_ignore_ = 0, quiet_ = 0;
+    bool fast_ = false, adapt_due_ = false;
+    Time adapt_at_ = 0, settled_at_ = 0, shrunk_at_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/congestion/swift.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace railyard {
+
+namespace {
+
+// Windows in frames between which the target depends on the window (flow scaling).
+constexpr double kFewest = 0.1, kMost = 100;
+
+}  // namespace
+
+Swift::Swift(const CongestionParameters& parameters, const PathFacts& facts)
+    : increase_(parameters.at("increase_frames")),
+      beta_(parameters.at("beta")),
+      most_(parameters.at("largest_decrease")),
+      least_(parameters.at("least_frames")),
+      frame_(static_cast<double>(facts.frame_bytes)) {
+    const auto base = static_cast<double>(facts.base_rtt);
+    const double target = parameters.at("target_us") * 1e6, range = parameters.at("range_us") * 1e6;
+    base_target_ = target > 0 ? target : 1.5 * base;
+    range_ = range > 0 ? range : base;
+    largest_ = std::max(1.5 * (base * static_cast<double>(facts.rate) / kBitPs) / frame_, 1.0);
+    window_ = largest_;
+    rtt_ = base;
+}
+
+// Small windows have a longer target, so that flows that share a link come to equal shares.
+double Swift::target() const {
+    const double slope = range_ / (1 / std::sqrt(kFewest) - 1 / std::sqrt(kMost));
+    const double extra = slope / std::sqrt(window_) - slope / std::sqrt(kMost);
+    return base_target_ + std::min(std::max(extra, 0.0), range_);
+}
+
+SendLimits Swift::on_ack(const Acknowledged& ack) {
+    const double frames = static_cast<double>(ack.bytes) / frame_;
+    if (ack.rtt > 0) {
+        rtt_ = static_cast<double>(ack.rtt);
+        const double goal = target();
+        if (rtt_ < goal) {
+            window_ += window_ >= 1 ? increase_ * frames / window_ : increase_ * frames;
+        } else if (may_decrease(ack.now)) {
+            window_ *= std::max(1 - beta_ * (rtt_ - goal) / rtt_, 1 - most_);
+            decreased_at_ = ack.now;
+        }
+    }
+    bound();
+    return limits();
+}
+
+SendLimits Swift::decrease(Time now) {
+    if (may_decrease(now)) {
+        window_ *= 1 - most_;
+        decreased_at_ = now;
+    }
+    bound();
+    return limits();
+}
+
+void Swift::bound() { window_ = std::min(std::max(window_, least_), largest_); }
+
+// A window of less than a frame is a frame at a time, at the rate of the window.
+SendLimits Swift::limits() const {
+    if (window_ >= 1) return {static_cast<std::int64_t>(window_ * frame_), 0};
+    return {static_cast<std::int64_t>(frame_), static_cast<std::int64_t>(window_ * frame_ * kBitPs / rtt_)};
+}
+
+}  // namespace railyard

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/transport/allowance.h"
+
+#include <algorithm>
+
+namespace railyard {
+
+void Allowance::sent(std::uint32_t slot, std::int64_t bytes, Time now, bool again) {
+    end(slot);
+    bytes_[slot] = bytes;
+    under_way_ += bytes;
+    sent_at_[slot] = again ? -1 : now;
+    if (limits_.rate == 0) return;
+    next_ = std::max(next_, now) +
+            static_cast<Time>(static_cast<double>(bytes) * kBitPs / static_cast<double>(limits_.rate));
+    if (next_ > now) open_at = next_;
+}
+
+std::int64_t Allowance::end(std::uint32_t slot) {
+    const std::int64_t bytes = std::exchange(bytes_[slot], 0);
+    under_way_ -= bytes;
+    ASSERT(under_way_ >= 0);
+    return bytes;
+}
+
+void Allowance::acknowledged(std::uint32_t slot, bool marked, Time now) {
+    const std::int64_t bytes = end(slot);
+    ack_.bytes += bytes;
+    if (marked) ack_.marked += bytes;
+    if (sent_at_[slot] >= 0 && sent_at_[slot] >= newest_) {
+        newest_ = sent_at_[slot];
+        ack_.rtt = now - newest_;
+    }
+}
+
+void Allowance::told(Time now) {
+    if (ack_.bytes == 0) return;
+    ack_.now = now;
+    ack_.under_way = under_way_;
+    limits_ = control_->on_ack(ack_);
+    ack_ = {};
+    newest_ = -1;
+}
+
+bool Allowance::lost(std::uint32_t slot) {
+    const std::int64_t bytes = end(slot);
+    lost_bytes_ += bytes;
+    return bytes > 0;
+}
+
+void Allowance::tell_lost(Cause cause, Time now) {
+    if (lost_bytes_ == 0) return;
+    const Lost event{now, std::exchange(lost_bytes_, 0), under_way_};
+    if (cause == Cause::Gap) limits_ = control_->on_nack(event);
+    else if (cause == Cause::Trim) limits_ = control_->on_trim(event);
+    else limits_ = control_->on_timeout(event);
+}
+
+}  // namespace railyard

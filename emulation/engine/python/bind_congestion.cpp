@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Congestion control: algorithms in C++ driven event by event from Python, and algorithms in Python.
+#include "python/bind_congestion.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+using FactsTuple = std::tuple<Time, std::int64_t, std::int64_t, bool>;
+
+PathFacts facts_of(const FactsTuple& given) {
+    const auto& [rtt, rate, frame, trims] = given;
+    return {rtt, rate, frame, trims};
+}
+
+// An algorithm of a user's own; its methods are those of Algorithm in emulation/traffic/host/congestion.py.
+class InPython final : public CongestionControl {
+   public:
+    InPython(nb::object own, std::string name) : own_(std::move(own)), name_(std::move(name)) {}
+    ~InPython() override {
+        const nb::gil_scoped_acquire held;
+        own_.reset();
+    }
+
+    SendLimits start() override { return ask("start"); }
+    SendLimits on_ack(const Acknowledged& ack) override {
+        return ask("on_ack", ack.now, ack.rtt, ack.bytes, ack.marked, ack.under_way);
+    }
+    SendLimits on_nack(const Lost& lost) override { return ask_lost("on_nack", lost); }
+    SendLimits on_trim(const Lost& lost) override { return ask_lost("on_trim", lost); }
+    SendLimits on_timeout(const Lost& lost) override { return ask_lost("on_timeout", lost); }
+    SendLimits on_credit(Time now, std::int64_t bytes) override { return ask("on_credit", now, bytes); }
+
+   private:
+    SendLimits ask_lost(const char* method, const Lost& lost) {
+        return ask(method, lost.now, lost.bytes, lost.under_way);
+    }
+    template <typename... Values>
+    SendLimits ask(const char* method, const Values&... values) {
+        const nb::gil_scoped_acquire held;
+        const nb::object answer = own_.attr(method)(values...);
+        std::pair<std::int64_t, std::int64_t> limits;
+        if (!nb::try_cast(answer, limits) || limits.first < 0 || limits.second < 0)
+            throw std::invalid_argument("congestion control " + name_ + ": " + method + " returned " +
+                                        nb::cast<std::string>(nb::repr(answer)) +
+                                        "; return (window in bytes, rate in bit/s), 0 for no limit");
+        return {limits.first, limits.second};
+    }
+
+    nb::object own_;
+    std::string name_;
+};
+
+nb::object pair_of(const SendLimits& limits) { return nb::make_tuple(limits.window, limits.rate); }
+
+}  // namespace
+
+ChosenCongestion chosen_congestion(const nb::object& given) {
+    using Given = std::tuple<std::string, CongestionParameters, FactsTuple, nb::object>;
+    const auto [name, parameters, facts, maker] = nb::cast<Given>(given);
+    const PathFacts known = facts_of(facts);
+    if (maker.is_none()) {
+        congestion_control(name, parameters, known);  // invalid_argument before any connection
+        return {[name = name, parameters = parameters, known] {
+                    return congestion_control(name, parameters, known);
+                },
+                known};
+    }
+    // Shared, so that threads without the interpreter lock can copy it.
+    const auto shared = std::make_shared<nb::object>(maker);
+    return {[shared, name = name]() -> std::unique_ptr<CongestionControl> {
+                const nb::gil_scoped_acquire held;
+                return std::make_unique<InPython>((*shared)(), name);
+            },
+            known};
+}
+
+void bind_congestion(nb::module_& m) {
+    nb::class_<CongestionControl>(m, "CongestionControl", "Congestion control of a connection.")
+        .def("start", [](CongestionControl& c) { return pair_of(c.start()); })
+        .def(
+            "on_ack",
+            [](CongestionControl& c, Time now, Time rtt, std::int64_t acked, std::int64_t marked,
+               std::int64_t under_way) { return pair_of(c.on_ack({now, rtt, acked, marked, under_way})); },
+            nb::arg("now"), nb::arg("rtt"), nb::arg("acked"), nb::arg("marked"), nb::arg("under_way"))
+        .def(
+            "on_nack",
+            [](CongestionControl& c, Time now, std::int64_t lost, std::int64_t under_way) {
+                return pair_of(c.on_nack({now, lost, under_way}));
+            },
+            nb::arg("now"), nb::arg("lost"), nb::arg("under_way"))
+        .def(
+            "on_trim",
+            [](CongestionControl& c, Time now, std::int64_t lost, std::int64_t under_way) {
+                return pair_of(c.on_trim({now, lost, under_way}));
+            },
+            nb::arg("now"), nb::arg("lost"), nb::arg("under_way"))
+        .def(
+            "on_timeout",
+            [](CongestionControl& c, Time now, std::int64_t lost, std::int64_t under_way) {
+                return pair_of(c.on_timeout({now, lost, under_way}));
+            },
+            nb::arg("now"), nb::arg("lost"), nb::arg("under_way"))
+        .def(
+            "on_credit",
+            [](CongestionControl& c, Time now, std::int64_t granted) {
+                return pair_of(c.on_credit(now, granted));
+            },
+            nb::arg("now"), nb::arg("granted"));
+    m.def(
+        "congestion_control", [](const nb::object& given) { return chosen_congestion(given).make(); },
+        nb::arg("given"),
+        "Return congestion control by name, parameters, facts, and the maker of an algorithm in Python or\n"
+        "None.");
+}
+
+}  // namespace railyard

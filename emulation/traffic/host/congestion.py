@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion control of connections: algorithms by name, and the interface of an algorithm in Python.
+
+An algorithm is sans-IO: events of a connection go in, its window and rate come out. The algorithms of this
+package run in C++ (emulation/engine/hosts/congestion); their specification in Python is in
+tests/oracle/congestion. An algorithm of a user's own is a class in a Python file, named FILE.py:NAME.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
+from typing import Any, Final, Protocol, final
+
+from emulation.errors import EmulationError
+from topologies.errors import suggestion
+from topologies.plugins.python_file import call, is_reference
+
+__all__ = ["ALGORITHMS", "Algorithm", "CongestionChoice", "Limits", "PathFacts", "congestion_choice"]
+
+Limits = tuple[int, int]
+"""Bytes that may be under way, and bit/s; 0 for no limit."""
+
+ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
+    "fixed": {},
+    "nscc": {"target_us": 0, "gamma": 0.8, "gain": 0.0125, "gate": 0.125},
+    "swift": {
+        "target_us": 0,
+        "range_us": 0,
+        "increase_frames": 1,
+        "beta": 0.8,
+        "largest_decrease": 0.5,
+        "least_frames": 0.01,
+    },
+    "dcqcn": {
+        "gain": 1 / 256,
+        "interval_us": 50,
+        "alpha_us": 55,
+        "timer_us": 55,
+        "counter_bytes": 10_000_000,
+        "recovery": 5,
+        "additive_mbps": 40,
+        "hyper_mbps": 400,
+        "least_mbps": 10,
+    },
+}
+"""Algorithms of this package, each with its parameters and their default values.
+
+`fixed` leaves the window of the transport as it is.
+
+Times of 0 follow the round trip without queues: `target_us` of nscc is three quarters of it where queues trim
+frames and all of it elsewhere; `target_us` of swift is 1.5 times the round trip, `range_us` once.
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PathFacts:
+    """Facts of a connection that an algorithm knows before the first frame.
+
+    Attributes:
+        base_rtt_ps: Round trip of the largest frame without queues.
+        rate_bps: Rate of the host's link.
+        frame_bytes: Size of the largest frame, with its headers.
+        trims: True if full queues trim frames.
+    """
+
+    base_rtt_ps: int
+    rate_bps: int
+    frame_bytes: int
+    trims: bool = False
+
+
+class Algorithm(Protocol):
+    """Congestion control of one connection; a class of a user's own has these methods.
+
+    Its constructor takes PathFacts, and the parameters of the scenario by name. Every method returns Limits.
+    Times are ps and sizes bytes; `under_way` are the bytes that stay under way after the event.
+    """
+
+    def start(self) -> Limits:
+        """Return the limits of the first frames."""
+
+    def on_ack(self, now: int, rtt: int, acked: int, marked: int, under_way: int) -> Limits:
+        """Take newly acknowledged bytes, `marked` of them by switches; `rtt` is 0 if none was measured."""
+
+    def on_nack(self, now: int, lost: int, under_way: int) -> Limits:
+        """Take bytes that are missing although later frames have arrived."""
+
+    def on_trim(self, now: int, lost: int, under_way: int) -> Limits:
+        """Take bytes of frames of which the receiver has got the headers alone."""
+
+    def on_timeout(self, now: int, lost: int, under_way: int) -> Limits:
+        """Take bytes for which no acknowledgement has come within a timeout."""
+
+    def on_credit(self, now: int, granted: int) -> Limits:
+        """Take bytes that the receiver grants."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CongestionChoice:
+    """The algorithm of all connections of a job: its name, or FILE.py:NAME, its parameters and the facts."""
+
+    algorithm: str
+    facts: PathFacts
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    @property
+    def own(self) -> bool:
+        """True for an algorithm of a Python file."""
+        return is_reference(self.algorithm)
+
+    def engine_arguments(self) -> tuple[str, Mapping[str, float], tuple[int, ...], Callable[[], Any] | None]:
+        """Return the arguments that the engine makes an algorithm from for each connection."""
+        facts = astuple(self.facts)
+        if not self.own:
+            return self.algorithm, {**ALGORITHMS[self.algorithm], **self.parameters}, facts, None
+        return self.algorithm, {}, facts, self.make
+
+    def make(self) -> Algorithm:
+        """Return a new algorithm of a Python file; EmulationError if it lacks a method."""
+        algorithm: Algorithm = call(self.algorithm, {"facts": self.facts, **self.parameters})
+        missing = [name for name in _METHODS if not callable(getattr(algorithm, name, None))]
+        if missing:
+            raise EmulationError(
+                f"congestion control {self.algorithm}: no method `{missing[0]}`",
+                remedy=f"write a class with {', '.join(_METHODS)} (docs/use/congestion.md)",
+            )
+        return algorithm
+
+
+_METHODS = ("start", "on_ack", "on_nack", "on_trim", "on_timeout", "on_credit")
+
+
+def congestion_choice(algorithm: str, parameters: Mapping[str, float], facts: PathFacts) -> CongestionChoice:
+    """Return the choice of an algorithm.
+
+    Raises:
+        EmulationError: The algorithm, or one of its parameters, is not known.
+    """
+    choice = CongestionChoice(algorithm, facts, dict(parameters))
+    if choice.own:
+        choice.make()
+        return choice
+    if algorithm not in ALGORITHMS:
+        raise EmulationError(
+            f"congestion control {algorithm!r} is not known",
+            remedy=suggestion(algorithm, ALGORITHMS),
+        )
+    known = ALGORITHMS[algorithm]
+    for name in parameters:
+        if name not in known:
+            raise EmulationError(
+                f"congestion control {algorithm} has no parameter {name!r}",
+                remedy=suggestion(name, known) if known else "leave it out",
+            )
+    return choice

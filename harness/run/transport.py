@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transport of a variant: windows and timeouts, and what congestion control knows of the fabric."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from controller.schemes.strategy import Strategy
+from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES, SRH_BYTES
+from emulation.traffic.host.congestion import CongestionChoice, PathFacts, congestion_choice
+from emulation.traffic.host.transport import TransportParameters
+from harness.errors import ScenarioError
+from harness.run.planning.job_plan import JobPlan
+from harness.scenario.schema import Variant
+from topologies import Fabric
+
+__all__ = ["path_facts", "transport_for"]
+
+
+def transport_for(
+    fabric: Fabric, variant: Variant, strategy: Strategy, jobs: Sequence[JobPlan]
+) -> TransportParameters:
+    """Return the transport of a variant.
+
+    Raises:
+        ScenarioError: Its agents repeat nothing, and its queues lose frames.
+        EmulationError: Its congestion control is impossible.
+    """
+    if variant.link.lossy and (variant.pool is not None or any(job.trees is not None for job in jobs)):
+        raise ScenarioError(
+            "`queues:` of links lose frames, and a pool of memory and collectives in switches need them all",
+            remedy="leave out `queues:`",
+        )
+    chosen = variant.transport
+    defaults = TransportParameters()
+    least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
+    return TransportParameters(
+        window=chosen.window,
+        ack_every=min(chosen.ack_every, chosen.window),
+        initial_rto_ps=round(chosen.initial_rto_us * 10**6),
+        min_rto_ps=least or defaults.min_rto_ps,
+        path_rto_ps=least or defaults.path_rto_ps,
+        lb_mode=1 if chosen.connections is None else 0,
+        adaptive=strategy.adaptive,
+        marks=variant.link.marks,
+        congestion=_congestion(fabric, variant, jobs),
+        lossy=variant.link.lossy,
+    )
+
+
+def _congestion(fabric: Fabric, variant: Variant, jobs: Sequence[JobPlan]) -> CongestionChoice | None:
+    """Return the choice of congestion control; None for a fixed window on lossless links."""
+    chosen = variant.transport.congestion
+    if chosen is None and not variant.link.lossy:
+        return None
+    payload = max((job.collective.payload_bytes for job in jobs), default=4096)
+    frame = payload + DATA_HEADER_BYTES + SRH_BYTES
+    members = dict.fromkeys(name for job in jobs for name in job.members)
+    facts = path_facts(fabric, members, frame, trims=variant.link.trims)
+    if chosen is None:
+        return congestion_choice("fixed", {}, facts)
+    if chosen.base_rtt_us is not None:
+        facts = replace(facts, base_rtt_ps=round(chosen.base_rtt_us * 10**6))
+    if chosen.rate_gbps is not None:
+        facts = replace(facts, rate_bps=round(chosen.rate_gbps * 10**9))
+    return congestion_choice(chosen.algorithm, chosen.params, facts)
+
+
+def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trims: bool = False) -> PathFacts:
+    """Return what congestion control knows: of the path from the first member to the farthest one.
+
+    A frame of the largest size takes the path of least delay, finds all queues empty, and is acknowledged at
+    once. The rate is that of the narrowest link.
+    """
+    first, *others = members
+    host_rate = fabric.host_lanes * fabric.lane_rate_bps
+    host = _trip_ps(fabric.host_delay_ps, host_rate, frame_bytes)
+    neighbours: dict[str, list[tuple[str, int, int]]] = {node.name: [] for node in fabric.nodes}
+    for link in fabric.links:
+        trip = _trip_ps(link.delay_ps, link.rate_bps, frame_bytes)
+        neighbours[link.a.node].append((link.b.node, trip, link.rate_bps))
+        neighbours[link.b.node].append((link.a.node, trip, link.rate_bps))
+    found: dict[str, tuple[int, int]] = {}
+    ahead = [(2 * host, first, host_rate)]
+    while ahead:
+        trip, node, rate = heappop(ahead)
+        if node in found:
+            continue
+        found[node] = trip, rate
+        for other, more, narrow in neighbours[node]:
+            if other not in found:
+                heappush(ahead, (trip + more, other, min(rate, narrow)))
+    trip, rate = max((found[name] for name in others if name in found), default=found[first])
+    return PathFacts(trip, rate, frame_bytes, trims)
+
+
+def _trip_ps(delay_ps: int, rate_bps: int, frame_bytes: int) -> int:
+    """Return the time in ps of a frame on a link, and of its acknowledgement back."""
+    return 2 * delay_ps + (frame_bytes + ACK_BYTES) * 8 * 10**12 // rate_bps

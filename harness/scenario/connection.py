@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`transport:` of a scenario: connections between NPUs, their windows and their congestion control."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self, final
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from emulation.traffic.host.path_choice import Choose
+from harness.scenario.topology import Model, NotNegative, Positive
+
+__all__ = ["CONNECTIONS", "CongestionSettings", "ConnectionSettings", "Transport"]
+
+# Connections of a pair without `count:`.
+CONNECTIONS = 4
+
+
+@final
+class ConnectionSettings(Model):
+    """Several connections of each pair, a path each, and the choice among them.
+
+    `count` 0 means all disjoint paths; None means CONNECTIONS, or one connection a port with five-tuple.
+    """
+
+    paths: Literal["search", "random", "five-tuple"] = "search"
+    count: Annotated[int, Field(ge=0, le=256)] | None = None
+    choose: Choose = "least-unfinished"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.paths == "five-tuple" and self.count is not None:
+            raise ValueError("with `paths: five-tuple` a pair has one connection a port: leave `count:` out")
+        if self.paths == "random" and self.count == 0:
+            raise ValueError(
+                "`count: 0` takes all disjoint paths, and `paths: random` knows none: give a number"
+            )
+        return self
+
+    @property
+    def most(self) -> int:
+        """Largest number of connections of a pair; 0 means all disjoint paths."""
+        return CONNECTIONS if self.count is None else self.count
+
+
+@final
+class CongestionSettings(Model):
+    """Congestion control of all connections.
+
+    Attributes:
+        algorithm: Its name (docs/use/congestion.md), or FILE.py:NAME of a user's own.
+        base_rtt_us: Round trip without queues; None for that of the fabric.
+        rate_gbps: Rate of a connection on its own; None for that of the narrowest link of its path.
+        params: Parameters of the algorithm, by name.
+    """
+
+    algorithm: str
+    base_rtt_us: Positive | None = None
+    rate_gbps: Positive | None = None
+    params: Mapping[str, NotNegative] = Field(default_factory=dict)
+
+
+@final
+class Transport(Model):
+    """Transport between NPUs; each pair has one connection unless `connections` is given.
+
+    Without `congestion` the window alone bounds what a connection has under way.
+    """
+
+    window: Annotated[int, Field(ge=1, le=64)] = 64
+    ack_every: Annotated[int, Field(ge=1, le=64)] = 16
+    initial_rto_us: Positive = 100.0
+    min_rto_us: Positive | None = None
+    connections: ConnectionSettings | None = None
+    congestion: Annotated[
+        CongestionSettings | None,
+        BeforeValidator(lambda value: {"algorithm": value} if isinstance(value, str) else value),
+        Field(exclude_if=lambda value: value is None),
+    ] = None

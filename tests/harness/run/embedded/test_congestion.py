@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that drop, trim or pause, and congestion control, from scenario to metrics."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from emulation.errors import TestbedError
+from harness.errors import ScenarioError
+from harness.report.metrics import measure
+from harness.run.prepare import prepare
+from harness.run.real_time import RealTime
+from harness.run.runner import run
+from harness.run.testbeds import Embedded, headroom_bytes
+from harness.scenario.loader import load
+from topologies import full_mesh
+
+Figures = Mapping[str, float]
+ORACLE = Path(__file__).resolve().parents[3] / "oracle" / "congestion"
+
+INCAST = """\
+name: incast
+topology: {name: rail-only, domains: 8, hb_size: 2, radix: 8, uplinks: 1, spines: 1}
+routing: {strategy: shortest}
+collective: {kind: reduce, algorithm: direct, elements: ELEMENTS, members: [gpu0, gpu2, gpu4, gpu6, gpu8]}
+link: LINK
+transport: {ack_every: 1, min_rto_us: 20, CONGESTION}
+"""
+TRIMS = "queues: {data: {frames: 16, trim: true}, response: {bytes: 65536}}"
+TRIM = f"{{{TRIMS}, ecn: {{first_frames: 4, last_frames: 12}}}}"
+DROP = "{queues: {data: {frames: 16}}}"
+PAUSE = "{queues: {data: {pfc: {xoff_bytes: 16384}}}}"
+
+
+def figures(path: Path, choice: Embedded | None = None) -> Figures:
+    """Return the metrics of the only variant, whose data is right."""
+    (only,) = run(prepare(*load(path)), 1, choice=choice or Embedded()).runs.values()
+    assert not only.observation.first_wrong
+    return measure(only)
+
+
+@pytest.fixture
+def incast(write: Callable[[str], Path]) -> Callable[..., Figures]:
+    def ran(
+        link: str, congestion: str = "fixed", choice: Embedded | None = None, elements: int = 16384
+    ) -> Figures:
+        text = INCAST.replace("LINK", link).replace("CONGESTION", f"congestion: {congestion}")
+        text = text.replace("ELEMENTS", str(elements))
+        return figures(write(text), choice)
+
+    return ran
+
+
+def test_a_full_queue_drops_and_what_it_drops_arrives_all_the_same(incast: Callable[..., Figures]) -> None:
+    result = incast(DROP)
+    assert result["full_queue_frames"] > 0
+    assert result["trimmed_frames"] == 0
+    assert result["retransmitted_frames"] >= result["full_queue_frames"]
+    assert result["received_frames"] == 4 * 16
+
+
+def test_a_trimmed_frame_is_told_at_once_and_sent_again(incast: Callable[..., Figures]) -> None:
+    result, dropping = incast(TRIM), incast(DROP)
+    assert result["full_queue_frames"] == 0
+    assert 0 < result["trimmed_frames"] == result["trims_reported"] == result["retransmitted_frames"]
+    assert result["duplicate_frames"] == 0
+    assert result["completion_us"] < dropping["completion_us"]
+
+
+def test_pauses_lose_nothing_and_keep_buffers_below_xoff_and_headroom(incast: Callable[..., Figures]) -> None:
+    result = incast(PAUSE)
+    assert result["pause_frames"] > 0
+    assert result["pause_frames"] % 2 == 0  # every pause has ended
+    lost = ("overrun_frames", "full_queue_frames", "retransmitted_frames", "watchdog_ends")
+    assert [result[name] for name in lost] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("algorithm", ["nscc", "swift", "dcqcn"])
+def test_an_algorithm_trims_less_than_a_fixed_window(incast: Callable[..., Figures], algorithm: str) -> None:
+    chosen, fixed = (incast(TRIM, name, elements=262144) for name in (algorithm, "fixed"))
+    assert chosen["trimmed_frames"] < fixed["trimmed_frames"]
+
+
+@pytest.mark.parametrize(("name", "own"), [("nscc", "Nscc"), ("swift", "Swift"), ("dcqcn", "Dcqcn")])
+def test_the_specification_of_an_algorithm_has_the_same_run_as_a_users_own(
+    incast: Callable[..., Figures], name: str, own: str
+) -> None:
+    file = ORACLE / f"{name}.py"
+    assert incast(TRIM, f'{{algorithm: {{python: "{file}:{own}"}}}}') == incast(TRIM, name)
+
+
+def test_threads_do_not_change_a_run_that_trims(incast: Callable[..., Figures]) -> None:
+    whole = incast(TRIM, "nscc", Embedded(threads=1, whole=True))
+    assert whole == incast(TRIM, "nscc", Embedded(threads=2))
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ("{queues: {data: {frames: 4}}, credit_bytes: 65536}", "leave one of them out"),
+        ("{queues: {data: {trim: true}}}", "a queue has a limit"),
+        ("{queues: {response: {frames: 4, trim: true}}}", "they have no payload"),
+        ("{queues: {level-2: {pfc: {xoff_bytes: 1}}}}", "write it under `data:`"),
+        ("{queues: {data: {pfc: {xoff_bytes: 1, xon_bytes: 2}}}}", "`xon_bytes:` is at most"),
+        ("{ecn_frames: 4, ecn: {first_frames: 1, last_frames: 2}}", "`ecn:` beside `ecn_frames:`"),
+        ("{ecn: {first_frames: 4, last_frames: 4}}", "for a single depth write `ecn_frames:`"),
+    ],
+)
+def test_impossible_queues_are_refused_with_their_line(
+    write: Callable[[str], Path], link: str, said: str
+) -> None:
+    with pytest.raises(ScenarioError, match=f"(?s):5: .*{said}"):
+        load(write(INCAST.replace("LINK", link).replace(", CONGESTION", "").replace("ELEMENTS", "64")))
+
+
+def test_mininet_refuses_queues_by_a_sentence(write: Callable[[str], Path]) -> None:
+    path = write(INCAST.replace("LINK", DROP).replace(", CONGESTION", "").replace("ELEMENTS", "64"))
+    with pytest.raises(TestbedError, match=r"queues with limits of their own .*; leave out `queues:`"):
+        RealTime("builtin").check(prepare(*load(path)), captures=False)
+
+
+def test_headroom_follows_the_longest_cable() -> None:
+    # A cable of 1 us at 100 Gbit/s holds 12,500 bytes each way.
+    assert (
+        headroom_bytes(full_mesh([2], lane_rate_gbps=100, lanes=1, host_lanes=1, delay_ns=1000), 1000)
+        == 25_000 + 3 * 1000 + 64
+    )
