@@ -316,7 +316,25 @@ class Transport:
         adaptive: bool,
         data: bytes,
         ack: bytes,
+        congestion: object | None = None,
+        lossy: bool = False,
     ) -> None: ...
+
+class CongestionControl:
+    """Congestion control of a connection."""
+
+    def start(self) -> object: ...
+    def on_ack(self, now: int, rtt: int, acked: int, marked: int, under_way: int) -> object: ...
+    def on_nack(self, now: int, lost: int, under_way: int) -> object: ...
+    def on_trim(self, now: int, lost: int, under_way: int) -> object: ...
+    def on_timeout(self, now: int, lost: int, under_way: int) -> object: ...
+    def on_credit(self, now: int, granted: int) -> object: ...
+
+def congestion_control(given: object) -> CongestionControl:
+    """
+    Return congestion control by name, parameters, facts, and the maker of an algorithm in Python or
+    None.
+    """
 
 class Station:
     """
@@ -343,7 +361,7 @@ class Participant(Station):
     def received(self) -> int:
         """Data frames that the agent has received so far."""
 
-    def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int]:
+    def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int, int]:
         """Values of AgentStats, in its order, without those of the reduction."""
 
     def reduction_counts(self) -> tuple[int, ...] | None:
@@ -490,6 +508,23 @@ class TreeMember(Participant):
     @property
     def wrapped_blocks(self) -> int: ...
 
+class QueuePolicy:
+    """
+    Limits of the queues of a link without credits, by lane: bytes, frames (0: none), and whether it
+    trims.
+
+    `trimmed` are the lanes of trimmed frames, for frames of a first and of a second lane. `pauses`
+    are those of priority flow control: bytes of XOFF, XON and headroom, ps of the watchdog and of the
+    time after it, and a bit for each lane that may be paused.
+    """
+
+    def __init__(
+        self,
+        queues: Sequence[tuple[int, int, bool]],
+        trimmed: Sequence[int],
+        pauses: tuple[int, int, int, int, int, int] | None = None,
+    ) -> None: ...
+
 class PartitionError(RuntimeError):
     pass
 
@@ -533,12 +568,13 @@ class Network(SwitchSet):
         scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
         quanta: Sequence[int] | None = None,
         plugged: bool = True,
+        policy: QueuePolicy | None = None,
     ) -> int:
         """
         Connect two ports and return the number of the link (docs/reference/links.md).
 
-        `queue_bytes` bounds a VL without credits; `quanta` are bytes of each VL in a round of
-        "deficit", 4096 when left out. A link that is not plugged is down, and its ports lead
+        `queue_bytes`, or the `policy`, bounds a VL without credits; `quanta` are bytes of each VL
+        in a round of "deficit", 4096 when left out. A link that is not plugged is down, and its ports lead
         where they led before.
         """
 
@@ -553,6 +589,7 @@ class Network(SwitchSet):
         *,
         scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
         quanta: Sequence[int] | None = None,
+        policy: QueuePolicy | None = None,
     ) -> int: ...
     def set_lanes(self, bit: int, vls: Sequence[int]) -> None:
         """

@@ -188,8 +188,8 @@ def listed(tree: ast.Module) -> list[str] | None:
 
 
 def test_no_import_climbs() -> None:
-    found = {str(path): climbs(parsed(path), path.parts[0]) for path in MODULES}
-    assert {path: names for path, names in found.items() if names} == {}
+    breaking = {str(path): climbs(parsed(path), path.parts[0]) for path in MODULES}
+    assert {path: names for path, names in breaking.items() if names} == {}
 
 
 @pytest.mark.parametrize(
@@ -238,22 +238,22 @@ def test_no_rooms_import_each_other_in_a_circle(floor: str) -> None:
 
 
 def test_imports_of_our_modules_stand_at_the_top() -> None:
-    found: dict[str, list[str]] = {}
+    breaking: dict[str, list[str]] = {}
     for path in (path for path in MODULES if path.parts[0] not in LATE_IMPORTS):
         tree = parsed(path)
         top = {id(node) for node in tree.body}
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
         late = ast.Module([node for node in imports if id(node) not in top], [])
-        found[str(path)] = [name for name in imported(late) if name in FLOORS]
-    assert {path: names for path, names in found.items() if names} == {}
+        breaking[str(path)] = [name for name in imported(late) if name in FLOORS]
+    assert {path: names for path, names in breaking.items() if names} == {}
 
 
 def test_nobody_starts_a_program_of_a_higher_floor() -> None:
-    found: dict[str, set[str]] = {}
+    breaking: dict[str, set[str]] = {}
     for path in MODULES:
         names = {name for name in started(parsed(path)) if name in FLOORS}
-        found[str(path)] = {name for name in names if FLOORS.index(name) > FLOORS.index(path.parts[0])}
-    assert {path: names for path, names in found.items() if names} == {}
+        breaking[str(path)] = {name for name in names if FLOORS.index(name) > FLOORS.index(path.parts[0])}
+    assert {path: names for path, names in breaking.items() if names} == {}
 
 
 def test_a_circle_would_be_found() -> None:
@@ -303,7 +303,7 @@ def test_a_room_opens_with_its_floor_plan_and_lists_its_public_names(room: str) 
 
 
 def test_a_module_lists_only_names_it_has() -> None:
-    found = {
+    breaking = {
         str(path): set(listed(parsed(path)) or []) - bound(parsed(path), modules=True) for path in MODULES
     }
-    assert {path: names for path, names in found.items() if names} == {}
+    assert {path: names for path, names in breaking.items() if names} == {}

@@ -80,17 +80,17 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
         trip = _trip_ps(link.delay_ps, link.rate_bps, frame_bytes)
         neighbours[link.a.node].append((link.b.node, trip, link.rate_bps))
         neighbours[link.b.node].append((link.a.node, trip, link.rate_bps))
-    found: dict[str, tuple[int, int]] = {}
+    nearest: dict[str, tuple[int, int]] = {}
     ahead = [(2 * host, first, host_rate)]
     while ahead:
         trip, node, rate = heappop(ahead)
-        if node in found:
+        if node in nearest:
             continue
-        found[node] = trip, rate
+        nearest[node] = trip, rate
         for other, more, narrow in neighbours[node]:
-            if other not in found:
+            if other not in nearest:
                 heappush(ahead, (trip + more, other, min(rate, narrow)))
-    trip, rate = max((found[name] for name in others if name in found), default=found[first])
+    trip, rate = max((nearest[name] for name in others if name in nearest), default=nearest[first])
     return PathFacts(trip, rate, frame_bytes, trims)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the switches of a thread that run the same program share.
+// State shared by the switches of a thread that run the same program.
 #pragma once
 
 #include <memory>

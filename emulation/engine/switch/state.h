@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What frames read and change of a switch. The control plane acts on it by `Switch`.
+// State of a switch that frames read and change. The control plane acts on it by `Switch`.
 #pragma once
 
 #include <cstdint>

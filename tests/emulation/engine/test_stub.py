@@ -27,11 +27,11 @@ def sentences(stub: Path) -> str:
 @pytest.mark.skipif(not hasattr(_engine, "Wire"), reason="the stub describes the engine of Linux")
 def test_the_stub_is_what_the_bindings_say(tmp_path: Path) -> None:
     pytest.importorskip("nanobind")
-    made = tmp_path / "_engine.pyi"
+    generated = tmp_path / "_engine.pyi"
     patterns = ROOT / "emulation" / "engine" / "python" / "stub.pat"
     command = (sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "emulation._engine")
-    run((*command, "-p", patterns, "-o", made), check=True, cwd=ROOT)
-    assert sentences(STUB) == sentences(made), "emulation/_engine.pyi is not current; run `make stub`"
+    run((*command, "-p", patterns, "-o", generated), check=True, cwd=ROOT)
+    assert sentences(STUB) == sentences(generated), "emulation/_engine.pyi is not current; run `make stub`"
 
 
 def test_no_name_of_the_stub_is_without_a_meaning() -> None:

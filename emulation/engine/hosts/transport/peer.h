@@ -23,7 +23,7 @@ struct PeerSpec {
     std::uint16_t address = 0;
     std::vector<std::uint8_t> lbs, ack_lbs;  // by connection: to the peer, and of acknowledgements to it
     std::optional<PathShares> shares;
-    // Of the random choice of connections (PythonRandom); none: by the fewest unfinished bytes.
+    // Seed of the random choice of connections; none: the connection with the fewest unfinished bytes.
     std::optional<std::string> seed;
 };
 

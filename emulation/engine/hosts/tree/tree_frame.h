@@ -26,7 +26,7 @@ struct TreeResult {
 // Read a frame; null if it belongs to a tree, else a word that says why it is junk.
 const char* scan_tree(const std::uint8_t* frame, std::size_t size, TreeResult& result);
 
-// What the frames of a member in a tree have in common.
+// Header fields that all frames of a member in a tree have in common.
 struct TreeEnds {
     std::uint16_t tree = 0, member = 0, next = 0;  // number, own CNA, CNA of the first switch
     std::uint8_t port = 0;                         // of the member's own switch
