@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
+from math import isinf
 from statistics import mean
 from typing import Any
 
 from controller import Plan, make_plan
-from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
+from harness.report.figures.plot import bar_panels, colour, svg_of
 from topologies import Fabric, full_mesh
 
 DIMS = (8, 8)
@@ -72,30 +73,13 @@ def picture(result: Mapping[str, Any]) -> str:
     figures = techniques(result)
     names = [name for name, _, _ in TECHNIQUES.values()]
     costs = [figures[f"{name}.recovery_us"] for name in names]
+    times = [result["metrics"][f"{name}-pair.completion_us"] for name in names]
+    rows = [figures[f"{name}.address_entries"] + figures[f"{name}.path_entries"] for name in names]
     panels = {
-        "entries of a node": [figures[f"{n}.address_entries"] + figures[f"{n}.path_entries"] for n in names],
-        "paths a pair": [figures[f"{name}.paths"] for name in names],
-        "one pair sends 4 MiB, µs": [result["metrics"][f"{name}-pair.completion_us"] for name in names],
-        "a cut costs, µs": [0.0 if cost == float("inf") else cost for cost in costs],
+        "entries of a node": [(row, f"{row:,.0f}" if row >= 1000 else f"{row:.3g}") for row in rows],
+        "paths a pair": [(count, f"{count:.3g}") for count in (figures[f"{name}.paths"] for name in names)],
+        "one pair sends 4 MiB, µs": [(time, f"{time:.3g}") for time in times],
+        "a cut costs, µs": [(0.0, "no result") if isinf(cost) else (cost, f"{cost:.3g}") for cost in costs],
     }
-    figure, _ = new_figure(height=2.3)
-    figure.clear()
-    all_axes = figure.subplots(1, len(panels), sharey=True)
-    for axes, (title, values) in zip(all_axes, panels.items(), strict=True):
-        plain(axes)
-        axes.barh(range(len(values)), values, color=[colour(index) for index in range(len(values))])
-        for row, value in enumerate(values):
-            text = "no result" if title.startswith("a cut") and not value else f"{value:,.3g}"
-            if value >= 1000:
-                text = f"{value:,.0f}"
-            axes.annotate(
-                text, (value, row), xytext=(4, 0), textcoords="offset points", va="center", color=INK
-            )
-        axes.set_xlim(0, 1.5 * max(values))
-        axes.set_xticks([])
-        axes.set_xlabel(title)
-        bare_rows(axes)
-    all_axes[0].set_yticks(range(len(TECHNIQUES)), list(TECHNIQUES))
-    all_axes[0].invert_yaxis()
-    figure.tight_layout()
-    return svg_of(figure, "routing")
+    colours = [colour(index) for index in range(len(names))]
+    return svg_of(bar_panels([*TECHNIQUES], panels, colours, height=2.3, room=1.5), "routing")

@@ -7,11 +7,9 @@ Prints figures as Markdown tables; exit code 1 when something is not as it must 
 import sys
 from pathlib import Path
 
-from papers.checking.statements import say
-from papers.checking.testbeds import TESTBEDS, available, differing, table
+from papers.checking.testbeds import compare
 from railyard.command import result_of
 
-HERE = Path(__file__).parent
 SHOWN = {
     "circuits": (
         "as-built.second.completion_us",
@@ -42,23 +40,5 @@ SHOWN = {
 # In virtual or real time, the same.
 SAME = ("npus", "correct_npus", "received_frames", "result_crc32", "table_entries")
 
-
-def main() -> int:
-    testbeds, absent = available()
-    checks: dict[str, bool] = {}
-    for name, shown in SHOWN.items():
-        done = {testbed: result_of(HERE / f"{name}.yaml", *TESTBEDS[testbed]) for testbed in testbeds}
-        results = {testbed: result for testbed, (_, result) in done.items() if result}
-        print(f"\n{table(results, shown)}\n")
-        checks[f"{name}: all assertions hold"] = all(code == 0 for code, _ in done.values())
-        wrong = differing(results, SAME)
-        checks[
-            f"{name}: the same arrays and data frames{', but ' if wrong else ''}{', '.join(wrong)}"
-        ] = not wrong
-    for why in absent:
-        print(why)
-    return say(checks)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compare(result_of, Path(__file__).parent, SHOWN, SAME))

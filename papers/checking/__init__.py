@@ -7,5 +7,5 @@ large_runs.py   a large scenario run for claims: figures, processor time, memory
 balance.py      frames on the cables and aggregation switches of HPN, for its large runs
 statements.py   statements printed with yes or no
 completion.py   completion of tasks here and in another simulator
-testbeds.py     a scenario on every testbed of the machine
+testbeds.py     scenarios on every testbed of the machine, compared
 """

@@ -20,7 +20,7 @@ from harness.scenario.loader import load
 from papers.claims import Measured, Progress, Values
 from topologies import Fabric
 
-__all__ = ["LargeRun", "directions", "frames_received", "large_run", "spread"]
+__all__ = ["LargeRun", "directions", "figures_of", "large_run", "spread"]
 
 
 @final
@@ -73,12 +73,22 @@ def large_run(note: Progress, scenario: str, variants: Sequence[str] = ()) -> La
     return LargeRun(figures, result, ready[0].fabric, seen)
 
 
-def frames_received(fabric: Fabric, seen: Observation) -> Counter[str]:
-    """Return the frames that links brought to each node."""
-    frames = Counter[str]()
-    for _, _, destination, count in directions(fabric, seen):
-        frames[destination] += count
-    return frames
+def figures_of(note: Progress, scenario: str, kinds: Sequence[str] = ()) -> Values:
+    """Run a scenario; return its figures, and VARIANT.KIND.least and .most for each kind of node.
+
+    These are frames that links brought to a node, as shares of the mean over all nodes of the kind.
+    """
+    done = large_run(note, scenario)
+    figures: dict[str, Measured | float] = {**done.figures}
+    for variant, seen in done.observations.items():
+        frames = Counter[str]()
+        for _, _, destination, count in directions(done.fabric, seen):
+            frames[destination] += count
+        for kind in kinds:
+            figures |= spread(
+                f"{variant}.{kind}", [frames[node.name] for node in done.fabric.nodes if node.kind == kind]
+            )
+    return figures
 
 
 def directions(fabric: Fabric, seen: Observation) -> Iterator[tuple[str, str, str, int]]:

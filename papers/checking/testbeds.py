@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario on every testbed that this machine carries, for the checks of experiments."""
+"""Scenarios on every testbed that this machine carries, for the checks of experiments."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["TESTBEDS", "available", "differing", "table"]
+from papers.checking.statements import say
+
+__all__ = ["TESTBEDS", "available", "compare", "differing", "table"]
 
 TESTBEDS = {
     "embedded": ["--testbed", "embedded"],
@@ -29,6 +32,41 @@ def available() -> tuple[list[str], list[str]]:
     if shutil.which("simple_switch_grpc") is None:
         return names[:2], ["not on BMv2, which is not installed"]
     return names, []
+
+
+def compare(
+    run: Callable[..., tuple[int, Mapping[str, Any]]],
+    folder: Path,
+    shown: Mapping[str, Sequence[str]],
+    same: Sequence[str],
+    options: Sequence[str] = (),
+) -> int:
+    """Run scenarios on every testbed that is available, and print tables and statements.
+
+    Args:
+        run: runs a scenario with options of `railyard run`; returns the exit code and the result.
+        folder: folder of the scenarios.
+        shown: metrics of each table, by the name of the scenario's file.
+        same: metrics, without their variant, that are the same in virtual and in real time.
+        options: further options of `railyard run`.
+
+    Returns:
+        The exit code, 1 when an assertion fails or a metric of `same` differs.
+    """
+    testbeds, absent = available()
+    checks: dict[str, bool] = {}
+    for name, metrics in shown.items():
+        done = {item: run(folder / f"{name}.yaml", *TESTBEDS[item], *options) for item in testbeds}
+        results = {testbed: result for testbed, (_, result) in done.items() if result}
+        print(f"\n{table(results, metrics) if results else ''}\n")
+        checks[f"{name}: all assertions hold"] = all(code == 0 for code, _ in done.values())
+        wrong = differing(results, same)
+        checks[
+            f"{name}: the same arrays and data frames{', but ' if wrong else ''}{', '.join(wrong)}"
+        ] = not wrong
+    for why in absent:
+        print(why)
+    return say(checks)
 
 
 def table(results: Mapping[str, Mapping[str, Any]], metrics: Iterable[str]) -> str:

@@ -64,12 +64,14 @@ class Interval:
 class Mutation:
     """A change that must turn a claim's verdict.
 
-    The claim's check measures again with `parameters`; where there are none, the measured value becomes
-    `scale * value + shift`, or what `function` (`module:function` or FILE.py:function) returns for it.
+    The claim's check measures again with `parameters`; without, the claim reads the expression `value` over
+    the same figures; without that, the measured value becomes `scale * value + shift`, or what `function`
+    (`module:function` or FILE.py:function) returns for it.
     """
 
     what: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    value: str = ""
     scale: float = 1.0
     shift: float = 0.0
     function: str = ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from harness.sweeps.worker_processes import Done
-from papers.claims.check import Check, Row
+from papers.claims.check import Check, Row, judged
 from papers.claims.claim import Claim, Measured, Mutation, Verdict, verdict
 from papers.claims.figures.functions import called
 from papers.claims.runner import Finished, Job, Runner
@@ -33,7 +33,7 @@ class Turn:
 
 
 def changed(mutation: Mutation, measured: Measured) -> Measured:
-    """Return a measured value changed by a mutation without parameters."""
+    """Return a measured value changed by a mutation of the value itself."""
 
     def of(value: float) -> float:
         if mutation.function:
@@ -82,16 +82,23 @@ def _turns(done: Sequence[Finished]) -> Iterator[Turn]:
             continue
         if mutation.parameters:
             other = next(item for item in others if item.job.changes == mutation.parameters).rows[number]
-            yield Turn(row, math.nan if other.measured is None else other.measured.value, other.verdict)
+            yield _turn(row, other)
+        elif mutation.value and plain.figures is not None:
+            (other,) = judged([replace(row.claim, value=mutation.value)], plain.figures)
+            yield _turn(row, other)
         else:
             measured = changed(mutation, row.measured)
             yield Turn(row, measured.value, verdict(row.claim, measured))
 
 
+def _turn(row: Row, other: Row) -> Turn:
+    return Turn(row, math.nan if other.measured is None else other.measured.value, other.verdict)
+
+
 def turns_everywhere(claim: Claim) -> bool:
     """Return whether a mutation of the value turns every accepted value, by the ends of the interval."""
     mutation, accepted = claim.mutation, claim.accepted
-    if mutation is None or mutation.parameters:
+    if mutation is None or mutation.parameters or mutation.value:
         return False
     ends = [Measured(end) for end in (accepted.low, accepted.high) if abs(end) != float("inf")]
     return bool(ends) and any(verdict(claim, changed(mutation, end)) == "unexpected" for end in ends)

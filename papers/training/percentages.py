@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Percentages of a study by reading, variant, model and group of lengths, as figures of claims."""
+"""Percentages of a study by reading, variant, model and span of lengths, as figures of claims."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from collections.abc import Mapping, Sequence
 
 from harness.files import EXPERIMENTS
 from papers.training.plot import plot_svg
-from papers.training.study import READINGS, Outcome, load, run, to_document
+from papers.training.study import READINGS, Outcome, Span, load, run, to_document
 
 __all__ = ["percentages"]
 
 
 def percentages(
     study: str,
-    lengths: Mapping[str, Sequence[str]] | None = None,
     pairs: Sequence[Sequence[str]] = (),
     lane_gbps: float | None = None,
+    *,
+    twice: bool = True,
 ) -> Mapping[str, float]:
-    """Run a study twice and return its percentages of the baseline.
+    """Run a study and return its percentages of the baseline.
 
     Args:
         study: file of the study below `experiments/`.
-        lengths: lengths of sequences by the name of their group.
         pairs: pairs of variants that are compared for each model and length.
         lane_gbps: rate of a lane, as in the file if None.
+        twice: run the study a second time, and compare.
 
     Returns:
-        READING.VARIANT over all lengths, READING.VARIANT.GROUP, READING.VARIANT.MODEL; for a pair
+        READING.VARIANT over all lengths, READING.VARIANT.NAME by span, length and model; for a pair
         READING.FIRST-over-SECOND, the least difference over all models and lengths; `differing`, 1 if the
         second run gives another result or plot.
     """
@@ -35,15 +36,18 @@ def percentages(
     if lane_gbps is not None:
         assumptions = read.assumptions.model_copy(update={"lane_gbps": lane_gbps})
         read = read.model_copy(update={"assumptions": assumptions})
-    first, second = run(read), run(read)
-    same = to_document(first) == to_document(second) and plot_svg(first) == plot_svg(second)
-    figures = {"differing": float(not same)}
+    first = run(read)
+    figures: dict[str, float] = {}
+    if twice:
+        second = run(read)
+        same = to_document(first) == to_document(second) and plot_svg(first) == plot_svg(second)
+        figures["differing"] = float(not same)
     for reading in READINGS:
         for variant in read.variants:
             name = f"{reading}.{variant.name}"
             figures[name] = first.percent(reading, variant.name)
-            for group, some in (lengths or {}).items():
-                figures[f"{name}.{group}"] = first.percent(reading, variant.name, None, some)
+            for span in (*read.spans, *(Span(name=length, sequences=(length,)) for length in read.sequences)):
+                figures[f"{name}.{span.name}"] = first.percent(reading, variant.name, None, span.sequences)
             for model in read.models:
                 figures[f"{name}.{model}"] = first.percent(reading, variant.name, [model])
         for better, worse in pairs:

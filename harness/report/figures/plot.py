@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ __all__ = [
     "DASHES",
     "INK",
     "MARKS",
+    "bar_panels",
     "bare_rows",
     "colour",
     "legend_below",
@@ -84,6 +85,39 @@ def bare_rows(axes: Axes, pad: float = 3.5) -> None:
     """Remove the vertical axis of a figure whose rows are labelled."""
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=pad)
+
+
+def bar_panels(
+    rows: Sequence[str],
+    panels: Mapping[str, Sequence[tuple[float, str]]],
+    colours: Sequence[str],
+    *,
+    height: float,
+    room: float,
+) -> Figure:
+    """Return a figure of horizontal bars: a panel for each title, and in it a bar with its text for each row.
+
+    `room`: width of a panel as a multiple of its longest bar.
+    """
+    figure, _ = new_figure(height)
+    figure.clear()
+    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (title, bars) in zip(all_axes, panels.items(), strict=True):
+        plain(axes)
+        axes.barh(range(len(bars)), [value for value, _ in bars], color=colours)
+        for row, (value, text) in enumerate(bars):
+            axes.annotate(
+                text, (value, row), xytext=(4, 0), textcoords="offset points", va="center", color=INK
+            )
+        axes.set_xlim(0, room * max(value for value, _ in bars))
+        axes.set_xticks([])
+        axes.set_xlabel(title, color=INK)
+        axes.spines["bottom"].set_visible(False)
+        bare_rows(axes)
+    all_axes[0].set_yticks(range(len(rows)), rows)
+    all_axes[0].invert_yaxis()
+    figure.tight_layout()
+    return figure
 
 
 def legend_below(axes: Axes, rows: int, room: float = 0.0) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 from harness.errors import OutputError, ScenarioError
+from harness.files import EXPERIMENTS
 from harness.scenario.digest import files_of, sha256
 from harness.scenario.loader import load
 from harness.version import railyard_version
@@ -76,6 +77,8 @@ def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
     home = file.path.resolve().parent
     content: dict[str, bytes] = {}
     for path in dict.fromkeys([file.path, *_named(file)]):
+        if path.is_relative_to(EXPERIMENTS) and not home.is_relative_to(EXPERIMENTS):
+            continue  # comes with Railyard
         try:
             name = path.resolve().relative_to(home).as_posix()
         except ValueError:

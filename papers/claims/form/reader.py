@@ -11,6 +11,7 @@ from typing import Any, final
 from pydantic import ValidationError
 
 from harness.errors import ScenarioError
+from harness.files import EXPERIMENTS
 from harness.scenario.document import Document, Location
 from harness.scenario.explain import explain
 from harness.scenario.loader import relocated
@@ -89,7 +90,9 @@ def _unknown(claim: Claim, known: Sequence[str] | None) -> Iterator[str]:
     if known is None:
         return
     jobs = tuple(name for name in known if name.endswith("."))
-    for name in Expression(claim.value or claim.name).names:
+    mutated = claim.mutation.value if claim.mutation is not None else ""
+    expressions = [Expression(text) for text in (claim.value or claim.name, mutated) if text]
+    for name in dict.fromkeys(name for expression in expressions for name in expression.names):
         if name not in known and not name.startswith(jobs) and name.partition(".")[0] not in _RESULT_KEYS:
             yield name
 
@@ -122,6 +125,8 @@ def read_claims(path: Path) -> ClaimFile:
             try:
                 claims.append(_claim(slug, claim, document.folder))
                 Expression(claim.value or slug)
+                if claim.mutation is not None and claim.mutation.value:
+                    Expression(claim.mutation.value)
             except (RailyardError, ValueError) as ex:
                 fault = ex if isinstance(ex, RailyardError) else RailyardError(str(ex))
                 faults.append(str(relocated(document, ("checks", name, "claims", slug), fault)))
@@ -161,7 +166,7 @@ def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path
     else:
         assert settings.scenario is not None
         source = ScenarioSource(
-            tuple(folder / file for file in settings.scenario),
+            tuple(_scenario(file, folder) for file in settings.scenario),
             settings.variants,
             settings.set,
             settings.cut_each or "",
@@ -214,6 +219,8 @@ def _claim(name: str, settings: ClaimSettings, folder: Path) -> Claim:
 def _mutation(settings: MutationSettings, folder: Path) -> Mutation:
     if settings.set is not None:
         return Mutation(settings.what, settings.set)
+    if settings.value is not None:
+        return Mutation(settings.what, value=settings.value)
     if settings.scale is not None:
         return Mutation(settings.what or f"the value times {settings.scale:g}", scale=settings.scale)
     if settings.shift is not None:
@@ -221,6 +228,12 @@ def _mutation(settings: MutationSettings, folder: Path) -> Mutation:
     assert settings.function is not None
     function = _function(settings.function, folder)
     return Mutation(settings.what or f"the value by {settings.function}", function=function)
+
+
+def _scenario(file: str, folder: Path) -> Path:
+    """Return a scenario of the folder, or else of the experiments that come with Railyard."""
+    shipped = EXPERIMENTS / file
+    return shipped if not (folder / file).exists() and shipped.is_file() else folder / file
 
 
 def _function(reference: str, folder: Path) -> str:

@@ -65,11 +65,12 @@ _Function = Annotated[str, Field(pattern=r"^(.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w
 
 @final
 class MutationSettings(Model):
-    """A change that must turn a claim's verdict: values set, or the measured value changed.
+    """A change that must turn a claim's verdict: values set, other figures read, or the value changed.
 
     Attributes:
-        what: The change in words; needed for `set`.
+        what: The change in words; needed for `set` and `value`.
         set: Arguments of the model, or keys of the scenario, and their values.
+        value: Expression that the claim reads in place of its own, over the same figures.
         scale: Factor of the measured value.
         shift: Number added to the measured value.
         function: Function that returns another value for the measured value.
@@ -77,16 +78,18 @@ class MutationSettings(Model):
 
     what: str = ""
     set: Mapping[str, Any] | None = None
+    value: str | None = None
     scale: float | None = None
     shift: float | None = None
     function: _Function | None = None
 
     @model_validator(mode="after")
     def _one_change(self) -> Self:
-        if sum(item is not None for item in (self.set, self.scale, self.shift, self.function)) != 1:
-            raise ValueError("a mutation has exactly one of set, scale, shift and function")
-        if self.set is not None and not self.what:
-            raise ValueError("say with `what:` what the values of `set:` change")
+        ways = (self.set, self.value, self.scale, self.shift, self.function)
+        if sum(item is not None for item in ways) != 1:
+            raise ValueError("a mutation has exactly one of set, value, scale, shift and function")
+        if (self.set is not None or self.value is not None) and not self.what:
+            raise ValueError("say with `what:` what `set:` or `value:` changes")
         return self
 
 
@@ -141,7 +144,8 @@ class CheckSettings(Model):
         title: What is checked, in words.
         model: Function that returns a figure, or figures by name: `module:function` or `FILE.py:function`.
         arguments: Arguments of the function.
-        scenario: Scenario file, or several; the figures are VARIANT.METRIC and the keys of result.json.
+        scenario: Scenario file, also one of experiments/, or several; the figures are VARIANT.METRIC and the
+            keys of result.json.
         variants: Variants that run; all if empty.
         set: Values of keys of the scenario.
         cut_each: What fails in turn, as in `railyard sweep`; the figures are the metrics of sweep.json.

@@ -9,8 +9,8 @@ send or receive more than one flow.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, final
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from papers.flow_level.rates import Floats, Ints, Routes, routes
 from papers.flow_level.workload.jobs import Job, Pairs
 from papers.flow_level.workload.placement import Cluster
 
-__all__ = ["Clos", "Fabric", "Ideal", "Loads", "between_leaves"]
+__all__ = ["Clos", "Fabric", "Ideal", "Lit", "Loads", "Placed", "Tiers", "between_leaves", "grouped"]
 
 # Of one phase: links, and what each carries when every flow sends at the rate 1.
 Loads = tuple[Ints, Floats]
@@ -74,47 +74,119 @@ def between_leaves(cluster: Cluster, pairs: Pairs, place: Ints) -> tuple[Ints, I
     return keys // leaves, keys % leaves, counts.astype(float)
 
 
-@final
-class Ideal:
-    """One switch that all NPUs are on."""
+@dataclass(slots=True)
+class Placed:
+    """Routes of a placed job by phase, and their loads summed by link."""
 
-    name = "ideal"
-    version = 0
+    phases: tuple[Routes, ...]
+    loads: tuple[Loads, ...]
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.capacities = np.zeros(0)
-        self._phases: dict[int, int] = {}
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
-        self._phases[key] = len(job.phases)
-        return 0.0
+_Job = TypeVar("_Job", bound=Placed)
+
+
+class Lit(Generic[_Job]):
+    """Fabric whose links are never dark; it keeps placed jobs by key."""
+
+    def __init__(self, cluster: Cluster, name: str, capacities: Floats) -> None:
+        self.cluster, self.name, self.capacities = cluster, name, capacities
+        self.version = 0
+        self._jobs: dict[int, _Job] = {}
 
     def settle(self) -> None:
         pass
 
     def release(self, key: int) -> None:
-        del self._phases[key]
+        del self._jobs[key]
 
     def routes(self, key: int) -> tuple[Routes, ...]:
-        return (_NONE,) * self._phases[key]
+        return self._jobs[key].phases
 
     def loads(self, key: int) -> tuple[Loads, ...]:
-        return ((_NONE.links, _NONE.weights),) * self._phases[key]
+        return self._jobs[key].loads
+
+
+@final
+class Ideal(Lit[Placed]):
+    """One switch that all NPUs are on."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster, "ideal", np.zeros(0))
+
+    def admit(self, key: int, job: Job, place: Ints) -> float:
+        phases = len(job.phases)
+        self._jobs[key] = Placed((_NONE,) * phases, ((_NONE.links, _NONE.weights),) * phases)
+        return 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """Links of a Clos of `spines` a Pod and, with three tiers, `cores` a spine; without, two tiers.
+
+    In order: from leaves to spines, back, from spines to cores, and back.
+    """
+
+    cluster: Cluster
+    spines: int
+    cores: int
+
+    @property
+    def between(self) -> int:
+        """Number of links from leaves to spines."""
+        return self.cluster.pods * self.cluster.leaves * self.spines
+
+    @property
+    def trunks(self) -> int:
+        """Number of links from spines to cores."""
+        return self.cluster.pods * self.spines * self.cores
+
+    @property
+    def links(self) -> int:
+        return 2 * (self.between + self.trunks)
+
+    def paths(self, leaf: Ints, spine: Ints, core: Ints) -> Ints:
+        """Return the links of each flow and candidate; -1 pads paths that stay in a Pod.
+
+        Args:
+            leaf: leaves that flows lead from and to, shape (flows, 2).
+            spine: spine of each candidate.
+            core: core of each candidate, of those of its spine; unused with two tiers.
+        """
+        up = leaf[:, :1] * self.spines + spine
+        down = self.between + leaf[:, 1:] * self.spines + spine
+        if not self.cores:
+            return np.stack([up, down], axis=2)
+        pod = self.cluster.pod_of_leaf(leaf)
+        across = (pod[:, :1] != pod[:, 1:]) | np.zeros(up.shape, bool)
+        first, second = (
+            2 * self.between + (pod[:, [end]] * self.spines + spine) * self.cores + core for end in (0, 1)
+        )
+        return np.stack(
+            [up, np.where(across, first, -1), np.where(across, self.trunks + second, -1), down], axis=2
+        )
+
+
+def grouped(paths: Ints, weight: float = 1.0) -> Routes:
+    """Return the routes of flows by their paths; flows over equal links share a row."""
+    if not len(paths):
+        return _NONE
+    kinds, counts = np.unique(paths, axis=0, return_counts=True)
+    used = kinds >= 0
+    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64)
+    return Routes(starts, kinds[used], np.full(int(used.sum()), weight), counts.astype(float))
 
 
 @final
 @dataclass(slots=True)
-class _Hashed:
+class _Hashed(Placed):
     """Routes of a job, and what to take from the counts of flows when it leaves."""
 
-    phases: tuple[Routes, ...]
-    loads: tuple[Loads, ...]
-    expected: tuple[Loads, ...] = field(default=())
+    expected: tuple[Loads, ...] = ()
 
 
 @final
-class Clos:
+class Clos(Lit[_Hashed]):
     """Leaves, spines and, with three tiers, cores; as many links up as down everywhere.
 
     Two tiers: as many spines as a leaf has uplinks, each with a link to every leaf. Three: so many spines a
@@ -126,8 +198,6 @@ class Clos:
     simulator of LumosCore tries by default.
     """
 
-    version = 0
-
     def __init__(
         self, cluster: Cluster, tiers: int = 2, tries: int = 1, seed: int = 0, name: str = "clos"
     ) -> None:
@@ -135,19 +205,11 @@ class Clos:
             raise ModelError(
                 f"a Clos of {tiers} tiers, {tries} tries", remedy="take 2 or 3 tiers, 1 try or more"
             )
-        self.name = name
-        self.cluster = cluster
+        self._tiers = Tiers(cluster, cluster.npus, cluster.leaves if tiers == 3 else 0)
+        super().__init__(cluster, name, np.ones(self._tiers.links))
         self._tries = tries
         self._seed = seed
-        leaves, spines = cluster.pods * cluster.leaves, cluster.npus
-        self._spines = spines
-        self._cores = cluster.leaves if tiers == 3 else 0
-        self._down = leaves * spines
-        self._up_core = 2 * self._down
-        self._down_core = self._up_core + cluster.pods * spines * self._cores
-        self.capacities = np.ones(self._down_core + cluster.pods * spines * self._cores)
-        self._busy = [0.0] * len(self.capacities)
-        self._jobs: dict[int, _Hashed] = {}
+        self._busy = [0.0] * self._tiers.links
 
     def admit(self, key: int, job: Job, place: Ints) -> float:
         result = []
@@ -166,48 +228,19 @@ class Clos:
         self._jobs[key] = _Hashed(tuple(result), loads, expected)
         return 0.0
 
-    def settle(self) -> None:
-        pass
-
     def release(self, key: int) -> None:
         for links, load in self._jobs.pop(key).expected:
             for link, less in zip(links.tolist(), load.tolist(), strict=True):
                 self._busy[link] -= less
 
-    def routes(self, key: int) -> tuple[Routes, ...]:
-        return self._jobs[key].phases
-
-    def loads(self, key: int) -> tuple[Loads, ...]:
-        return self._jobs[key].loads
-
     def _route(self, leaf: Ints, rng: np.random.Generator) -> Routes:
         """Return a path for each flow between leaves, by row of two; flows over equal links share a row."""
         if not len(leaf):
             return _NONE
-        paths = self._paths(leaf, rng)
-        taken = paths[:, 0] if self._tries == 1 else self._least_busy(paths)
-        kinds, counts = np.unique(taken, axis=0, return_counts=True)
-        used = kinds >= 0
-        return Routes(
-            np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
-            kinds[used],
-            np.ones(int(used.sum())),
-            counts.astype(float),
-        )
-
-    def _paths(self, leaf: Ints, rng: np.random.Generator) -> Ints:
-        """Return the links of each flow and try; -1 pads paths shorter than the longest."""
-        spine = rng.integers(self._spines, size=(len(leaf), self._tries))
-        up = leaf[:, :1] * self._spines + spine
-        down = self._down + leaf[:, 1:] * self._spines + spine
-        if not self._cores:
-            return np.stack([up, down], axis=2)
-        pod = self.cluster.pod_of_leaf(leaf)
-        core = rng.integers(self._cores, size=spine.shape)
-        across = (pod[:, :1] != pod[:, 1:]) | np.zeros(spine.shape, bool)
-        up_core = self._up_core + (pod[:, :1] * self._spines + spine) * self._cores + core
-        down_core = self._down_core + (pod[:, 1:] * self._spines + spine) * self._cores + core
-        return np.stack([up, np.where(across, up_core, -1), np.where(across, down_core, -1), down], axis=2)
+        spine = rng.integers(self._tiers.spines, size=(len(leaf), self._tries))
+        core = rng.integers(self._tiers.cores, size=spine.shape) if self._tiers.cores else spine
+        paths = self._tiers.paths(leaf, spine, core)
+        return grouped(paths[:, 0] if self._tries == 1 else self._least_busy(paths))
 
     def _least_busy(self, paths: Ints) -> Ints:
         busy = self._busy

@@ -13,14 +13,12 @@ from typing import final
 import numpy as np
 
 from harness.errors import ModelError
-from papers.flow_level.networks.clos import Loads
-from papers.flow_level.rates import Floats, Ints, Routes, routes
+from papers.flow_level.networks.clos import Lit, Placed, Tiers, grouped
+from papers.flow_level.rates import Floats, Ints
 from papers.flow_level.workload.jobs import Job
 from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["Flows", "Pinned"]
-
-_NONE = routes([])
 
 
 @final
@@ -38,16 +36,13 @@ class Flows:
 
 @final
 @dataclass(slots=True)
-class _Held:
+class _Held(Placed):
     flows: Flows
-    phases: int
     choice: Ints
-    routes: tuple[Routes, ...]
-    loads: tuple[Loads, ...]
 
 
 @final
-class Pinned:
+class Pinned(Lit[_Held]):
     """Leaves and `spines` in each Pod, a link of `uplink` ports between every two of them.
 
     With `cores` there are three tiers: each spine has links of `trunk` ports to so many cores of its own,
@@ -78,20 +73,12 @@ class Pinned:
                 f"{cluster.pods} Pods with {spines} spines and {cores} cores each",
                 remedy="give at least one spine, links of more than 0 ports, and cores where there are Pods",
             )
-        self.name = name
-        self.cluster = cluster
+        self._tiers = Tiers(cluster, spines, cores)
+        super().__init__(cluster, name, np.full(self._tiers.links, uplink, float))
+        self.capacities[2 * self._tiers.between :] = trunk
         # Rate of a connection: an NPU's port is shared by those of its flow.
         self.port = 1 / connections
-        self.version = 0
-        self._seed = seed
-        self._spines, self._cores, self._connections = spines, cores, connections
-        leaves = cluster.pods * cluster.leaves
-        self._down = leaves * spines
-        self._up_core = 2 * self._down
-        self._down_core = self._up_core + cluster.pods * spines * cores
-        self.capacities = np.full(self._down_core + cluster.pods * spines * cores, uplink, float)
-        self.capacities[self._up_core :] = trunk
-        self._jobs: dict[int, _Held] = {}
+        self._seed, self._connections = seed, connections
 
     def admit(self, key: int, job: Job, place: Ints) -> float:
         rng = np.random.default_rng((self._seed, key))
@@ -110,21 +97,9 @@ class Pinned:
         )
         usable = (paths >= 0).any(axis=2).sum(axis=1)
         choice = (rng.random(len(paths)) * usable).astype(np.int64)
-        self._jobs[key] = _Held(flows, len(job.phases), choice, (), ())
-        self._route(self._jobs[key])
+        self._jobs[key] = _Held((), (), flows, choice)
+        self._route(self._jobs[key], len(job.phases))
         return 0.0
-
-    def settle(self) -> None:
-        pass
-
-    def release(self, key: int) -> None:
-        del self._jobs[key]
-
-    def routes(self, key: int) -> tuple[Routes, ...]:
-        return self._jobs[key].routes
-
-    def loads(self, key: int) -> tuple[Loads, ...]:
-        return self._jobs[key].loads
 
     def flows(self, key: int) -> Flows:
         """Return the flows of a job between leaves and their candidate paths."""
@@ -142,49 +117,28 @@ class Pinned:
         if (held.flows.paths[np.arange(len(choice)), choice].max(axis=1, initial=-1) < 0).any():
             raise ModelError("a flow on a candidate that is no path", remedy="choose among its paths")
         held.choice = choice.copy()
-        self._route(held)
+        self._route(held, len(held.phases))
         self.version += 1
 
     def _paths(self, leaf: Ints) -> Ints:
         """Return links by flow and candidate: up, to a core and back where Pods differ, then down."""
-        spines, cores = self._spines, self._cores
+        spines, cores = self._tiers.spines, self._tiers.cores
         spine = np.repeat(np.arange(spines), max(cores, 1))
         core = np.tile(np.arange(max(cores, 1)), spines)
-        up = leaf[:, :1] * spines + spine
-        down = self._down + leaf[:, 1:] * spines + spine
-        if not cores:
-            return np.stack([up, down], axis=2)
-        pod = self.cluster.pod_of_leaf(leaf)
-        neighbour = pod[:, :1] != pod[:, 1:]
-        up_core = self._up_core + (pod[:, :1] * spines + spine) * cores + core
-        down_core = self._down_core + (pod[:, 1:] * spines + spine) * cores + core
-        paths = np.stack(
-            [up, np.where(neighbour, up_core, -1), np.where(neighbour, down_core, -1), down], axis=2
-        )
-        # In a Pod there are as many paths as spines.
-        node = paths[~neighbour[:, 0]][:, ::cores]
-        paths[~neighbour[:, 0]] = -1
-        paths[np.flatnonzero(~neighbour[:, 0])[:, None], np.arange(spines)] = node
+        paths = self._tiers.paths(leaf, spine, core)
+        if cores:
+            # In a Pod there are as many paths as spines.
+            pod = self.cluster.pod_of_leaf(leaf)
+            inside = np.flatnonzero(pod[:, 0] == pod[:, 1])
+            short = paths[inside][:, ::cores]
+            paths[inside] = -1
+            paths[inside[:, None], np.arange(spines)] = short
         return paths
 
-    def _route(self, held: _Held) -> None:
+    def _route(self, held: _Held, phases: int) -> None:
         flows = held.flows
         taken = flows.paths[np.arange(len(held.choice)), held.choice]
-        result = []
-        for phase in range(held.phases):
-            own = taken[flows.phase == phase]
-            if not len(own):
-                result.append(_NONE)
-                continue
-            kinds, counts = np.unique(own, axis=0, return_counts=True)
-            used = kinds >= 0
-            result.append(
-                Routes(
-                    np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
-                    kinds[used],
-                    np.full(int(used.sum()), 1 / self._connections),
-                    counts.astype(float),
-                )
-            )
-        held.routes = tuple(result)
-        held.loads = tuple(item.total() for item in result)
+        held.phases = tuple(
+            grouped(taken[flows.phase == phase], 1 / self._connections) for phase in range(phases)
+        )
+        held.loads = tuple(item.total() for item in held.phases)

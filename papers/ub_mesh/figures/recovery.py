@@ -25,13 +25,17 @@ MODES: tuple[Mode, ...] = ("direct", "flooding")
 POD_LINKS = {"uplink": (0, 1, None), "plane": (1, 3, None), "racks": (3, 3, 2)}
 
 
-def job_pairs(fabric: Fabric) -> Iterable[tuple[str, str]]:
-    """NPUs that differ in one coordinate: whom an AllReduce by dimensions joins."""
+def job_pairs(fabric: Fabric, pipeline: int | None = None) -> Iterable[tuple[str, str]]:
+    """Yield pairs of NPUs that differ in one coordinate, which an AllReduce by dimensions joins.
+
+    Along the axis `pipeline` only neighbours are pairs.
+    """
     npus = [node for node in fabric.nodes if node.kind is NodeKind.NPU]
     at = {node.coordinates: node.name for node in npus}
     for node in npus:
         for axis, size in enumerate(fabric.dims):
-            for value in range(node.coordinates[axis] + 1, size):
+            first = node.coordinates[axis] + 1
+            for value in range(first, min(first + 1, size) if axis == pipeline else size):
                 other = (*node.coordinates[:axis], value, *node.coordinates[axis + 1 :])
                 yield node.name, at[other]
 
