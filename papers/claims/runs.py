@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios of the experiments, run for claims packet by packet on the embedded testbed."""
+"""Scenarios run for claims packet by packet on the embedded testbed: files of the experiments, or texts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
+from ruamel.yaml import YAML
+
+from emulation.testbed import Testbed
 from harness.files import EXPERIMENTS
 from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
-from harness.scenario.loader import load
+from harness.scenario.document import Document
+from harness.scenario.loader import load, read
 from papers.claims import Progress
 from topologies.errors import RailyardError
 
-__all__ = ["Runs", "observed", "right"]
+__all__ = ["Runs", "observed", "ran", "right"]
 
 Runs: TypeAlias = "Mapping[str, tuple[Prepared, Observation]]"
 """Each variant's prepared run and its observation, by the variant's name."""
@@ -53,6 +57,22 @@ def observed(
     for place, item in enumerate(ready):
         note(item.variant.label, place / len(ready))
         seen[item.variant.name] = item, observe(item, scenario.seed)
+    return seen
+
+
+def ran(
+    text: str,
+    note: Progress = lambda what, share: None,
+    look: Callable[[Testbed], None] | None = None,
+) -> Runs:
+    """Run the variants of a scenario's text; `look` is called before virtual time starts."""
+    values = YAML(typ="safe", pure=True).load(text)
+    scenario, document = read(Document.of_values({"name": "claim", **values}))
+    ready = prepare(scenario, document)
+    seen = {}
+    for place, item in enumerate(ready):
+        note(f"running {item.variant.label}", place / len(ready))
+        seen[item.variant.name] = item, observe(item, scenario.seed, look)
     return seen
 
 

@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from emulation.testbed import Testbed
 from harness.run.observation.values import Observation
-from harness.run.prepare import Prepared, prepare
-from harness.run.runner import observe
-from harness.scenario.loader import load
+from harness.run.prepare import Prepared
+from papers.claims.runs import ran
 
 __all__ = ["small"]
 
 _SCENARIO = """
-name: hpn-claim
 {topology}
 collective:
   {{kind: allreduce, algorithm: dimension-wise, elements: {elements}, dtype: int32, payload_bytes: 4096}}
@@ -35,9 +31,6 @@ def small(
     look: Callable[[Testbed], None] | None = None,
 ) -> tuple[Prepared, Observation]:
     """Run the only variant of a scenario; `look` is called before virtual time starts."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "scenario.yaml"
-        file.write_text(_SCENARIO.format(topology=topology, more=more, elements=elements))
-        scenario, document = load(file)
-        (ready,) = prepare(scenario, document)
-    return ready, observe(ready, scenario.seed, look)
+    text = _SCENARIO.format(topology=topology, more=more, elements=elements)
+    (run,) = ran(text, look=look).values()
+    return run

@@ -8,9 +8,6 @@ arrays over a link's rate.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from emulation.traffic.collectives import (
     arcs_of,
     balanced,
@@ -25,11 +22,9 @@ from emulation.traffic.collectives import (
 )
 from emulation.traffic.schedule.schedule import demand
 from harness.run.observation.values import Observation
-from harness.run.prepare import Prepared, prepare
-from harness.run.runner import observe
-from harness.scenario.loader import load
+from harness.run.prepare import Prepared
 from papers.claims import Measured, Progress, Values
-from papers.claims.runs import right
+from papers.claims.runs import Runs, ran, right
 
 __all__ = [
     "all_to_all",
@@ -79,17 +74,9 @@ variants:
 """
 
 
-def _runs(text: str, note: Progress) -> dict[str, tuple[Prepared, Observation]]:
-    """Run the variants of a scenario's text, so that a value equals the result of a scenario file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "scenario.yaml")
-        path.write_text("name: claim\n" + text, encoding="utf-8")
-        ready = prepare(*load(path))
-    result = {}
-    for place, item in enumerate(ready):
-        note(f"running {item.sliced.schedule.name}", place / len(ready))
-        result[item.variant.name] = item, right(item, observe(item, 1))
-    return result
+def _runs(text: str, note: Progress) -> Runs:
+    """Run the variants of a scenario's text; RailyardError if the data of one are wrong."""
+    return {name: (item, right(item, seen)) for name, (item, seen) in ran(text, note).items()}
 
 
 def _arrays(ready: Prepared, seen: Observation) -> float:
