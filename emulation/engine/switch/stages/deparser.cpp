@@ -40,28 +40,27 @@ void Deparser::emit(const Header& header, const std::uint8_t* from, std::uint8_t
 }
 
 // Set the parsed bytes aside, in state_.scratch, and return room for so many bytes in their place.
-std::uint8_t* Deparser::make_room(Frame& frame, unsigned bytes) {
-    ASSERT(state_.parsed <= frame.stored);
-    state_.scratch.assign(frame.data(), frame.data() + state_.parsed);
-    const std::uint32_t payload = frame.start + state_.parsed, rest = frame.stored - state_.parsed;
+std::uint8_t* Deparser::make_room(FrameState& state, Frame& frame, unsigned bytes) {
+    ASSERT(state.parsed <= frame.stored);
+    state.scratch.assign(frame.data(), frame.data() + state.parsed);
+    const std::uint32_t payload = frame.start + state.parsed, rest = frame.stored - state.parsed;
     if (bytes > payload) {
         // The headroom is too small: move to a larger buffer.
-        const FrameHandle larger = state_.owner->pool.acquire(bytes + rest);
-        std::memcpy(larger->data() + bytes, frame.data() + state_.parsed, rest);
+        const FrameHandle larger = state.owner->pool.acquire(bytes + rest);
+        std::memcpy(larger->data() + bytes, frame.data() + state.parsed, rest);
         std::swap(frame.buffer, larger->buffer);
         std::swap(frame.size_class, larger->size_class);
         frame.start = Frame::kHeadroom;
     } else {
         frame.start = payload - bytes;
     }
-    frame.length += bytes - state_.parsed;
+    frame.length += bytes - state.parsed;
     frame.stored = rest + bytes;
     return frame.data();
 }
 
-void Deparser::deparse(Frame& frame) {
+void Deparser::interpret(Frame& frame) {
     const Program& p = state_.program;
-    if (p.translation.deparse != nullptr) return p.translation.deparse(state_, frame);
     if (!p.checksums.empty()) Calculations(state_).update_checksums();
     if (p.deparser_code != kNowhere) Pipeline(state_).execute(p.deparser_code);
     // If every header keeps its position, only written fields change.
@@ -86,7 +85,7 @@ void Deparser::deparse(Frame& frame) {
         }
         return;
     }
-    std::uint8_t* to = make_room(frame, bytes);
+    std::uint8_t* to = make_room(state_, frame, bytes);
     for (const Index<Header> number : p.deparser) {
         const Header& h = p.headers[number];
         if (state_.slots[h.valid] == 0) continue;

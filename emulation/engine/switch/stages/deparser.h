@@ -10,11 +10,15 @@ class Deparser {
    public:
     explicit Deparser(FrameState& state) : state_(state) {}
 
-    void deparse(Frame& frame);
+    void deparse(Frame& frame) {
+        if (state_.program.translation.deparse != nullptr) state_.program.translation.deparse(state_, frame);
+        else interpret(frame);
+    }
     // Set the parsed bytes aside, in FrameState::scratch, and return room for so many bytes in their place.
-    [[nodiscard]] std::uint8_t* make_room(Frame& frame, unsigned bytes);
+    [[nodiscard]] static std::uint8_t* make_room(FrameState& state, Frame& frame, unsigned bytes);
 
    private:
+    void interpret(Frame& frame);
     void emit(const Header& header, const std::uint8_t* from, std::uint8_t* to);
     void overlay(const Header& header, std::uint8_t* bytes) const;
 

@@ -54,9 +54,9 @@ void Pipeline::log(const LogMessage& message) const {
     state_.owner->on_log(out);
 }
 
-void Pipeline::operate(const Instruction& i) {
-    std::uint64_t* const v = state_.slots.data();
-    const Program& p = state_.program;
+void Pipeline::operate(FrameState& state, const Instruction& i) {
+    std::uint64_t* const v = state.slots.data();
+    const Program& p = state.program;
     // clang-format off: one line per operation
     switch (i.op) {
         case Op::Div: v[i.dst] = v[i.b] == 0 ? 0 : v[i.a] / v[i.b]; return;
@@ -85,10 +85,10 @@ void Pipeline::operate(const Instruction& i) {
         case Op::ClampUnsigned: wide::clamp(v + i.dst, i.n, static_cast<unsigned>(i.mask), false); return;
         case Op::ClampSigned: wide::clamp(v + i.dst, i.n, static_cast<unsigned>(i.mask), true); return;
 
-        case Op::AddHeader: Headers(state_).add(i.n != 0 ? v[i.a] : i.a); return;
-        case Op::RemoveHeader: Headers(state_).remove(i.n != 0 ? v[i.a] : i.a); return;
-        case Op::CopyHeader: Headers(state_).copy((i.n & 1) != 0 ? v[i.dst] : i.dst, (i.n & 2) != 0 ? v[i.a] : i.a); return;
-        case Op::EqHeader: v[i.dst] = Headers(state_).equal((i.n & 1) != 0 ? v[i.a] : i.a, (i.n & 2) != 0 ? v[i.b] : i.b); return;
+        case Op::AddHeader: Headers(state).add(i.n != 0 ? v[i.a] : i.a); return;
+        case Op::RemoveHeader: Headers(state).remove(i.n != 0 ? v[i.a] : i.a); return;
+        case Op::CopyHeader: Headers(state).copy((i.n & 1) != 0 ? v[i.dst] : i.dst, (i.n & 2) != 0 ? v[i.a] : i.a); return;
+        case Op::EqHeader: v[i.dst] = Headers(state).equal((i.n & 1) != 0 ? v[i.a] : i.a, (i.n & 2) != 0 ? v[i.b] : i.b); return;
         case Op::IsValid: v[i.dst] = v[i.a] < p.headers.size() && v[p.headers[v[i.a]].valid] != 0; return;
         case Op::UnionValid: {
             const std::uint64_t u = i.n != 0 ? v[i.a] : i.a;
@@ -116,9 +116,9 @@ void Pipeline::operate(const Instruction& i) {
         case Op::StoreField:
             if (v[i.a] < p.headers.size()) std::copy_n(v + i.dst, i.n, v + p.headers[v[i.a]].fields[i.b].slot);
             return;
-        case Op::Push: Headers(state_).shift_stack(p.stacks[i.a], v[i.b], true); return;
-        case Op::Pop: Headers(state_).shift_stack(p.stacks[i.a], v[i.b], false); return;
-        case Op::CopyStack: Headers(state_).copy_stack(p.stacks[i.dst], p.stacks[i.a]); return;
+        case Op::Push: Headers(state).shift_stack(p.stacks[i.a], v[i.b], true); return;
+        case Op::Pop: Headers(state).shift_stack(p.stacks[i.a], v[i.b], false); return;
+        case Op::CopyStack: Headers(state).copy_stack(p.stacks[i.dst], p.stacks[i.a]); return;
         case Op::CopyVariable: std::memmove(v + i.dst - 1, v + i.a - 1, (i.n + 1u) * sizeof(std::uint64_t)); return;
 
         case Op::MarkToDrop:
@@ -126,51 +126,51 @@ void Pipeline::operate(const Instruction& i) {
             v[i.a] = 0;
             return;
         case Op::RegisterRead: {
-            const auto& r = state_.owner->registers[i.a];
+            const auto& r = state.owner->registers[i.a];
             if (v[i.b] < r.size() / i.n) std::copy_n(r.begin() + static_cast<std::ptrdiff_t>(v[i.b] * i.n), i.n, v + i.dst);
             else std::fill_n(v + i.dst, i.n, 0);
             return;
         }
         case Op::RegisterWrite: {
-            auto& r = state_.owner->registers[i.a];
+            auto& r = state.owner->registers[i.a];
             if (v[i.b] < r.size() / i.n) std::copy_n(v + i.mask, i.n, r.begin() + static_cast<std::ptrdiff_t>(v[i.b] * i.n));
             return;
         }
         case Op::Meter: {
-            auto& m = state_.owner->meters[i.a];
+            auto& m = state.owner->meters[i.a];
             if (v[i.b] < m.size())
-                v[i.dst] = m[v[i.b]].execute(p.meters[i.a].bytes ? static_cast<std::int64_t>(state_.ingress_length) : 1, state_.now);
+                v[i.dst] = m[v[i.b]].execute(p.meters[i.a].bytes ? static_cast<std::int64_t>(state.ingress_length) : 1, state.now);
             else v[i.dst] = 0;
             return;
         }
-        case Op::Hash: v[i.dst] = v[i.b] + Calculations(state_).calculate(p.calculations[i.a]) % std::max<std::uint64_t>(v[i.mask], 1); return;
+        case Op::Hash: v[i.dst] = v[i.b] + Calculations(state).calculate(p.calculations[i.a]) % std::max<std::uint64_t>(v[i.mask], 1); return;
         case Op::Random:
-            if (v[i.a] <= v[i.b]) v[i.dst] = state_.owner->random(v[i.a], v[i.b]);
+            if (v[i.a] <= v[i.b]) v[i.dst] = state.owner->random(v[i.a], v[i.b]);
             else v[i.dst] = v[i.a];
             return;
         case Op::Clone:
-            state_.requests.cloned = state_.requests.any = true;
-            state_.requests.clone = v[i.a] & low_mask(15);
-            state_.requests.clone_fields = v[i.b];
+            state.requests.cloned = state.requests.any = true;
+            state.requests.clone = v[i.a] & low_mask(15);
+            state.requests.clone_fields = v[i.b];
             return;
         case Op::Resubmit:
-            state_.requests.resubmit = v[i.a];
-            state_.requests.any = true;
+            state.requests.resubmit = v[i.a];
+            state.requests.any = true;
             return;
-        case Op::Recirculate: state_.requests.recirculate = v[i.a]; return;
+        case Op::Recirculate: state.requests.recirculate = v[i.a]; return;
         case Op::Digest:
-            state_.requests.digest = v[i.a];
-            state_.requests.any = true;
+            state.requests.digest = v[i.a];
+            state.requests.any = true;
             return;
-        case Op::Truncate: state_.truncate = static_cast<std::uint32_t>(std::min<std::uint64_t>(state_.truncate == 0 ? ~0U : state_.truncate, std::max<std::uint64_t>(v[i.a], 1))); return;
+        case Op::Truncate: state.truncate = static_cast<std::uint32_t>(std::min<std::uint64_t>(state.truncate == 0 ? ~0U : state.truncate, std::max<std::uint64_t>(v[i.a], 1))); return;
         case Op::Log:
-            if (state_.owner->on_log) log(p.messages[i.a]);
+            if (state.owner->on_log) Pipeline(state).log(p.messages[i.a]);
             return;
         case Op::Assert:
-            if (v[i.a] == 0) throw std::runtime_error("switch " + state_.owner->name + ": " + p.assertions[i.b]);
+            if (v[i.a] == 0) throw std::runtime_error("switch " + state.owner->name + ": " + p.assertions[i.b]);
             return;
         case Op::Note:
-            if (state_.owner->trace != nullptr) note(i);
+            if (state.owner->trace != nullptr) Pipeline(state).note(i);
             return;
         default: ASSERT(false);
     }

@@ -203,9 +203,8 @@ inline Index<ParserState> Parser::transition(const ParserState& state) const {
     return {};
 }
 
-void Parser::parse(Frame& frame) {
+void Parser::interpret(Frame& frame) {
     const Program& p = state_.program;
-    if (p.translation.parse != nullptr) return p.translation.parse(state_, frame);
     state_.parsed = 0;
     std::uint64_t error = 0;
     // A state that consumes nothing and returns to itself is stopped.

@@ -10,9 +10,13 @@ class Parser {
    public:
     explicit Parser(FrameState& state) : state_(state) {}
 
-    void parse(Frame& frame);
+    void parse(Frame& frame) {
+        if (state_.program.translation.parse != nullptr) state_.program.translation.parse(state_, frame);
+        else interpret(frame);
+    }
 
    private:
+    void interpret(Frame& frame);
     [[nodiscard]] bool lacks(Frame& frame, std::uint64_t bytes) const;
     [[nodiscard]] std::uint64_t parse_op(const ParserOp& op, Frame& frame);  // an error, or 0
     [[nodiscard]] std::uint64_t extract_fixed(const Header& header, Frame& frame);

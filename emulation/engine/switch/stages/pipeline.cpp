@@ -15,50 +15,41 @@ std::int64_t as_signed(std::uint64_t v) { return static_cast<std::int64_t>(v); }
 }  // namespace
 
 // Resolve the action profile of an entry, and update its counter, age and meter.
-LookupResult Pipeline::after_hit(Table& table, LookupResult result) {
-    const Program& p = state_.program;
+LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult result) {
+    const Program& p = state.program;
     const TableSpec& spec = table.spec();
     if (spec.profile)
-        table.resolve(result, state_.member, [&] {
+        table.resolve(result, state.member, [&] {
             const Index<Calculation> selector = p.profiles[spec.profile].selector;
-            return Calculations(state_).calculate(p.calculations[selector]);
+            return Calculations(state).calculate(p.calculations[selector]);
         });
-    state_.owner->revived |= table.count(result.entry, state_.ingress_length, state_.now);
+    state.owner->revived |= table.count(result.entry, state.ingress_length, state.now);
     Meter* const m = table.meter(result.entry);
     if (m == nullptr) return result;
     const MeterSpec& meter = p.meters[spec.meter];
     const std::uint64_t colour =
-        m->execute(meter.bytes ? static_cast<std::int64_t>(state_.ingress_length) : 1, state_.now);
-    if (meter.target != kNoSlot) state_.slots[meter.target] = colour & low_mask(meter.target_bits);
+        m->execute(meter.bytes ? static_cast<std::int64_t>(state.ingress_length) : 1, state.now);
+    if (meter.target != kNoSlot) state.slots[meter.target] = colour & low_mask(meter.target_bits);
     return result;
 }
 
 // Look up a table with the present slots.
-LookupResult Pipeline::look_up(std::size_t table) {
-    const TableContent& content = *state_.owner->contents[table];
-    const LookupResult result = content.lookup(state_.slots.data());
-    if (result.entry && content.layout->instrumented) return after_hit(state_.owner->tables[table], result);
+LookupResult Pipeline::look_up(FrameState& state, std::size_t table) {
+    const TableContent& content = *state.owner->contents[table];
+    const LookupResult result = content.lookup(state.slots.data());
+    if (result.entry && content.layout->instrumented)
+        return after_hit(state, state.owner->tables[table], result);
     return result;
 }
 
 // Look up a table, and assign the parameters of the action.
 inline const Continuation& Pipeline::apply(std::size_t table) {
     std::uint64_t* const v = state_.slots.data();
-    const LookupResult result = look_up(table);
+    const LookupResult result = look_up(state_, table);
     const Continuation& then = *result.then;
     ASSERT(then.limbs == 0 || result.parameters != nullptr);
     for (unsigned k = 0; k < then.limbs; ++k) v[then.targets[k]] = result.parameters[k];
     return then;
-}
-
-void Pipeline::ingress() {
-    if (state_.program.translation.ingress != nullptr) state_.program.translation.ingress(state_);
-    else execute(state_.program.ingress);
-}
-
-void Pipeline::egress() {
-    if (state_.program.translation.egress != nullptr) state_.program.translation.egress(state_);
-    else execute(state_.program.egress);
 }
 
 void Pipeline::execute(Place at) {
@@ -108,7 +99,7 @@ void Pipeline::execute(Place at) {
     OP(Move) v[i->dst] = v[i->a] & i->mask; NEXT;
     OP(Not) v[i->dst] = ~v[i->a] & i->mask; NEXT;
     OP(LogicalNot) v[i->dst] = (v[i->a] == 0) & i->mask; NEXT;
-    OP(Other) operate(*i); NEXT;
+    OP(Other) operate(state_, *i); NEXT;
 
     OP(Count) state_.owner->counters[i->a].add(v[i->b], state_.ingress_length); NEXT;
     OP(Apply) {

@@ -27,7 +27,7 @@ struct TranslatedProgram {
     }
 
     // An instruction that has no translation of its own.
-    static void operate(FrameState& t, Place place) { Pipeline(t).operate(t.program.code[place]); }
+    static void operate(FrameState& t, Place place) { Pipeline::operate(t, t.program.code[place]); }
     static void use_rounds(FrameState& t, unsigned count) { t.use_rounds(count); }
     static void count(FrameState& t, std::size_t counter, std::uint64_t index) {
         t.owner->counters[counter].add(index, t.ingress_length);
@@ -53,7 +53,7 @@ struct TranslatedProgram {
     static LookupResult lookup(FrameState& t, std::size_t table, std::uint64_t key) {
         return t.owner->contents[table]->lookup(key, t.slots.data());
     }
-    static LookupResult lookup(FrameState& t, std::size_t table) { return Pipeline(t).look_up(table); }
+    static LookupResult lookup(FrameState& t, std::size_t table) { return Pipeline::look_up(t, table); }
 
     static bool lacks(Frame& frame, std::uint32_t parsed, std::uint32_t bytes) {
         if (frame.stored - parsed >= bytes) [[likely]]
@@ -70,7 +70,7 @@ struct TranslatedProgram {
     static std::uint32_t parsed(const FrameState& t) { return t.parsed; }
     // Room for so many bytes of headers in place of those that were parsed, which headers() has from now on.
     static std::uint8_t* make_room(FrameState& t, Frame& frame, unsigned bytes) {
-        return Deparser(t).make_room(frame, bytes);
+        return Deparser::make_room(t, frame, bytes);
     }
     static const std::uint8_t* headers(const FrameState& t) { return t.scratch.data(); }
     // base: 1 + position of the header among the parsed bytes, or 0.
