@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State shared by the switches of a thread that run the same program.
+// Layouts, contents and idle traversals, shared by the switches of a thread that run the same program.
 #pragma once
 
 #include <memory>
