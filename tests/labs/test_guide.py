@@ -10,8 +10,8 @@ from harness.lessons.catalogue import Lab, labs
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "teaching.md").read_text()
 
 
-def test_there_are_eight_labs():
-    assert [lab.number for lab in labs()] == list(range(1, 9))
+def test_there_are_nine_labs():
+    assert [lab.number for lab in labs()] == list(range(1, 10))
 
 
 @pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
