@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles every program of p4/, tests/programs/ and tests/v1model/ for v1model into the build/ beside it, and the starters
-# of labs 1 and 7 into that of the lab. All are committed: nobody needs p4c to run the project.
+# of labs 1, 7 and 9 into that of the lab. All are committed: nobody needs p4c to run the project.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -55,7 +55,7 @@ forget_repository() { as_root rm -f "$KEYRING" "$SOURCE"; }
 without_bmv2() {
     say "$*; the built-in switch takes the place of BMv2 everywhere"
     command -v p4c-bm2-ss >/dev/null \
-        || say "without p4c nothing compiles P4: a changed P4 file of labs 1 and 7 cannot be checked; all else can"
+        || say "without p4c nothing compiles P4: a changed P4 file of labs 1, 7 and 9 cannot be checked; all else can"
 }
 
 install_bmv2() {

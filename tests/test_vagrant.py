@@ -265,7 +265,7 @@ class TestProvisioning:
         said, calls = provision("debian-12", **more)
         assert "no packages of BMv2 and p4c for Debian_12 on arm64; the built-in switch" in said
         assert not (tmp_path / "p4lang.list").exists()
-        assert "a changed P4 file of labs 1 and 7 cannot be checked" in said
+        assert "a changed P4 file of labs 1, 7 and 9 cannot be checked" in said
         assert calls[-1] == "make lab-setup"
 
     # curl: a name that does not resolve, no connection, no answer in time.

@@ -27,7 +27,7 @@ class Agents:
 
     def attach(self, node: str, host: Host | Station) -> None:
         """Put `host` on the node's own port, in place of another, and let it send its first frames."""
-        if node in self._attached:
+        if hasattr(self._attached.get(node), "stats"):
             self._keep_counts(node)
         self._attached[node] = host
         with self._lock:

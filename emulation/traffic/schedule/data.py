@@ -239,13 +239,16 @@ def compare_with_goals(
     goals: Sequence[Goal],
     operation: Combining = Combining.SUM,
     errors: NDArray[np.float64] | None = None,
+    *,
+    any_order: bool = False,
 ) -> Comparison:
     """Compare the ranks' arrays with the goals of a collective, which no schedule carries out.
 
     An `operation` takes the place of sums. `errors` are the largest that an element of float32 may have
-    before it is rounded; without them those of a sum in any order.
+    before it is rounded; without them, and with `any_order`, those of a sum in any order are allowed.
     """
-    wrong = [line for line in _deviations(results, inputs, goals, operation, errors) if line]
+    deviations = _deviations(results, inputs, goals, operation, errors, any_order=any_order)
+    wrong = [line for line in deviations if line]
     return Comparison(not wrong, len(wrong), next(iter(wrong), ""))
 
 
@@ -383,6 +386,8 @@ def _deviations(
     goals: Sequence[Goal],
     operation: Combining = Combining.SUM,
     errors: NDArray[np.float64] | None = None,
+    *,
+    any_order: bool = False,
 ) -> Iterator[str]:
     """Yield for each rank the first element that contradicts the goals, or an empty string."""
     plain = _Plain(inputs, operation)
@@ -390,7 +395,8 @@ def _deviations(
         plain.apply(goal)
     if plain.slack is not None and errors is not None:
         rounded = float(np.finfo(np.float32).eps) * np.abs(np.stack(plain.rows))
-        plain.slack = np.where(plain.slack > 0, errors + rounded, 0)
+        least = plain.slack if any_order else 0
+        plain.slack = np.where(plain.slack > 0, np.maximum(errors + rounded, least), 0)
     for rank, (held, right) in enumerate(zip(results, plain.rows, strict=True)):
         # NaN differs from itself, as it should here.
         same = held == right if plain.slack is None else np.abs(right - held) <= plain.slack[rank]
