@@ -70,9 +70,20 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
     """Return what congestion control knows: of the path from the first member to the farthest one.
 
     A frame of the largest size takes the path of least delay, finds all queues empty, and is acknowledged at
-    once. The rate is that of the narrowest link.
+    once. The rate is that of the narrowest link. Paths lead by switches alone where these join all members.
     """
     first, *others = members
+    by_switches = _paths(fabric, first, frame_bytes, through_hosts=False)
+    joined = all(name in by_switches for name in others)
+    nearest = by_switches if joined else _paths(fabric, first, frame_bytes, through_hosts=True)
+    trip, rate = max((nearest[name] for name in others if name in nearest), default=nearest[first])
+    return PathFacts(trip, rate, frame_bytes, trims)
+
+
+def _paths(
+    fabric: Fabric, first: str, frame_bytes: int, *, through_hosts: bool
+) -> dict[str, tuple[int, int]]:
+    """Return the round trip in ps to each node, and the rate of the narrowest link on the way."""
     host_rate = fabric.host_lanes * fabric.lane_rate_bps
     host = _trip_ps(fabric.host_delay_ps, host_rate, frame_bytes)
     neighbours: dict[str, list[tuple[str, int, int]]] = {node.name: [] for node in fabric.nodes}
@@ -80,6 +91,7 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
         trip = _trip_ps(link.delay_ps, link.rate_bps, frame_bytes)
         neighbours[link.a.node].append((link.b.node, trip, link.rate_bps))
         neighbours[link.b.node].append((link.a.node, trip, link.rate_bps))
+    forwards = {node.name for node in fabric.nodes if node.is_switch or through_hosts} | {first}
     nearest: dict[str, tuple[int, int]] = {}
     ahead = [(2 * host, first, host_rate)]
     while ahead:
@@ -87,11 +99,10 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
         if node in nearest:
             continue
         nearest[node] = trip, rate
-        for other, more, narrow in neighbours[node]:
+        for other, more, narrow in neighbours[node] if node in forwards else ():
             if other not in nearest:
                 heappush(ahead, (trip + more, other, min(rate, narrow)))
-    trip, rate = max((nearest[name] for name in others if name in nearest), default=nearest[first])
-    return PathFacts(trip, rate, frame_bytes, trims)
+    return nearest
 
 
 def _trip_ps(delay_ps: int, rate_bps: int, frame_bytes: int) -> int:
