@@ -5,16 +5,17 @@
 #include <array>
 #include <optional>
 
+#include "frames/link_header.h"
+
 namespace railyard {
 
 namespace {
 
 using Byte = std::uint8_t;
 
-constexpr std::uint32_t kLphAt = 14, kLinkHeaderBytes = 18, kRouteBytes = 8;
 constexpr std::uint32_t kCna16Bytes = 8, kCna24Bytes = 12, kTphBytes = 12, kRtphBytes = 16;
-constexpr Byte kCfgCna16 = 0x6, kCfgRoute16 = 0xC, kCfgCna24 = 0xD, kCfgRoute24 = 0xE;
-constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32, kBlocks = 16;
+constexpr Byte kCfgRoute16 = 0xC, kCfgCna24 = 0xD, kCfgRoute24 = 0xE;
+constexpr std::uint32_t kBlocks = 16;
 constexpr Byte kManagement = 0x8, kNlpMask = 0x7, kNlpReliable = 2;
 constexpr Byte kLast = 0x80, kReliable = 1, kSelectiveAck = 5, kAckRequest = 0x80;
 

@@ -141,9 +141,11 @@ std::string Translator::deparser() const {
 }
 
 std::string Translator::file(std::uint64_t fingerprint) {
+    // The build compiles all programs together, so each has a namespace of its own.
+    const std::string name_space = "railyard::program_" + std::to_string(fingerprint);
     std::string out = "// Written by the engine's build, from the compiled program " + p_.name +
-                      ".\n#include \"switch/stages/translated.h\"\n\nnamespace railyard {\n\nnamespace {\n\n"
-                      "struct Translated : TranslatedProgram {\n";
+                      ".\n#include \"switch/stages/translated.h\"\n\nnamespace " + name_space +
+                      " {\n\nnamespace {\n\nstruct Translated : TranslatedProgram {\n";
     const auto function = [&](const char* name, const std::string& body, bool of_frame) {
         if (body.empty()) return std::string(", nullptr");
         out += std::string("    static void ") + name + "(FrameState& t" +
@@ -155,7 +157,7 @@ std::string Translator::file(std::uint64_t fingerprint) {
     pointers += function("egress", pipeline(p_.egress), false);
     pointers += function("deparse", deparser(), true);
     return out + "};\n\nconst TranslationEntry kEntry(" + number(fingerprint) + ", Translation{" +
-           pointers.substr(2) + "});\n\n}  // namespace\n\n}  // namespace railyard\n";
+           pointers.substr(2) + "});\n\n}  // namespace\n\n}  // namespace " + name_space + "\n";
 }
 
 }  // namespace railyard

@@ -23,7 +23,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 32;           // frames of a host received at a time
+constexpr std::size_t kReceivedAtOnce = 32;  // frames of a host received at a time
 constexpr std::int64_t kLeastRest = 50'000;  // nanoseconds; a shorter rest costs more than it saves
 constexpr int kMostEmpty = 64;  // looks in a row that find nothing, until the driver sleeps until an event
 constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks a descriptor; other events are of hosts
@@ -80,14 +80,14 @@ Time DilatedClock::picoseconds(std::int64_t now) const {
 std::int64_t DilatedClock::nanoseconds(Time time) const {
     const __int128 product = static_cast<__int128>(time) * dilation;
     const __int128 passed = product >= 0 ? (product + 999) / 1000 : -(-product / 1000);
-    return static_cast<std::int64_t>(std::min<__int128>(start + passed, kForever));
+    return static_cast<std::int64_t>(std::min<__int128>(start + passed, kNoTime));
 }
 
 HostDriver::HostDriver(double rate_bps, std::int64_t dilation, Time bin, std::int64_t note)
     : ns_per_byte_(8e9 / rate_bps),
       bin_(bin),
       note_(note),
-      clock_{kForever, dilation},
+      clock_{kNoTime, dilation},
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     require(epoll_ >= 0, "an event descriptor");
 }
@@ -105,7 +105,7 @@ std::size_t HostDriver::add(Guest guest, int fd, std::int64_t* arrived, std::siz
     opening_.push_back(std::async(std::launch::async, [ring = &hosts_.back()->ring, fd, mtu, ring_bytes] {
         ring->open(fd, mtu, ring_bytes);
     }));
-    next_.push_back(kForever);
+    next_.push_back(kNoTime);
     const double longest = static_cast<double>(ETH_HLEN + mtu) * ns_per_byte_;
     most_rest_ = std::max(most_rest_, static_cast<std::int64_t>(longest));
     ready_.resize(ready_.size() + 1);
@@ -150,7 +150,7 @@ void HostDriver::replace(std::size_t index, Guest guest, std::int64_t start) {
     guest.station->leave();
     listen(index, false);
     host.begins = next_[index] = start;
-    host.deadline = host.note_at = kForever;
+    host.deadline = host.note_at = kNoTime;
     host.asked = true;
 }
 
@@ -159,7 +159,7 @@ void HostDriver::reroute(std::size_t index, const Routes& routes) {
     auto* const participant = dynamic_cast<Participant*>(host.guest.station.get());
     if (participant == nullptr) return;
     at_ = index;
-    consult(host, kForever,
+    consult(host, kNoTime,
             [&](Station&, Time now, Answer& answer) { participant->on_reroute(routes, now, answer); });
     next_[index] = 0;
 }
@@ -179,7 +179,7 @@ void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
     const std::int64_t now = clock_nanoseconds();
     for (Answer::Departure& departure : answer.departures)
         host.pacer.add(std::move(departure.frame), departure.vl, now, std::min(since, now));
-    host.deadline = answer.deadline ? clock_.nanoseconds(*answer.deadline) : kForever;
+    host.deadline = answer.deadline ? clock_.nanoseconds(*answer.deadline) : kNoTime;
     if (note_ > 0) host.note_at = host.noted + note_;
     answer.departures.clear();
     room_ = std::move(answer.departures);
@@ -193,7 +193,7 @@ void HostDriver::receive() {
         next_[index] = 0;
         ++counts_.receives;
         ReceiveRing::Received received{};
-        for (std::size_t i = 0; i < kBatch && host.ring.peek(received); ++i) {
+        for (std::size_t i = 0; i < kReceivedAtOnce && host.ring.peek(received); ++i) {
             FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
             host.ring.release();
             arrivals_.push_back({index, std::move(frame)});
@@ -296,7 +296,7 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
     Host& host = *hosts_[index];
     at_ = index;
     if (now >= host.begins) {
-        host.begins = kForever;
+        host.begins = kNoTime;
         listen(index, true);
         consult(host, now, [](Station& station, Time time, Answer& answer) { station.start(time, answer); });
     }
@@ -306,13 +306,13 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
                 [](Station& station, Time time, Answer& answer) { station.on_timer(time, answer); });
     }
     host.pacer.send(host.fd, clock_nanoseconds());
-    if (std::exchange(host.consulted, false) && host.asked && host.begins == kForever && host.guest.ended()) {
+    if (std::exchange(host.consulted, false) && host.asked && host.begins == kNoTime && host.guest.ended()) {
         host.asked = false;
         turn.ended.push_back(index);
     }
     if (now >= host.note_at) {
         host.noted = now;
-        host.note_at = kForever;
+        host.note_at = kNoTime;
         turn.noted.push_back(index);
     }
     next_[index] = std::min({host.begins, host.deadline, host.note_at, host.pacer.wake(resting(now))});

@@ -24,7 +24,7 @@ namespace railyard {
 
 // Scenario time since `start`, nanoseconds of CLOCK_MONOTONIC: a second takes `dilation` seconds.
 struct DilatedClock {
-    std::int64_t start = kForever, dilation = 1;
+    std::int64_t start = kNoTime, dilation = 1;
 
     Time picoseconds(std::int64_t now) const;
     std::int64_t nanoseconds(Time time) const;  // the first at which picoseconds() is at least `time`
@@ -100,8 +100,8 @@ class HostDriver {
         std::int64_t* arrived;
         ReceiveRing ring;
         Pacer pacer;
-        std::int64_t begins = kForever, deadline = kForever;
-        std::int64_t noted = 0, note_at = kForever;
+        std::int64_t begins = kNoTime, deadline = kNoTime;
+        std::int64_t noted = 0, note_at = kNoTime;
         bool listens = false;    // the host has begun and takes frames
         bool asked = true;       // the host has not been reported as ended
         bool consulted = false;  // an event came since the question whether the host has ended

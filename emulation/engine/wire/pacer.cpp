@@ -15,7 +15,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 32;
+constexpr std::size_t kMessagesAtOnce = 32;
 constexpr std::int64_t kAgain = 500'000;  // until the kernel is tried again after it had no room
 constexpr int kGrains = 16;               // parts of a frame's slot, one of which it may be late
 constexpr std::size_t kFetchedLines = 8;  // of a payload; the processor finds the others by itself
@@ -46,11 +46,11 @@ void Pacer::stop(std::int64_t now) {
 }
 
 std::int64_t Pacer::due() const {
-    return begun_ < 0 ? kForever : std::max(static_cast<std::int64_t>(slot_), again_);
+    return begun_ < 0 ? kNoTime : std::max(static_cast<std::int64_t>(slot_), again_);
 }
 
 std::int64_t Pacer::wake(std::int64_t rest) const {
-    if (begun_ < 0) return kForever;
+    if (begun_ < 0) return kNoTime;
     const Frame& first = *(responses_.empty() ? data_[0] : responses_[0]).frame;
     // Powers of two, so that the times of hosts with frames of other sizes coincide as well.
     const auto part = static_cast<std::uint64_t>(slot_length(first) / kGrains);
@@ -78,10 +78,10 @@ void Pacer::expect(unsigned stage) const {
 }
 
 void Pacer::send(int fd, std::int64_t now) {
-    mmsghdr messages[kBatch];
-    iovec pieces[kBatch][2];
+    mmsghdr messages[kMessagesAtOnce];
+    iovec pieces[kMessagesAtOnce][2];
     while (due() <= now) {
-        const std::size_t most = std::min(kBatch, responses_.size() + data_.size());
+        const std::size_t most = std::min(kMessagesAtOnce, responses_.size() + data_.size());
         double slot = slot_;
         std::size_t count = 0;
         for (; count < most && static_cast<std::int64_t>(slot) <= now; ++count) {  // as due() rounds

@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max();
 
 // Adherence to the rate. `offered` is the number of bytes that the rate allows while frames wait, `sent` the
 // number of bytes sent. `late` is the time from each frame's slot to its sending, `waited` its time in the
@@ -33,7 +33,7 @@ class Pacer {
     void add(FrameHandle frame, int vl, std::int64_t now, std::int64_t since);
     // Drop all frames.
     void clear(std::int64_t now);
-    // Time at which the first frame may leave; kForever if no frame waits.
+    // Time at which the first frame may leave; kNoTime if no frame waits.
     std::int64_t due() const;
     // Time to wake up for the first frame: within a sixteenth of the frame's own time on the wire after it
     // is due, or a multiple of `rest` if that is longer, and for many frames of many hosts the same time.

@@ -20,7 +20,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 64;                // frames received in a row from one port
+constexpr std::size_t kReceiveBatch = 64;         // frames received in a row from one port
 constexpr std::size_t kRingBytes = 2 << 20;       // receive ring of a port
 constexpr std::size_t kAllRingBytes = 256 << 20;  // limit of all rings, in unswappable kernel memory
 constexpr std::size_t kLeastRingBytes = 256 << 10;
@@ -30,7 +30,7 @@ constexpr std::int64_t kMostPause = 2'000'000;    // nanoseconds
 constexpr std::int64_t kMostFrame = 500'000'000;  // nanoseconds of processor time for a frame
 constexpr unsigned kTimedCheckpoints = 16;        // the clock is read at each of so many checkpoints
 constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
-constexpr Time kNever = std::numeric_limits<Time>::max();
+constexpr Time kNoAgeing = std::numeric_limits<Time>::max();
 
 }  // namespace
 
@@ -124,7 +124,7 @@ void Wire::run() {
         if (!dirty_.empty()) timeout = 0;  // more to send, after the control plane has had its turn
         else
             timeout =
-                next_ageing_ == kNever
+                next_ageing_ == kNoAgeing
                     ? -1
                     : static_cast<int>(std::clamp<Time>((next_ageing_ - now_) / kMillisecond + 1, 1, 60'000));
     }
@@ -145,7 +145,8 @@ void Wire::on_port(Index<Port> index, std::uint32_t events) {
 
 void Wire::receive(Port& port) {
     ReceiveRing::Received received{};
-    for (std::size_t i = 0; i < kBatch && (i == 0 || !others_wait()) && port.socket.peek(received); ++i) {
+    for (std::size_t i = 0; i < kReceiveBatch && (i == 0 || !others_wait()) && port.socket.peek(received);
+         ++i) {
         if (received.length > received.frame.size()) {
             too_long(port, received.length);
             port.socket.release();
@@ -282,7 +283,7 @@ void Wire::watch_ageing(Index<Switch> switch_index) {
 // Report tables with aged entries, and schedule the next check. Entries stay due until the control plane has
 // read them: reports have a minimum period.
 void Wire::look_for_aged() {
-    next_ageing_ = kNever;
+    next_ageing_ = kNoAgeing;
     for (const Index<Switch> index : ageing_) {
         Switch& sw = switch_at(index);
         for (std::size_t t = 0; t < sw.table_count(); ++t)

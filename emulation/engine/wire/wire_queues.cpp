@@ -15,7 +15,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 64;         // frames sent in a row by one port
+constexpr std::size_t kSendBatch = 64;     // frames sent in a row by one port
 constexpr std::size_t kMostEgress = 1024;  // egress passes in a row, before the control plane has its turn
 constexpr std::int64_t kMostFlush = 5'000'000;  // nanoseconds of egress passes while another thread waits
 
@@ -96,10 +96,10 @@ void Wire::flush_all() {
 }
 
 void Wire::flush(Port& port) {
-    mmsghdr messages[kBatch];
-    iovec pieces[kBatch];
+    mmsghdr messages[kSendBatch];
+    iovec pieces[kSendBatch];
     const bool paced = port.ns_per_byte > 0;
-    const std::size_t most = paced ? 1 : kBatch;
+    const std::size_t most = paced ? 1 : kSendBatch;
     while (!port.blocked) {
         if (paced && must_wait(port)) return;
         if (port.ready.empty()) dequeue(port, most);

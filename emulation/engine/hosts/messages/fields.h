@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "frames/link_header.h"
+
 namespace railyard {
 
 constexpr std::uint16_t kEthertype = 0x88B5;
-constexpr std::uint32_t kCfgCna16 = 0x6;
 constexpr std::size_t kEthernetBytes = 14;
-constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32;
 
 template <typename T, std::size_t kBytes = sizeof(T)>
 T get(const std::uint8_t* frame, std::size_t at) {

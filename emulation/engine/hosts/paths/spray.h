@@ -15,6 +15,9 @@ namespace railyard {
 
 constexpr std::size_t kBuckets = 16;  // values of the low bits of lb that have a source route each
 using BucketSet = std::uint16_t;      // a bit for each bucket
+// Step of lb from a timeout to the next try. Odd, so that sixteen timeouts try all sixteen buckets; not 1,
+// since neighbouring buckets often share a path.
+constexpr std::uint8_t kBucketStride = 5;
 
 // Round trip on an idle path, in ps: of a frame without payload and its acknowledgement, what each KiB adds,
 // and the time of a KiB on the slowest link.

@@ -8,8 +8,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::uint8_t kBucketStride = 5;  // as for retransmission
-constexpr int kAskAfter = 4;               // frames in a row that have come again unasked
+constexpr int kMostRepeats = 4;  // frames in a row that may come again unasked
 
 }  // namespace
 
@@ -61,7 +60,7 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
 }
 
 BucketSet Receiver::silent_buckets() {
-    if (!paths_ || repeated_ < kAskAfter) return 0;
+    if (!paths_ || repeated_ < kMostRepeats) return 0;
     repeated_ = 0;
     wants_path_ = true;
     return paths_->health().suspects();

@@ -6,14 +6,6 @@
 
 namespace railyard {
 
-namespace {
-
-// Odd, so that sixteen timeouts try all sixteen buckets; not 1, since neighbouring buckets often share a
-// path.
-constexpr std::uint8_t kBucketStride = 5;
-
-}  // namespace
-
 Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
                Payloads& payloads)
     : parameters_(parameters),

@@ -3,36 +3,39 @@
 
 #include <utility>
 
+#include "frames/link_header.h"
+
 namespace railyard {
 
 namespace {
 
-constexpr std::uint8_t kData = 1, kResponseLevel = 1, kModeBits = 0xE0, kFecn = 0x80, kMark = 3, kCut = 2;
-constexpr std::size_t kEthernet = 14, kSourceRoute = 8;
+constexpr std::uint8_t kDataOpcode = 1, kResponseLevel = 1, kModeBits = 0xE0, kFecn = 0x80, kMark = 3,
+                       kCut = 2;
 // Bytes from the network header: to the end of the collective header.
 constexpr std::size_t kCc = 4, kClass = 7, kOpcode = 8, kEnd = 36;
-constexpr std::uint32_t kFlit = 20, kBlock = 32;
 
 }  // namespace
 
 bool trim(Frame& frame) {
-    if (frame.stored < kEthernet + 4 + kEnd) return false;
+    if (frame.stored < kLinkHeaderBytes + kEnd) return false;
     std::uint8_t* const bytes = frame.data();
     if (bytes[12] != 0x88 || bytes[13] != 0xB5) return false;
     const unsigned cfg = bytes[15] & 0xFu;
     if (cfg != 0x6 && cfg != 0xC) return false;
-    const std::size_t network = kEthernet + 4 + (cfg == 0xC ? kSourceRoute : 0), end = network + kEnd;
+    const std::size_t network = kLinkHeaderBytes + (cfg == 0xC ? kRouteBytes : 0), end = network + kEnd;
     if (frame.stored < end || frame.length <= end) return false;
     std::uint8_t* const header = bytes + network;
-    if (header[kOpcode] != kData || (header[kCc] & kModeBits) != kFecn || (header[kCc + 1] & kMark) == 0)
+    if (header[kOpcode] != kDataOpcode || (header[kCc] & kModeBits) != kFecn ||
+        (header[kCc + 1] & kMark) == 0)
         return false;
     header[kCc + 1] = static_cast<std::uint8_t>((header[kCc + 1] & ~kMark) | kCut);
     header[kClass] = static_cast<std::uint8_t>(kResponseLevel << 4 | (header[kClass] & 0xFu));
     // VL 2 or 3 of the same lane: its bits are the last of a byte and the first three of the next.
     bytes[14] = static_cast<std::uint8_t>(bytes[14] & 0xFEu);
     bytes[15] = static_cast<std::uint8_t>((bytes[15] & 0x3Fu) | 0x40u);
-    const auto link = static_cast<std::uint32_t>(end - kEthernet - 1);
-    const std::uint32_t length = link / kFlit / kBlock << 10 | link / kFlit % kBlock << 5 | link % kFlit;
+    const auto link = static_cast<std::uint32_t>(end - kLphAt - 1);
+    const std::uint32_t length =
+        link / kFlitBytes / kBlockFlits << 10 | link / kFlitBytes % kBlockFlits << 5 | link % kFlitBytes;
     bytes[16] = static_cast<std::uint8_t>((bytes[16] & 0xC0u) | length >> 8);
     bytes[17] = static_cast<std::uint8_t>(length);
     if (frame.payload != nullptr) FramePool::drop(std::exchange(frame.payload, nullptr));
