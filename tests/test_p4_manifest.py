@@ -8,7 +8,14 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = ("p4", "tests/programs", "tests/v1model", "labs/01_source_route", "labs/07_dual_tor")
+PLACES = (
+    "p4",
+    "tests/programs",
+    "tests/v1model",
+    "labs/01_source_route",
+    "labs/07_dual_tor",
+    "labs/09_reduction",
+)
 
 
 @pytest.fixture(scope="module")
