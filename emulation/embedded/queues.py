@@ -14,7 +14,10 @@ __all__ = ["PauseLimits", "QueueLimit", "queue_policy"]
 @final
 @dataclass(frozen=True, slots=True)
 class QueueLimit:
-    """Limits of a queue in bytes and in frames, 0 for none; `trims`: what finds no room loses its payload."""
+    """Limits of a queue in bytes and in frames; 0 is no limit.
+
+    A queue that `trims` removes the payload of a frame that does not fit. Any other queue drops the frame.
+    """
 
     bytes: int = 0
     frames: int = 0

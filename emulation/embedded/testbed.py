@@ -60,7 +60,7 @@ class EmbeddedTestbed(Lifetime):
     """A fabric in virtual time.
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
-    makes links drop-tail. With `queues`, limits by what waits, links have no credits, and lose or trim
+    makes links drop-tail. `queues` gives limits to queues in place of credits: links then drop or trim
     frames. The port to a node's host has as many buffers as the node has neighbours. `scheduler` chooses the
     VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the bytes that reach hosts
     by bins of that width. `seed` decides which frames an impaired link loses. `traced` switches can be asked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transport of a variant: windows and timeouts, and what congestion control knows of the fabric."""
+"""Transport of a variant: windows, timeouts, and the path on which congestion control begins."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

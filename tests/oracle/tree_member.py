@@ -152,7 +152,7 @@ class TreeMember:
         return self._answer(out, now)
 
     def lacking(self, number: int) -> list[Block]:
-        """Return the blocks of a tree whose results have not come."""
+        """Return the blocks of a tree for which this member still waits for the result."""
         tree = self._trees[number]
         return [tree.blocks[index] for index in sorted(tree.lacking)]
 

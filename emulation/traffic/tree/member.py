@@ -79,7 +79,7 @@ class TreeMember(_engine.TreeMember):
         return ()
 
     def lacking(self, number: int) -> list[Block]:
-        """Return the blocks of a tree whose results have not come."""
+        """Return the blocks of a tree for which this member still waits for the result."""
         blocks = self._blocks[number]
         return [blocks[index] for index in self.lacking_of(number)]
 

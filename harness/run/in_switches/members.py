@@ -176,7 +176,7 @@ class Members:
         self._testbed.attach_agents(specs, on_done=self._member_ended)
 
     def _lacking(self, number: int) -> list[Block]:
-        """Return the blocks of a tree whose results some member lacks."""
+        """Return the blocks of a tree for which at least one member still waits for the result."""
         wanted = {block for agent in self._agents.values() for block in agent.lacking(number)}
         return [block for block in self._blocks[number][1] if block in wanted]
 

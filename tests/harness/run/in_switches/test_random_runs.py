@@ -64,7 +64,7 @@ def fault_of(random: Random, links: list[str], switches: list[str]) -> str:
 
 
 def scenario_of(seed: int, path: Path) -> Random:
-    """Write a random scenario; return what hosts draw from."""
+    """Write a random scenario; return the random generator by which hosts disturb frames."""
     random = Random(seed)
     topology = random.choice(FABRICS)
     header = f"name: drawn\ntopology: {topology}\n"
