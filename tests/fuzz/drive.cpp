@@ -20,7 +20,7 @@ void require(bool holds) {
 }  // namespace
 
 Drive::Drive(FuzzedDataProvider& in, const Programs& programs)
-    : in_(in), programs_(programs), switch_("fuzzed", 510, pool_) {
+    : in_(in), programs_(programs), switch_("fuzzed", 510, pool_, shares_) {
     if (in_.ConsumeBool()) switch_.set_log([this](const std::string& line) { logged_ += line.size(); });
     configure();
 }

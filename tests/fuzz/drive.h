@@ -45,6 +45,7 @@ class Drive {
     FuzzedDataProvider& in_;
     const Programs& programs_;
     FramePool pool_;
+    ProgramShares shares_;
     Switch switch_;
     Time now_ = 0;
     GuidedFrame last_;
