@@ -4,11 +4,12 @@
 The nth channel from a GPU to a peer is joined to the nth channel from that peer back. Operations name
 channels by their place in the list of their threadblock, memory of peers by that in its `remote_buffer_refs`.
 Threadblocks of a group (`tbg_info`) each carry out an equal slice of an operation. An operation `pipeline`
-holds operations that are carried out for a unit of bytes at a time.
+holds operations that are carried out for a unit of bytes at a time. `glres` reads a part of the memory of all
+GPUs of a switch channel (NVLS), adds them up in the switch and writes the sum to all of them.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import lcm
@@ -18,7 +19,10 @@ from typing import final
 from harness.formats.documents import Item, read_json
 from harness.formats.msccl.symbols import MAX_CHUNKS, share_buffers
 
-__all__ = ["Channel", "Gpu", "Part", "Plan", "PlanOperation", "read_plan"]
+__all__ = ["SWITCH_SUM", "Channel", "Gpu", "Part", "Plan", "PlanOperation", "read_plan"]
+
+SWITCH_SUM = "glres"
+"""Operation that adds up parts of all GPUs inside of a switch."""
 
 _BUFFERS = ("i", "o", "s")
 _LINKS = ("memory", "port")
@@ -35,7 +39,7 @@ _MOVES = {
 # Those that write to peers, and those whose nth source goes to the nth target.
 _SENDS = frozenset({"put", "pws", "pwsf", "res", "rres", "ppkt", "rppkt", "respkt", "recspkt"})
 _PAIRED = frozenset({"put", "pws", "pwsf", "get", "ppkt"})
-_IN_SWITCH = ("glres", "gstore", "gstorepkt")
+_STORES_IN_SWITCH = ("gstore", "gstorepkt")
 
 
 @final
@@ -90,11 +94,21 @@ class PlanOperation:
 @final
 @dataclass(slots=True)
 class Gpu:
-    """A GPU: chunks of its buffers i, o and s, initial counts of semaphores, operations by threadblock."""
+    """A GPU of a plan.
+
+    Attributes:
+        chunks: Chunks of its buffers i, o and s.
+        channels: Its channels to peers.
+        buffers: Memory of peers: GPU, buffer, types of channels that reach it.
+        groups: Its switch channels: buffer, and GPUs whose buffers the switch reads and writes.
+        semaphores: Initial counts.
+        threadblocks: Operations by threadblock.
+    """
 
     chunks: dict[str, int]
     channels: Sequence[Channel]
     buffers: Sequence[tuple[int, str, frozenset[str]]]
+    groups: Sequence[tuple[str, tuple[int, ...]]] = ()
     semaphores: Sequence[int] = ()
     threadblocks: list[list[PlanOperation]] = field(default_factory=list)
 
@@ -112,6 +126,12 @@ class Plan:
     pipelined: bool
     pieces: int
     gpus: list[Gpu]
+
+    def operations(self) -> Iterator[PlanOperation]:
+        """Yield the operations of all GPUs."""
+        for gpu in self.gpus:
+            for block in gpu.threadblocks:
+                yield from block
 
 
 def read_plan(path: Path) -> Plan:
@@ -153,10 +173,17 @@ def _gpu(row: Item, rank: int, ranks: int) -> Gpu:
         for letter, name in zip(_BUFFERS, ("input", "output", "scratch"), strict=True)
     }
     channels: list[Channel] = []
+    groups: list[tuple[str, tuple[int, ...]]] = []
     counts: Counter[tuple[int, str]] = Counter()
     for block in row.items("channels"):
-        kind = block.text("channel_type", choices=(*_LINKS, "switch"))
-        for peer in block.items("connected_to") if kind != "switch" else ():
+        kind = _channel_type(block)
+        if kind == "switch":
+            buffer = block.text("buff" if "buff" in block else "buffer_type", choices=_BUFFERS)
+            for group in block.items("rank_groups"):
+                members = tuple(each.number(high=ranks - 1) for each in group.items("ranks"))
+                groups.append((buffer, members))
+            continue
+        for peer in block.items("connected_to"):
             other = peer.number(high=ranks - 1)
             if other == rank:
                 peer.refuse(f"GPU {rank} is connected to itself")
@@ -171,7 +198,12 @@ def _gpu(row: Item, rank: int, ranks: int) -> Gpu:
         for block in row.items("remote_buffers")
     ]
     semaphores = [block.integer("init_value") for block in row.items("semaphores")]
-    return Gpu(chunks, channels, buffers, semaphores)
+    return Gpu(chunks, channels, buffers, groups, semaphores)
+
+
+def _channel_type(row: Item) -> str:
+    """Return the type of channels; plans call the key `channel_type` or `type`."""
+    return row.text("channel_type" if "channel_type" in row else "type", choices=(*_LINKS, "switch"))
 
 
 @final
@@ -186,14 +218,19 @@ class _Block:
         self._gpus = gpus
         self._rank = next(rank for rank, each in enumerate(gpus) if each is gpu)
         self._channels: dict[str, list[Channel]] = {kind: [] for kind in _LINKS}
+        self._groups: list[tuple[str, tuple[int, ...]]] = []
         self._buffers: dict[str, list[tuple[int, str]]] = {kind: [] for kind in _LINKS}
         for block in row.items("channels"):
-            kind = block.text("channel_type", choices=(*_LINKS, "switch"))
+            kind = _channel_type(block)
             own = [channel for channel in gpu.channels if channel.type == kind]
-            for place in block.items("channel_ids") if kind != "switch" else ():
-                if place.number() >= len(own):
-                    place.refuse(f"channel {place.value}, but this GPU has {len(own)} of type {kind}")
-                self._channels[kind].append(own[place.value])
+            size = len(gpu.groups) if kind == "switch" else len(own)
+            for index in block.items("channel_ids"):
+                if index.number() >= size:
+                    index.refuse(f"channel {index.value}, but this GPU has {size} of type {kind}")
+                if kind == "switch":
+                    self._groups.append(gpu.groups[index.value])
+                else:
+                    self._channels[kind].append(own[index.value])
         for block in row.items("remote_buffer_refs"):
             kind = block.text("access_channel_type", choices=_LINKS)
             for place in block.items("remote_buffer_ids"):
@@ -213,10 +250,12 @@ class _Block:
 
     def _operation(self, item: Item) -> PlanOperation:
         name = item.text("name")
-        if name in _IN_SWITCH:
+        if name == SWITCH_SUM:
+            return self._sum_in_switch(item)
+        if name in _STORES_IN_SWITCH:
             item.refuse(
-                f"operation {name!r} is carried out inside of a switch",
-                "take a plan for `memory` channels, or one whose data `glres` alone moves",
+                f"operation {name!r} stores through a switch",
+                f"take a plan for `memory` channels, or one whose switch adds up ({SWITCH_SUM!r})",
             )
         if name in _SYNCHRONISE:
             return self._synchronise(item, name)
@@ -227,7 +266,7 @@ class _Block:
                 item.refuse(f"operation {name!r} without a channel")
             return PlanOperation(item, name, channels=channels)
         if name not in _MOVES:
-            known = ", ".join((*_SYNCHRONISE, *_SIGNAL, *_MOVES, "pipeline"))
+            known = ", ".join((*_SYNCHRONISE, *_SIGNAL, *_MOVES, SWITCH_SUM, "pipeline"))
             item.refuse(f"operation {name!r}", f"give {known}")
         return self._move(item, name, kind)
 
@@ -249,8 +288,7 @@ class _Block:
         return channels[place.value]
 
     def _move(self, item: Item, name: str, kind: str) -> PlanOperation:
-        if item.text("reduce_op", "sum") != "sum":
-            item.child("reduce_op").refuse(f"reduce_op {item.text('reduce_op')!r}", "take a plan that adds")
+        self._check_sum(item)
         sources = tuple(self._part(part, kind) for part in item.items("src_buff"))
         targets = tuple(self._part(part, kind) for part in item.items("dst_buff"))
         self._check(item, name, sources, targets)
@@ -263,6 +301,28 @@ class _Block:
         if name in ("pws", "pwsf"):
             channels = tuple(self._channel(place, kind) for place in item.items("channel_ids"))
         return PlanOperation(item, name, sources, targets, channels, kind == "port", cut)
+
+    def _sum_in_switch(self, item: Item) -> PlanOperation:
+        (source,), (target,) = item.items("src_buff"), item.items("dst_buff")
+        self._check_sum(item)
+        keys = ("switch_channel_id", "index", "size")
+        number, first, count = (source.integer(key, high=MAX_CHUNKS) for key in keys)
+        if (number, first, count) != tuple(target.integer(key) for key in keys):
+            item.refuse(f"{SWITCH_SUM!r} writes other chunks than it reads")
+        if number >= len(self._groups):
+            source.refuse(f"switch channel {number}, but this threadblock has {len(self._groups)}")
+        buffer, members = self._groups[number]
+        if len(set(members)) != len(self._gpus):
+            item.refuse(
+                f"{SWITCH_SUM!r} over {len(set(members))} of {len(self._gpus)} GPUs",
+                "take a plan that adds up all GPUs",
+            )
+        parts = tuple(self._inside(item, Part(rank, buffer, first, count)) for rank in members)
+        return PlanOperation(item, SWITCH_SUM, parts, parts)
+
+    def _check_sum(self, item: Item) -> None:
+        if item.text("reduce_op", "sum") != "sum":
+            item.child("reduce_op").refuse(f"reduce_op {item.text('reduce_op')!r}", "take a plan that adds")
 
     def _check(self, item: Item, name: str, sources: Sequence[Part], targets: Sequence[Part]) -> None:
         """Refuse parts of another GPU where the operation takes own memory, and the other way round."""
@@ -296,13 +356,14 @@ class _Block:
             rank, buffer = buffers[place]
         else:
             buffer = item.text("type", choices=_BUFFERS)
-        size = self._size(rank, buffer)
-        if first + count > size:
-            item.refuse(
-                f"chunks {first} to {first + count - 1} of buffer {buffer} of GPU {rank}, which has {size}"
-            )
-        return Part(rank, buffer, first, count)
+        return self._inside(item, Part(rank, buffer, first, count))
 
-    def _size(self, rank: int, buffer: str) -> int:
-        chunks: Mapping[str, int] = self._gpus[rank].chunks
-        return chunks[buffer]
+    def _inside(self, item: Item, part: Part) -> Part:
+        """Return a part of a buffer that has its chunks."""
+        size = self._gpus[part.rank].chunks[part.buffer]
+        if part.first + part.count > size:
+            item.refuse(
+                f"chunks {part.first} to {part.first + part.count - 1} of buffer {part.buffer} of GPU "
+                f"{part.rank}, which has {size}"
+            )
+        return part

@@ -13,9 +13,9 @@ from typing import final
 
 from emulation.traffic.graph.operations import ELEMENT_BYTES, Graph, Operation
 from harness.formats.imported import Imported, mesh_of
-from harness.formats.msccl.plan import Channel, Plan, PlanOperation, read_plan
+from harness.formats.msccl.plan import SWITCH_SUM, Channel, Plan, PlanOperation, read_plan
 from harness.formats.msccl.plan_moves import Moves
-from harness.formats.msccl.plan_switch import read_switch_plan
+from harness.formats.msccl.plan_switch import adds_in_switch, check_switch_plan, switch_collective
 
 __all__ = ["read_plan_files"]
 
@@ -26,15 +26,15 @@ _Names = tuple[str, ...]
 
 
 def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Imported:
-    """Return the traffic of a plan; GPU g is the node npuG of a full mesh.
+    """Return the traffic of a plan; GPU g is the node npuG of a full mesh, or gpuG below a switch that adds up.
 
     FormatError if operations wait for each other, read a chunk that nothing has written, do not compute the
-    collective that the file names, or run inside of a switch beside others that do not.
+    collective that the file names, or send data between GPUs beside a switch that adds up.
     """
     (path,) = paths
-    if (in_switch := read_switch_plan(path, chunk_bytes)) is not None:
-        return in_switch
     plan = read_plan(path)
+    if in_switch := adds_in_switch(plan):
+        check_switch_plan(plan)
     step = ELEMENT_BYTES * plan.pieces
     chunk_bytes = -(-chunk_bytes // step) * step
     reverse = _Run(plan, chunk_bytes)
@@ -42,6 +42,9 @@ def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) ->
     reverse.moves.symbols.prove()
     run = _Run(plan, chunk_bytes)
     run.run()
+    if in_switch:
+        run.moves.symbols.prove()
+        return switch_collective(plan, chunk_bytes)
     operations = run.moves.operations
     notes = [
         f"A chunk has {chunk_bytes} bytes; the file has no sizes.",
@@ -82,6 +85,7 @@ class _Run:
         }
         self._meeting: dict[tuple[int, int], dict[_Block, _Names]] = defaultdict(dict)
         self._released: dict[_Block, _Names] = {}
+        self._heard: dict[int, set[int]] = defaultdict(set)
 
     def run(self, *, backwards: bool = False) -> None:
         """Run every threadblock to its end; FormatError names an operation that never begins."""
@@ -152,6 +156,7 @@ class _Run:
             case "wait" | "rlxwait":
                 for channel in operation.channels:
                     self._wait_for(block, self._signals[rank, channel].popleft())
+                    self._heard[rank].add(channel.peer)
             case "sem_release":
                 for semaphore in operation.semaphores:
                     self._semaphores[rank, semaphore].append(self._last[block])
@@ -188,6 +193,15 @@ class _Run:
 
     def _move(self, block: _Block, operation: PlanOperation, number: int) -> None:
         rank = block[0]
+        if operation.name == SWITCH_SUM:
+            unheard = {part.rank for part in operation.sources} - self._heard[rank] - {rank}
+            if unheard:
+                operation.item.refuse(
+                    f"{SWITCH_SUM!r} reads GPU {min(unheard)}, which has not signalled",
+                    "wait for every GPU before",
+                )
+            self.moves.add_in_switch(operation)
+            return
         label = self.moves.name(rank, f"t{block[1]}.o{number}")
         ends, sent = self.moves.carry_out(operation, rank, label, self._last[block])
         for peer, name in sent:

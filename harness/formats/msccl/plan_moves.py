@@ -5,6 +5,7 @@ A get, and a reduction that reads memory of peers (rre, rres), sends a request o
 answers with the data. Packets are read where they were written; a reader begins with their first elements.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import final
@@ -80,6 +81,16 @@ class Moves:
             written = operation.targets[first:]
             self._packets |= {unit for part in written for unit in self._units(part, operation)}
         return tuple(move.ends), move.sent
+
+    def add_in_switch(self, operation: PlanOperation) -> None:
+        """Write the sum of a part of all GPUs to all of them, on symbols alone."""
+        spans = [(part, self.span(part, operation)) for part in operation.sources]
+        for unit in range(spans[0][1][1]):
+            total: Sum = Counter()
+            for part, (begin, _) in spans:
+                total += self._value(part.rank, begin + unit, operation, part)
+            for part, (begin, _) in spans:
+                self.symbols.put(part.rank, begin + unit, total)
 
     def _units(self, part: Part, operation: PlanOperation) -> list[tuple[int, int]]:
         """Return GPU and place of each unit of a slice of a part; a unit is a piece of a chunk."""

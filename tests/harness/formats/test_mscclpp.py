@@ -186,7 +186,7 @@ def test_a_pipeline_runs_its_operations_once(tmp_path: Path) -> None:
         (lambda d: d["gpus"][0]["channels"][0].update(connected_to=[2]), "0 2; give 0 to 1"),
         (lambda d: d["gpus"][0]["channels"][0].update(connected_to=[0]), "GPU 0 is connected to itself"),
         (lambda d: d["gpus"][0]["remote_buffers"][0].update(rank=True), "rank True is no whole number"),
-        (lambda d: _first(d).update(name="gstore"), "operation 'gstore' is carried out inside of a switch"),
+        (lambda d: _first(d).update(name="gstore"), "operation 'gstore' stores through a switch"),
         (lambda d: _first(d).update(name="add"), "operation 'add'; give nop, barrier"),
         (lambda d: _first(d).update(reduce_op="max"), "reduce_op 'max'; take a plan that adds"),
         (lambda d: _first(d).update(dst_buff="i"), "'i' is no list"),
