@@ -26,7 +26,7 @@ _Names = tuple[str, ...]
 
 
 def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Imported:
-    """Return the traffic of a plan; GPU g is the node npuG of a full mesh, or gpuG below a switch that adds up.
+    """Return the traffic of a plan; GPU g is the node npuG of a full mesh, or gpuG below a switch.
 
     FormatError if operations wait for each other, read a chunk that nothing has written, do not compute the
     collective that the file names, or send data between GPUs beside a switch that adds up.

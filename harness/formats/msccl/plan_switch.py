@@ -29,7 +29,7 @@ def adds_in_switch(plan: Plan) -> bool:
 
 
 def check_switch_plan(plan: Plan) -> None:
-    """Refuse a plan whose switch adds up, unless it is an AllReduce that moves no data between GPUs besides."""
+    """Refuse a plan with a sum in a switch if it is no AllReduce, or moves data between GPUs besides."""
     if plan.collective != "allreduce":
         read_json(plan.path).child("collective").refuse(
             f"collective {plan.collective!r} with {SWITCH_SUM!r}", "give allreduce"
