@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from controller.plan.entry import Pair, Path
 from topologies import Fabric
-from topologies.model.columns import columns
+from topologies.model.columns import columns, distinct
 
 __all__ = ["PairColumns", "PathColumns", "ragged"]
 
@@ -44,12 +44,17 @@ class PairColumns:
     @classmethod
     def of(cls, fabric: Fabric, pairs: Iterable[Pair]) -> Self:
         """Return pairs given by name, each once."""
-        names = list(pairs)
-        numbers = [[fabric.node(name).index for name in pair] for pair in names]
-        both = np.array(numbers, np.int32).reshape(-1, 2)
-        if len(both):
-            both = np.unique(both, axis=0)
-        return cls(fabric, both[:, 0].copy(), both[:, 1].copy())
+        index: dict[str, int] = {}
+        numbers: list[int] = []
+        for pair in pairs:
+            for name in pair:
+                number = index.get(name)
+                if number is None:
+                    number = index[name] = fabric.node(name).index
+                numbers.append(number)
+        ends, count = np.array(numbers, np.int64), np.int64(max(len(fabric.nodes), 1))
+        keys = distinct(ends[::2] * count + ends[1::2])
+        return cls(fabric, (keys // count).astype(np.int32), (keys % count).astype(np.int32))
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from controller.plan.path_columns import PathColumns
 from topologies.errors import TopologyError
-from topologies.model.columns import columns
+from topologies.model.columns import columns, distinct
 
 __all__ = ["Subscribers"]
 
@@ -36,7 +36,7 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         names, (hops, sources) = columns(self._fabric).names, self._sources_by_hop
         both = self._hops_of(link)
         parts = [sources[slice(*np.searchsorted(hops, [hop, hop + 1]).tolist())] for hop in both]
-        return tuple([names[source] for source in np.unique(np.concatenate(parts)).tolist()])
+        return tuple([names[source] for source in distinct(np.concatenate(parts)).tolist()])
 
     def include(self, link: str, node: str) -> bool:
         """Return whether a node has a path over a link; KeyError if the fabric has no such link."""
@@ -47,7 +47,7 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         if node not in self._by_source:
             paths, pairs = self._paths, self._paths.pairs.of_source(node)
             own = paths.hops[paths.first[pairs.start] : paths.first[pairs.stop]]
-            self._by_source[node] = frozenset(np.unique(own).tolist())
+            self._by_source[node] = frozenset(distinct(own).tolist())
         return self._by_source[node]
 
     def _hops_of(self, link: str) -> tuple[int, int]:
@@ -78,6 +78,6 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         for begin in range(0, len(hops), _ROWS):
             some = hops[begin : begin + _ROWS]
             keys = some * np.int64(count) + sources[begin : begin + _ROWS, None]
-            parts.append(np.unique(keys[some >= 0]))
-        keys = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+            parts.append(distinct(keys[some >= 0]))
+        keys = distinct(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
         return keys // count, keys % count

@@ -7,7 +7,7 @@ Of the hops of parallel links, the first stands for all.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from topologies.model.computed_once import computed_once
 from topologies.model.fabric import Fabric
 
-__all__ = ["NO_DIMENSION", "FabricColumns", "columns"]
+__all__ = ["NO_DIMENSION", "FabricColumns", "columns", "distinct"]
 
 Numbers = NDArray[np.int32]
 
@@ -119,3 +119,14 @@ def columns(fabric: Fabric) -> FabricColumns:
         dimensions=narrow[:, 4].copy(),
         rates=both[:, 5].copy(),
     )
+
+
+def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers of an array, ascending, each once.
+
+    NumPy's `unique` counts numbers in a hash table, which takes twenty times as long as to sort a million.
+    """
+    ordered = np.sort(numbers, axis=None)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]

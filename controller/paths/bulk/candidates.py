@@ -19,6 +19,7 @@ from controller.paths.bulk.switch_cores import SwitchCores
 from controller.paths.bulk.working_hops import WorkingHops
 from controller.paths.choice import PathChoice
 from controller.plan.path_columns import PairColumns, PathColumns, ragged
+from topologies.model.columns import distinct
 
 __all__ = ["candidates_of"]
 
@@ -118,7 +119,7 @@ class _Search:
         switches = table.tiers > 0
         sets: dict[tuple[int, ...], int] = {}
         number = np.full(len(table.names), -1, np.int64)
-        ends = np.unique(np.concatenate([self._sources[chosen], self._destinations[chosen]]))
+        ends = distinct(np.concatenate([self._sources[chosen], self._destinations[chosen]]))
         uplinks = _Uplinks(hops, switches)
         for end in ends.tolist():
             number[end] = sets.setdefault(tuple(uplinks.switches_of(end)), len(sets))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.plan.path_columns import ragged
+from topologies.model.columns import distinct
 
 __all__ = ["NodeSets"]
 
@@ -22,7 +23,7 @@ class NodeSets:
         self.members = np.asarray(members, np.int64)
         self.first = np.searchsorted(nodes, np.arange(count + 1))
         self._span = int(self.members.max(initial=0)) + 1
-        self._keys = np.unique(np.asarray(nodes, np.int64) * self._span + self.members)
+        self._keys = distinct(np.asarray(nodes, np.int64) * self._span + self.members)
 
     def of(self, nodes: Integers) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Return the members of the sets of nodes, behind the element of `nodes` that has each."""

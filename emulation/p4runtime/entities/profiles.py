@@ -28,8 +28,8 @@ _Part = p4r.ActionProfileGroup.Member | p4r.ActionProfileAction
 _Weighted = tuple[int, int, int | None]
 
 
-# Action sets of a profile whose meaning is kept.
-_MOST_KNOWN = 1 << 10
+# Action sets whose meaning a pipeline keeps for each profile.
+_MOST_KNOWN = 1 << 12
 
 
 @final
@@ -65,8 +65,6 @@ class _Contents:
         self.fresh = count(-1, -1)
         # Sizes of all groups together.
         self._total = 0
-        # Entries of a switch have few different action sets: by their bytes what they mean.
-        self._known: dict[bytes, _ActionSet] = {}
 
     def check_mode(self, *, one_shot: bool) -> None:
         if one_shot and (self.members or self.groups):
@@ -91,12 +89,12 @@ class _Contents:
 
     def meaning(self, sent: p4r.ActionProfileActionSet) -> "_ActionSet":
         """Return the checked contents of an action set; Refusal if the profile takes none such."""
-        data = sent.SerializeToString()
-        known = self._known.get(data)
+        data, sets = sent.SerializeToString(), self.layout.known_sets
+        known: _ActionSet | None = sets.get(data)
         if known is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            known = self._known[data] = _ActionSet(self.layout, sent)
+            if len(sets) >= _MOST_KNOWN:
+                sets.clear()
+            known = sets[data] = _ActionSet(self.layout, sent)
         return known
 
     def check_total(self, weighted: Sequence[_Weighted], replaced: int | None) -> None:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 from finsy.proto import p4i, p4r, rpc_code
 
@@ -195,7 +195,8 @@ class ProfileLayout:
     """An action profile or selector.
 
     Sizes count weights, or members with `by_members`; 0 means no limit. `actions` are the actions of its
-    tables, which are equal for all of them.
+    tables, which are equal for all of them. `known_sets` keeps decoded action sets by their bytes: switches
+    of a pipeline have most of them in common.
     """
 
     id: int
@@ -208,6 +209,7 @@ class ProfileLayout:
     max_member_weight: int
     weights_disallowed: bool
     actions: Mapping[int, ActionLayout]
+    known_sets: dict[bytes, Any] = field(default_factory=dict[bytes, Any], compare=False, repr=False)
 
     @property
     def what(self) -> str:

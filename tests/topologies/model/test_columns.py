@@ -6,7 +6,7 @@ import pytest
 
 from topologies import Fabric
 from topologies.families.registry import build
-from topologies.model.columns import NO_DIMENSION, columns
+from topologies.model.columns import NO_DIMENSION, columns, distinct
 
 
 @pytest.fixture(params=["ub-rack", "lumos", "hpn", "slim-fly"])
@@ -40,3 +40,8 @@ def test_a_hop_is_found_by_its_ends(fabric: Fabric) -> None:
     assert (table.hops(table.tails, table.heads) == table.representative).all()
     nowhere = np.zeros(1, np.int32)
     assert table.hops(nowhere, nowhere).tolist() == [-1]
+
+
+@pytest.mark.parametrize("numbers", [[], [5], [3, 1, 3, 2, 1], [[2, 2], [7, -1]]])
+def test_distinct_numbers_are_those_of_numpy(numbers: list[int]) -> None:
+    assert distinct(np.array(numbers, np.int64)).tolist() == np.unique(numbers).tolist()
