@@ -5,9 +5,9 @@ Targets are found before anything runs. `Faults` then applies the events to a ru
 that every testbed has: links up and down, one direction impaired, a host's link up and down. It never touches
 the interface that a switch is bound to.
 
-Faults combine. A link is down while any target holds it down, so a link that a board fault and a link fault
-took down returns with the last of them. Losses of several targets are independent, delays add up, and the
-lowest rate counts.
+Faults combine. A link or a node is down while any target holds it down, so a link that a board fault and a
+link fault took down returns with the last of them. Losses of several targets are independent, delays add up,
+and the lowest rate counts.
 
 `EVENTS` declares every event once: its keys in a scenario, its text and its effect.
 """
@@ -176,8 +176,11 @@ class Faults:
     def __init__(self, testbed: FaultRuntime) -> None:
         self._testbed = testbed
         self.on_apply: Callable[[Fault], None] | None = None
+        self.on_power: Callable[[str, bool], None] | None = None
+        """Receives each node that loses its power, before its links go down, or has it again."""
         self._links: dict[str, set[str]] = {}  # by link, the targets that hold it down
         self._hosts: dict[str, set[str]] = {}
+        self._nodes: dict[str, set[str]] = {}
         self._effects: dict[LinkDirection, dict[str, _Effect]] = {}  # by direction and target
         self._rates: dict[str, int] = {}  # by link, the rate in bit/s that replaces its own
 
@@ -220,6 +223,10 @@ class Faults:
             self._testbed.at(begins + fault.period_ps // 2, lambda: self._hold(fault.target, False))
 
     def _hold(self, target: Target, down: bool) -> None:
+        for node in target.nodes:
+            toggled = _toggled(self._nodes.setdefault(node, set()), target.name, down)
+            if toggled and self.on_power is not None:
+                self.on_power(node, not down)
         for link in target.links:
             if _toggled(self._links.setdefault(link, set()), target.name, down):
                 self._testbed.set_link(link, not down)

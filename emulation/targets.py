@@ -27,14 +27,15 @@ class Target:
     """Everything that a fault affects.
 
     When the target goes down, `links` lose their carrier at both ends, `one_way` directions lose their frames
-    and keep the carrier, and `hosts` are nodes that lose the link to their host. Causes of failures are
-    told apart by `name`.
+    and keep the carrier, `hosts` are nodes that lose the link to their host, and `nodes` lose their power.
+    Causes of failures are told apart by `name`.
     """
 
     name: str
     links: tuple[str, ...] = ()
     one_way: tuple[LinkDirection, ...] = ()
     hosts: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
     @property
     def directions(self) -> tuple[LinkDirection, ...]:
@@ -167,12 +168,13 @@ def _npu(fabric: Fabric, word: str | int, _: str | None) -> Target:
 
 
 def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
-    """Return the target of all links of some nodes, and of the links to their hosts."""
+    """Return the target of some nodes with all their links, and the links to their hosts."""
     names = {node.name for node in nodes}
     return Target(
         name,
         links=tuple(_leading_to(fabric, lambda end: end.node in names)),
         hosts=tuple(node.name for node in nodes if any(port.number == HOST_PORT for port in node.ports)),
+        nodes=tuple(node.name for node in nodes),
     )
 
 

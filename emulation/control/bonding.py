@@ -57,8 +57,8 @@ class _Runtime(Protocol):
         """Write updates that are not a reaction to a failure."""
         ...
 
-    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
-        """Send each frame out of its port."""
+    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> int:
+        """Send each frame out of its port; return the number sent."""
         ...
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
@@ -198,8 +198,8 @@ class Bonding:
                     self._runtime.now_ps + self._processing_ps, lambda at=port: self._learn(node, at)
                 )
         source = self._system[node]
-        self._runtime.send_frames(node, [(port, lacpdu_frame(pdu, source)) for port, pdu in answer.pdus])
-        self.sent += len(answer.pdus)
+        frames = [(port, lacpdu_frame(pdu, source)) for port, pdu in answer.pdus]
+        self.sent += self._runtime.send_frames(node, frames)
         if answer.changes and not self._hosts:
             self._finish_when_up()
 

@@ -35,8 +35,8 @@ class _Runtime(Protocol):
 
     plan: Plan
 
-    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
-        """Send each frame out of its port."""
+    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> int:
+        """Send each frame out of its port; return the number sent."""
         ...
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
@@ -173,5 +173,5 @@ class Hellos:
         for port, up in answer.changes:
             if self._runtime.is_routed(node, port):
                 self._runtime.port_changed(node, port, up)
-        self._runtime.send_frames(node, [(port, hello_frame(hello)) for port, hello in answer.hellos])
-        self.sent += len(answer.hellos)
+        frames = [(port, hello_frame(hello)) for port, hello in answer.hellos]
+        self.sent += self._runtime.send_frames(node, frames)

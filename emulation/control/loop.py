@@ -61,7 +61,8 @@ class ControlLoop:
     are acknowledged, and repeated after `repeat_ps` without an acknowledgement; without `repeat_ps` they are
     sent once. With `hellos`, a port counts as up only while its two ends hear each other, from start() on.
     With `lacp`, a port between a NIC and a ToR counts as up while it is in its bundle. With `spares`, a spare
-    NPU replaces a failed one. With `rewiring`, optical circuits follow the jobs.
+    NPU replaces a failed one. With `rewiring`, optical circuits follow the jobs. The controller of a node
+    without power (`set_power`) sends, receives and writes nothing.
     """
 
     def __init__(
@@ -85,6 +86,8 @@ class ControlLoop:
         self._processing_ps = processing_ps
         self._mode: Mode = mode
         self._messenger = Messenger(testbed, client, repeat_ps)
+        # By node without power: updates that its controller writes once the node has power again.
+        self._withheld: dict[str, list[Sequence[Update]]] = {}
         self._use_plan(plan, {})
         self._installed = dict(plan.entries)
         self._updated: dict[str, list[Sequence[Update]]] = {}  # written since `installed` was last asked for
@@ -125,6 +128,8 @@ class ControlLoop:
             for node in plan.fabric.nodes
         }
         self._messenger.use(schemes, self._controllers)
+        for withheld in self._withheld.values():
+            withheld.clear()  # the new plan's updates begin at what is installed
 
     @property
     def report(self) -> ControlReport:
@@ -220,9 +225,24 @@ class ControlLoop:
             self._client.write(node, updates)
             self._updated.setdefault(node, []).append(updates)
 
-    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
-        """Send each frame out of its port."""
+    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> int:
+        """Send each frame out of its port; return the number sent, 0 for a node without power."""
+        if node in self._withheld:
+            return 0
         send_packet_outs(self._testbed, self._client, node, frames)
+        return len(frames)
+
+    def set_power(self, node: str, on: bool) -> None:
+        """Note that a node has lost its power, or has it again: then it writes what it has withheld.
+
+        Its controller keeps the state of the node's ports meanwhile, so that it knows them afterwards.
+        """
+        if not on:
+            self._withheld.setdefault(node, [])
+            self._messenger.forget(node)
+            return
+        for updates in self._withheld.pop(node, ()):
+            self.learn(node, updates)
 
     def reconfigure(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
         """Apply crossconnect maps to optical switches; return the time at which all new circuits are up."""
@@ -262,6 +282,8 @@ class ControlLoop:
 
     def _on_packet_in(self, node: str) -> None:
         packet = self._client.packet_in(node)
+        if node in self._withheld:
+            return
         frame = received_frame(self._testbed, packet.payload)
         port = packet.metadata["ingress_port"]
         if is_slow(frame):
@@ -296,7 +318,7 @@ class ControlLoop:
     def _on_silence(self, node: str, cna: int, buckets: frozenset[int]) -> None:
         """Handle an agent's report of silent paths; ignore its repetitions until new paths are written."""
         pair = node, cna
-        if pair not in self._answering:
+        if pair not in self._answering and node not in self._withheld:
             self._answering.add(pair)
             self._silence_reports += 1
             reaction = self._controllers[node].on_silence(cna, buckets)
@@ -328,11 +350,15 @@ class ControlLoop:
             self._testbed.at(at, lambda: self._apply(node, reaction, news) if self.plan is plan else None)
 
     def _apply(self, node: str, reaction: Reaction, news: News) -> None:
-        if reaction.updates:
+        withheld = self._withheld.get(node)
+        if reaction.updates and withheld is None:
             self._client.write(node, reaction.updates)
             self._note_written(node, reaction.updates, news)
         if reaction.lost:
             self._testbed.routes_lost(node, reaction.lost)
+        if withheld is not None:
+            withheld.append(reaction.updates)
+            return
         messages = (*reaction.notices, *reaction.subscriptions)
         self._messenger.send(node, messages)
         if messages and self.on_activity is not None:

@@ -64,6 +64,13 @@ class Messenger:
         self._cna = {node.name: node.address for node in schemes.plan.fabric.nodes}
         self._deliveries = {}
 
+    def forget(self, node: str) -> None:
+        """Repeat none of a node's messages any more."""
+        delivery = self._deliveries.pop(node, None)
+        if delivery is not None:
+            self._repeated += delivery.repeated
+            self._unconfirmed += len(delivery.unconfirmed)
+
     def send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
         """Send messages of a node, and await their acknowledgements."""
         messages = tuple(outgoing)

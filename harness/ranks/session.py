@@ -212,6 +212,8 @@ def opened(ready: Prepared, nodes: Sequence[str], seed: int) -> Iterator[FabricS
     with booted(testbed, ready.plan, None, ready.own, ready.updates, ready.variant.link.marking) as up:
         session = FabricSession(ready, up, nodes, seed)
         control = control_loop(ready, up, None)
-        Faults(testbed).schedule(ready.faults)
+        faults = Faults(testbed)
+        faults.on_power = control.set_power
+        faults.schedule(ready.faults)
         control.start(lambda: True)
         yield session

@@ -194,6 +194,7 @@ def _observe(
             _set_hooks(ready, jobs, control, testbed, seed)
         jobs.begin()
         faults = Faults(testbed)
+        faults.on_power = control.set_power
         faults.schedule(ready.faults)
         schedule_moves(testbed, faults, ready.lane_moves)
         for link, folder in captures.items():

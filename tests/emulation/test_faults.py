@@ -394,3 +394,28 @@ def test_a_node_that_comes_back_on_the_embedded_testbed(kind: str) -> None:
         ("npu0", 1),
         ("npu1", 1),
     }
+
+
+def test_nodes_lose_their_power_before_their_links_and_have_it_before_these(testbed: FakeTestbed) -> None:
+    faults = Faults(testbed)
+    faults.on_power = lambda node, on: testbed.done.append((testbed.now_ps, "power", node, on))
+    faults.schedule(
+        [
+            fault(testbed, "down", 1, "board", 0),
+            fault(testbed, "down", 2, "npu", "npu0"),
+            fault(testbed, "up", 3, "board", 0),
+            fault(testbed, "down", 4, "link", "npu4-npu5"),
+            fault(testbed, "down", 5, "switch", "npu0"),
+            fault(testbed, "up", 6, "npu", "npu0"),
+        ]
+    )
+    assert testbed.run()
+    power = [(at, *rest) for at, what, *rest in testbed.done if what == "power"]
+    assert power == [
+        *((1, f"npu{number}", False) for number in range(4)),
+        *((3, f"npu{number}", True) for number in (1, 2, 3)),
+        (6, "npu0", True),
+    ]
+    for at in (1, 3, 6):
+        kinds = [what for time, what, *_ in testbed.done if time == at]
+        assert kinds.index("link") > max(place for place, what in enumerate(kinds) if what == "power")
