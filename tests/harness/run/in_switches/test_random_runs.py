@@ -93,13 +93,18 @@ def seen(seed: int, path: Path) -> Observation:
 
 
 def verdict(seed: int, path: Path) -> str:
-    """Return "right", or the loss that a run names; AssertionError for wrong data without a name."""
+    """Return "right", or "named" for a loss that the run names after a link or a switch has failed.
+
+    AssertionError for wrong data without a name, and for a loss although nothing failed.
+    """
     observation = seen(seed, path)
     why = observation.first_wrong
     if not why:
         assert observation.correct_nodes == observation.nodes
         return "right"
-    assert NAMED.search(why), f"seed {seed}: {why}\n{path.read_text()}"
+    scenario = path.read_text()
+    assert NAMED.search(why), f"seed {seed}: {why}\n{scenario}"
+    assert "event: down" in scenario, f"seed {seed}: {why}\n{scenario}"
     return "named"
 
 
@@ -111,4 +116,4 @@ def test_a_handful(seed: int, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_all_scenarios(tmp_path: Path) -> None:
     counts = Counter(verdict(seed, tmp_path / "drawn.yaml") for seed in range(SEEDS))
-    assert counts["right"] > 0.9 * SEEDS, counts
+    assert counts["right"] > 0.8 * SEEDS, counts
