@@ -4,7 +4,7 @@
 client          one client for every device of a fabric
 device          one device: its stream, its calls, and errors that name the node
 node_writes     updates of all nodes whose tables are filled or changed at once, in batches
-kept_updates    updates that are kept for the next run with the same plan
+update_cache    updates that are kept for the next run with the same plan
 p4info          entries, counters and controller headers by the names of a p4info
 entry_encoding  an entry as bytes of P4Runtime messages
 row_encoding    rows of columns as such bytes, all rows at once

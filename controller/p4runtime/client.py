@@ -18,10 +18,10 @@ from controller.errors import InstallError
 from controller.p4runtime.counter_cells import CellDecoder, CounterCells
 from controller.p4runtime.device import Device, PacketIn
 from controller.p4runtime.event_loop import run, submit
-from controller.p4runtime.kept_updates import KeptUpdates
 from controller.p4runtime.local import LocalStub, is_local
 from controller.p4runtime.node_writes import NodeWrites
 from controller.p4runtime.p4info import P4Info
+from controller.p4runtime.update_cache import UpdateCache
 from controller.plan.entry import Entry
 from controller.plan.updates import Kind, Update
 
@@ -123,15 +123,15 @@ class P4RuntimeClient:
         self,
         entries: Mapping[str, Sequence[Entry]],
         progress: Callable[[int, int], None] | None = None,
-        kept: KeptUpdates | None = None,
+        cache: UpdateCache | None = None,
     ) -> int:
         """Insert entries, all nodes at once; returns how many. `progress` gets (done, total).
 
-        `kept` has the serialised entries of earlier calls, and gets those of this call.
+        `cache` has the serialised entries of earlier calls, and gets those of this call.
         """
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         devices = {node: self._device(node) for node in entries}
-        writes = NodeWrites(entries, _infos(devices), kept)
+        writes = NodeWrites(entries, _infos(devices), cache)
         future = submit(
             _all((device.write(writes, reports.put) for device in devices.values()), _LARGE_AT_ONCE)
         )

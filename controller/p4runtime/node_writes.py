@@ -8,9 +8,9 @@ from typing import final
 import numpy as np
 
 from controller.errors import InstallError
-from controller.p4runtime.kept_updates import Batches, KeptUpdates, batches_of
 from controller.p4runtime.p4info import P4Info
 from controller.p4runtime.row_encoding import SerialisedUpdates
+from controller.p4runtime.update_cache import Batches, UpdateCache, batches_of
 from controller.plan.updates import Part, Update, Written, parts_of
 
 __all__ = ["NodeWrites"]
@@ -24,18 +24,18 @@ class NodeWrites:
     """Serialised updates by node: of entries to install, or of updates.
 
     Blocks of consecutive nodes with the same program are encoded together, when the first of the nodes asks
-    for its updates. `kept` has the updates of earlier installations, and gets those of this one.
+    for its updates. `cache` has the updates of earlier installations, and gets those of this one.
     """
 
     def __init__(
         self,
         written: Mapping[str, Written],
         infos: Mapping[str, P4Info | None],
-        kept: KeptUpdates | None = None,
+        cache: UpdateCache | None = None,
     ) -> None:
         self._written = written
         self._infos = infos
-        self._kept = kept
+        self._cache = cache
         self._nodes = list(written)
         self._positions = {node: position for position, node in enumerate(self._nodes)}
         self._ready: dict[str, Batches] = {}  # encoded for a node that has not asked yet
@@ -47,14 +47,14 @@ class NodeWrites:
             InstallError: An entry of the node does not fit in a message; the error does not name the node.
         """
         entries = self._written[node]
-        known = None if self._kept is None else self._kept.find(node, info, entries)
+        known = None if self._cache is None else self._cache.find(node, info, entries)
         if known is not None:
             return known
         batches = self._ready.pop(node, None)
         if batches is None or info is not self._infos[node]:
             batches = self._encode(node, info, entries)
-        if self._kept is not None:
-            self._kept.keep(node, info, entries, batches)
+        if self._cache is not None:
+            self._cache.keep(node, info, entries, batches)
         return batches
 
     def _encode(self, node: str, info: P4Info, written: Written) -> Batches:

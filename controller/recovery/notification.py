@@ -23,7 +23,7 @@ from controller.recovery.shared_schemes import SharedSchemes
 from controller.schemes.registry import rule_set
 from topologies import Fabric
 
-__all__ = ["Costs", "Notification", "NotificationReport", "bare_ps", "spread_over"]
+__all__ = ["Delays", "Notification", "NotificationReport", "propagation_ps", "spread_over"]
 
 # On a link: Ethernet, LPH, SRH, NTH and the notice.
 _FRAME_BITS = 8 * (14 + 4 + 8 + 8 + 12)
@@ -31,7 +31,7 @@ _FRAME_BITS = 8 * (14 + 4 + 8 + 8 + 12)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Costs:
+class Delays:
     """Delays of a node in ps: detection of a dead port, processing of a message, sending of a message.
 
     A `queued` node processes one message after the other, duplicates included. Otherwise, as in a run, a node
@@ -83,26 +83,26 @@ class NotificationReport:
 class Notification:
     """Failures of one plan, each starting from the planned state."""
 
-    def __init__(self, plan: Plan, mode: Mode, costs: Costs) -> None:
+    def __init__(self, plan: Plan, mode: Mode, delays: Delays) -> None:
         self._plan = plan
         self._mode: Mode = mode
-        self._costs = costs
+        self._delays = delays
         self._schemes = SharedSchemes(plan)
 
     def fail(self, links: Sequence[str], apart_ps: int = 0) -> NotificationReport:
         """Let links fail one after the other, `apart_ps` apart, and return the result."""
-        return _Failure(self._plan, self._mode, self._costs, self._schemes).run(links, apart_ps)
+        return _Failure(self._plan, self._mode, self._delays, self._schemes).run(links, apart_ps)
 
 
 @final
 class _Failure:
     """One run of the event queue."""
 
-    def __init__(self, plan: Plan, mode: Mode, costs: Costs, schemes: SharedSchemes) -> None:
+    def __init__(self, plan: Plan, mode: Mode, delays: Delays, schemes: SharedSchemes) -> None:
         self._plan = plan
         self._fabric: Fabric = plan.fabric
         self._mode: Mode = mode
-        self._costs = costs
+        self._delays = delays
         self._schemes = schemes
         self._controllers: dict[str, NodeController] = {}
         self._dead: set[str] = set()
@@ -151,7 +151,7 @@ class _Failure:
         link = self._fabric.link(name)
         for end in (link.a, link.b):
             self._at(
-                self._now + self._costs.detect_ps,
+                self._now + self._delays.detect_ps,
                 lambda end=end: self._act(
                     end.node, lambda: self._controller(end.node).on_port(end.port, False)
                 ),
@@ -159,8 +159,8 @@ class _Failure:
 
     def _act(self, node: str, react: Callable[[], Reaction]) -> None:
         """Process a message; the processing ends with the table writes."""
-        begins = max(self._now, self._busy.get(node, 0)) if self._costs.queued else self._now
-        done = begins + self._costs.processing_ps
+        begins = max(self._now, self._busy.get(node, 0)) if self._delays.queued else self._now
+        done = begins + self._delays.processing_ps
         self._busy[node] = done
         self._at(done, lambda: self._done(node, react()))
 
@@ -171,9 +171,9 @@ class _Failure:
                 self._sources.add(node)
         self._notices += len(reaction.notices)
         self._watches += len(reaction.subscriptions)
-        leaves = max(self._now, self._busy.get(node, 0)) if self._costs.queued else self._now
+        leaves = max(self._now, self._busy.get(node, 0)) if self._delays.queued else self._now
         for outgoing in (*reaction.notices, *reaction.subscriptions):
-            leaves += self._costs.send_ps
+            leaves += self._delays.send_ps
             self._at(leaves, lambda message=outgoing: self._send(node, message))
         self._busy[node] = max(self._busy.get(node, 0), leaves)
 
@@ -266,9 +266,9 @@ def spread_over(plan: Plan, more_hops: int) -> Plan:
     return replace(plan, routes=routes, subscribers=subscribers)
 
 
-def bare_ps(told: NotificationReport, costs: Costs) -> int:
+def propagation_ps(told: NotificationReport, delays: Delays) -> int:
     """Return the time from the first notice to the last repaired source, in ps.
 
     Detection and the reaction of the link's own ends are left out: every mode of notification has them.
     """
-    return max(0, told.repaired_ps - costs.detect_ps - costs.processing_ps)
+    return max(0, told.repaired_ps - delays.detect_ps - delays.processing_ps)

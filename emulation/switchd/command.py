@@ -67,8 +67,8 @@ class Switchd(Lifetime):
         program = None if options.program is None else _read_program(options.program)
         _check_interfaces(options.switches)
         wire.set_queues(options.queues)
-        if options.hold_frames is not None:
-            wire.hold(options.hold_frames)
+        if options.queue_depth is not None:
+            wire.hold(options.queue_depth)
         if _log.isEnabledFor(logging.INFO):
             wire.log_programs()
             wire.dump(options.dump_bytes)

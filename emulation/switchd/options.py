@@ -87,7 +87,7 @@ class Options:
     grpc_address: str
     cpu_port: int | None
     queues: int
-    hold_frames: int | None
+    queue_depth: int | None
     pcap: Path | None
     dump_bytes: int
     log_level: str
@@ -116,8 +116,8 @@ def parse(arguments: Sequence[str]) -> Options:
             f"--priority-queues {given.priority_queues} is not between 1 and {_MOST_QUEUES}",
             remedy="a frame's standard_metadata.priority has 3 bits",
         )
-    if given.hold_frames is not None and given.hold_frames < 1:
-        raise EmulationError(f"--hold-frames {given.hold_frames} is below 1", remedy="give 64 or more")
+    if given.queue_depth is not None and given.queue_depth < 1:
+        raise EmulationError(f"--queue-depth {given.queue_depth} is below 1", remedy="give 64 or more")
     if given.pcap is not None and not given.pcap.is_dir():
         raise EmulationError(f"--pcap {given.pcap}: no such directory", remedy="make it first")
     notes = [f"{_option(name)} is not used: {why}" for name, why in _UNUSED.items() if getattr(given, name)]
@@ -127,7 +127,7 @@ def parse(arguments: Sequence[str]) -> Options:
         grpc_address=given.grpc_server_addr,
         cpu_port=given.cpu_port,
         queues=given.priority_queues,
-        hold_frames=given.hold_frames,
+        queue_depth=given.queue_depth,
         pcap=given.pcap,
         dump_bytes=given.dump_packet_data,
         log_level=given.log_level,
@@ -312,7 +312,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         help="let frames leave these ports of a switch at so many bits a second; may be repeated",
     )
     add(
-        "--hold-frames",
+        "--queue-depth",
         type=int,
         metavar="N",
         help="hold up to N frames in each queue of a slow interface, so that programs read the depth of the "

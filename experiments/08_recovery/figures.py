@@ -8,7 +8,7 @@ from functools import cache
 from statistics import median
 
 from controller import Mode, Plan, make_plan
-from controller.recovery.notification import Costs, Notification, NotificationReport
+from controller.recovery.notification import Delays, Notification, NotificationReport
 from harness.report.figures.comparison_charts import Samples, distributions_svg
 from harness.sweeps.cases import sample_pairs
 from papers.claims import Measured, Progress, Values
@@ -16,7 +16,7 @@ from papers.ub_mesh.figures.recovery import job_pairs
 from topologies.families.registry import build
 
 US = 10**6
-COSTS = Costs(detect_ps=US, processing_ps=US)
+COSTS = Delays(detect_ps=US, processing_ps=US)
 MODES: tuple[Mode, ...] = ("direct", "flooding")
 
 

@@ -43,11 +43,11 @@ def computed_ps(job: JobReport, until_ps: int) -> int:
 
 
 def work_percent(run: VariantRun) -> Figure:
-    """Return the share of the time until `work_until_ps` in which the members of all jobs computed.
+    """Return the share of the time until `horizon_ps` in which the members of all jobs computed.
 
     All jobs count until the same moment, whenever they end: so schedulers are compared by the work done in a
     time (Crux, definition 1), and a job that ends late counts no less than a job that ends early.
     """
     jobs = run.observation.jobs
-    computed = sum(job.nodes * computed_ps(job, run.work_until_ps) for job in jobs)
-    return round(100 * computed / (sum(job.nodes for job in jobs) * run.work_until_ps), 3)
+    computed = sum(job.nodes * computed_ps(job, run.horizon_ps) for job in jobs)
+    return round(100 * computed / (sum(job.nodes for job in jobs) * run.horizon_ps), 3)

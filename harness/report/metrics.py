@@ -163,7 +163,7 @@ def measure(run: VariantRun) -> dict[str, Figure]:
             chosen |= PFC_METRICS
     if run.observation.reduction is not None:
         chosen |= HOST_METRICS
-    if run.work_until_ps and any(job.iterations for job in run.observation.jobs):
+    if run.horizon_ps and any(job.iterations for job in run.observation.jobs):
         chosen |= COMPUTE_METRICS
     figures = {name: _FIGURES[name](run) for name in chosen}
     for job in run.observation.jobs:

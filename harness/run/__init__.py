@@ -16,10 +16,10 @@ Its modules:
     real_time    Mininet as the testbed, and its dilation
     boot         a testbed with its tables filled
     jobs/        jobs on a running testbed, and their priorities
-    standstill   whom failures have cut off while only timers of the control plane run
+    watchdog     ends a run in which only timers of the control plane still act
     observation/ the values that a run leaves behind, and their collection
     watch        watchers of a run, and faults by hand
-    kept         finished variants of an interrupted run
+    resume_store finished variants of an interrupted run
     runner       the run of every variant
     saturation   a fabric filled until delivery or deadlock
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, final
 
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
-from controller.p4runtime.kept_updates import KeptUpdates
+from controller.p4runtime.update_cache import UpdateCache
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
 from controller.plan.rows import NodeEntries
@@ -80,14 +80,14 @@ def booted(
     plan: Plan,
     progress: InstallProgress | None = None,
     own: OwnPrograms = BUILT_IN,
-    kept: KeptUpdates | None = None,
+    cache: UpdateCache | None = None,
     marking: Marking | None = None,
     *,
     reduces: bool = False,
 ) -> Iterator[Booted[T]]:
     """Start a testbed and fill its tables from the plan; stop it afterwards.
 
-    Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
+    Nodes of `own` run programs of the user's own, and get further entries. `cache` has serialised entries of
     earlier runs with this plan. Switches mark frames that leave a queue as `marking` says. With
     `reduces` they run programs that combine values.
     """
@@ -101,7 +101,7 @@ def booted(
         for node, thresholds in congestion_entries(plan.fabric, marking).items():
             if node not in own.files:
                 entries[node] = NodeEntries.joined(entries[node], thresholds)
-    with filled(testbed, programs, entries, progress, kept) as running:
+    with filled(testbed, programs, entries, progress, cache) as running:
         yield running
 
 
@@ -111,7 +111,7 @@ def filled(
     programs: Mapping[str, ProgramFiles],
     entries: Mapping[str, Sequence[Entry]],
     progress: InstallProgress | None = None,
-    kept: KeptUpdates | None = None,
+    cache: UpdateCache | None = None,
 ) -> Iterator[Booted[T]]:
     """Start a testbed with a program a node and fill its tables; stop it afterwards."""
     began = time.perf_counter()
@@ -119,7 +119,7 @@ def filled(
         client.on_packet_in = testbed.packet_arrived
         client.connect(testbed.device_ids)
         client.push_pipeline(programs)
-        count = client.install(entries, progress, kept)
+        count = client.install(entries, progress, cache)
         yield Booted(testbed, client, count, time.perf_counter() - began)
 
 

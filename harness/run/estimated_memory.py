@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a run in virtual time, foreseen from its plan, and what this machine has.
+"""Memory of a run in virtual time, estimated from its plan, and what this machine has.
 
-The factors are fits to measured runs: docs/testbeds/performance.md has the table. A foreseen figure includes
+The factors are fits to measured runs: docs/testbeds/performance.md has the table. An estimate includes
 the report; it is meant to tell a run that fits from a run that does not, to about a fifth.
 """
 
@@ -21,7 +21,7 @@ __all__ = [
     "available_bytes",
     "check_memory",
     "check_processes",
-    "foreseen_bytes",
+    "estimated_bytes",
     "in_words",
     "whole_bytes",
 ]
@@ -53,10 +53,10 @@ _OPERATION, _FRAME = 16 << 10, 640
 def whole_bytes(prepared: Sequence[Prepared]) -> int:
     """Return the memory that a process holds at most that plans and runs the variants, and nothing else."""
     plans = {id(ready.plan): ready for ready in prepared}.values()
-    return _PROCESS + _PLANNED * sum(map(_entries, plans)) + foreseen_bytes(prepared)
+    return _PROCESS + _PLANNED * sum(map(_entries, plans)) + estimated_bytes(prepared)
 
 
-def foreseen_bytes(prepared: Sequence[Prepared]) -> int:
+def estimated_bytes(prepared: Sequence[Prepared]) -> int:
     """Return the memory that a run of the variants will hold at most beside what the process holds now."""
     return max(_variant_bytes(ready) for ready in prepared)
 
@@ -106,7 +106,7 @@ def available_bytes() -> int:
 
 def check_memory(prepared: Sequence[Prepared]) -> None:
     """Raise a MachineError if this machine lacks the memory that a run of the variants needs."""
-    more, free = foreseen_bytes(prepared), available_bytes()
+    more, free = estimated_bytes(prepared), available_bytes()
     if free and more > free:
         raise MachineError(
             f"the run needs about {in_words(more)} of memory, and this machine has {in_words(free)}",

@@ -11,7 +11,7 @@ from typing import TypeVar, final
 
 from controller.circuits.transition import pod_traffic, unserved_pods
 from controller.errors import PlanError
-from controller.p4runtime.kept_updates import KeptUpdates
+from controller.p4runtime.update_cache import UpdateCache
 from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.schemes.registry import routing_of, scheme_class
@@ -28,7 +28,7 @@ from harness.run.collectives.schedule import fitting
 from harness.run.memory_pool.plan import PoolPlan, plan_pool
 from harness.run.planning.job_plan import JobPlan, demand_of
 from harness.run.planning.planner import plan_jobs
-from harness.run.planning.serdes_lanes import LaneMove, deal_lanes
+from harness.run.planning.serdes_lanes import LaneMove, allocate_lanes
 from harness.run.programs.network_header import check_credits, check_network_header
 from harness.run.programs.own_cells import check_cells, own_cells
 from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
@@ -44,7 +44,7 @@ from harness.scenario.schema import (
 from topologies import Fabric
 from topologies.families.lumos.core import core_of
 
-__all__ = ["Kept", "Prepared", "prepare"]
+__all__ = ["PlanCache", "Prepared", "prepare"]
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class Prepared:
     jobs: tuple[JobPlan, ...]
     faults: tuple[faults.Fault, ...] = ()
     own: OwnPrograms = BUILT_IN
-    updates: KeptUpdates | None = None
+    updates: UpdateCache | None = None
     pool: PoolPlan | None = None
     lane_moves: tuple[LaneMove, ...] = ()
 
@@ -107,7 +107,7 @@ class Prepared:
 
 @final
 @dataclass(slots=True)
-class Kept:
+class PlanCache:
     """Values that scenarios of one topology share, so that they are computed once.
 
     They are the fabric, plans, serialised entries of plans, and jobs.
@@ -115,7 +115,7 @@ class Kept:
 
     fabric: Fabric | None = None
     plans: dict[object, Plan] = field(default_factory=dict)
-    updates: dict[object, KeptUpdates] = field(default_factory=dict)
+    updates: dict[object, UpdateCache] = field(default_factory=dict)
     jobs: dict[object, tuple[JobPlan, ...]] = field(default_factory=dict)
 
 
@@ -123,27 +123,27 @@ def prepare(
     scenario: Scenario,
     document: Document,
     note: Callable[[str], None] = lambda _: None,
-    kept: Kept | None = None,
+    cache: PlanCache | None = None,
 ) -> tuple[Prepared, ...]:
     """Return all variants in order; `note` receives the name of a variant before it is planned.
 
-    `kept` has values of earlier scenarios of the same topology, and gets those of this scenario.
+    `cache` has values of earlier scenarios of the same topology, and gets those of this scenario.
 
     Raises:
         ScenarioError: A part of the scenario is impossible; the message names its line.
     """
     with_line = Lines(document)
-    alone, kept = kept is None, kept or Kept()
-    if kept.fabric is None:
-        kept.fabric = with_line(("topology",), scenario.topology.build)
-    whole, plans = kept.fabric, kept.plans
+    alone, cache = cache is None, cache or PlanCache()
+    if cache.fabric is None:
+        cache.fabric = with_line(("topology",), scenario.topology.build)
+    whole, plans = cache.fabric, cache.plans
     prepared: dict[str, Prepared] = {}
     keys = {}
     lines = _indices(document)
     for index, variant in enumerate(scenario.variants):
         at = ("variants", lines.get(variant.name, index))
         variant = _with_fitting(whole, variant)
-        lanes = deal_lanes(with_line, at, whole, variant)
+        lanes = allocate_lanes(with_line, at, whole, variant)
         fabric = lanes.fabric
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
         if variant.control.circuits == "per-job":
@@ -151,9 +151,9 @@ def prepare(
         routing = variant.routing
         chosen = with_line((*at, "routing"), partial(routing_of, fabric, routing.strategy, routing.scheme))
         sent = (variant.every_job, chosen, variant.control.scheduler)
-        if sent not in kept.jobs:
-            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, chosen)
-        jobs = kept.jobs[sent]
+        if sent not in cache.jobs:
+            cache.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, chosen)
+        jobs = cache.jobs[sent]
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
         transport = with_line(
@@ -183,12 +183,12 @@ def prepare(
         )
         if variant.transport.connections is not None:
             connected = (same, sent, variant.transport.connections, scenario.seed)
-            if connected not in kept.jobs:
-                kept.jobs[connected] = with_line(
+            if connected not in cache.jobs:
+                cache.jobs[connected] = with_line(
                     (*at, "transport", "connections"),
                     partial(_connected, plans[same], variant, jobs, scenario.seed),
                 )
-            jobs = kept.jobs[connected]
+            jobs = cache.jobs[connected]
         own = BUILT_IN
         if variant.program:
             own = with_line((*at, "program"), partial(own_programs, plans[same], variant.program))
@@ -204,7 +204,7 @@ def prepare(
     return tuple(
         item
         if alone and uses[keys[name]] == 1
-        else replace(item, updates=kept.updates.setdefault(keys[name], KeptUpdates()))
+        else replace(item, updates=cache.updates.setdefault(keys[name], UpdateCache()))
         for name, item in prepared.items()
     )
 

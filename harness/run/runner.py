@@ -25,7 +25,6 @@ from harness.run.boot import Booted, booted
 from harness.run.in_switches.running import TreeSlots
 from harness.run.jobs.running import Before, Jobs
 from harness.run.jobs.scheduling import Scheduling
-from harness.run.kept import KeptVariants
 from harness.run.memory_pool.running import PoolRun
 from harness.run.observation.collect import collect, dropped, link_of
 from harness.run.observation.fault_log import FaultLog
@@ -34,9 +33,10 @@ from harness.run.observation.values import Deadlock, Observation
 from harness.run.observation.variant_run import VariantRun
 from harness.run.planning.serdes_lanes import highest_rates, schedule_moves
 from harness.run.prepare import Prepared
-from harness.run.standstill import Standstill
+from harness.run.resume_store import ResumeStore
 from harness.run.testbeds import Embedded, TestbedChoice, in_one_partition
 from harness.run.watch import WatchedRun, Watcher
+from harness.run.watchdog import Watchdog
 from harness.scenario.schema import ELEMENT_BYTES, Fault
 from topologies.transform.spares import has_spares
 
@@ -107,7 +107,7 @@ def run(
     progress: Progress = silent,
     choice: TestbedChoice = _EMBEDDED,
     captures: Mapping[str, Path] = _NONE,
-    kept: KeptVariants | None = None,
+    store: ResumeStore | None = None,
     watcher: Watcher | None = None,
 ) -> Run:
     """Run all variants.
@@ -118,11 +118,11 @@ def run(
         progress: Receives the progress of each variant.
         choice: Testbed of all variants.
         captures: Folder for VARIANT-LINK.pcap, by link whose frames are captured.
-        kept: Variants that have finished before, and those that finish now.
+        store: Variants that have finished before, and those that finish now.
         watcher: Watches all variants, also those that have finished before.
     """
     if watcher is not None:
-        kept = None
+        store = None
     if watcher is not None or captures:
         choice = in_one_partition(choice)  # observers see the events of all switches in their order
     choice.check(prepared, captures=bool(captures))
@@ -131,7 +131,7 @@ def run(
     struck: dict[str, tuple[Fault, ...]] = {}
     for ready in prepared:
         name = ready.variant.name
-        if kept is not None and (before := kept.get(name)) is not None:
+        if store is not None and (before := store.get(name)) is not None:
             runs[name], seconds[name] = before
             progress(name, "read back", 1.0)
             continue
@@ -150,12 +150,12 @@ def run(
         rates = highest_rates(rates, ready.lane_moves)
         schedules = [job.sliced.schedule for job in ready.jobs]
         sent = traffic_matrix(schedules, ready.fabric, ready.members) if schedules else None
-        until_ps = round((ready.variant.work_until_us or 0) * 10**6)
+        until_ps = round((ready.variant.horizon_us or 0) * 10**6)
         bounds = {name: named for job in ready.jobs for name, named in job.bounds_by_job.items()}
         runs[name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps, bounds)
         seconds[name] = watch.seconds
-        if kept is not None and len(prepared) > 1:
-            kept.put(name, runs[name], seconds[name])
+        if store is not None and len(prepared) > 1:
+            store.put(name, runs[name], seconds[name])
     return Run(runs, seconds, struck)
 
 
@@ -207,10 +207,10 @@ def _observe(
         log = FaultLog(ready, jobs, control, virtual=testbed.virtual)
         deadlock, stopped_by = None, ""
         moves = has_spares(ready.fabric) or variant.control.circuits != "static"
-        standstill = Standstill(ready, control, jobs, moves=moves)
+        watchdog = Watchdog(ready, control, jobs, moves=moves)
         watched = None
         if watcher is not None:
-            watched = WatchedRun(ready, testbed, jobs, control, faults, standstill)
+            watched = WatchedRun(ready, testbed, jobs, control, faults, watchdog)
             watcher.begin(watched)
         try:
             for delivered in _slices(ready, testbed, bin_ps):
@@ -218,7 +218,7 @@ def _observe(
                 progress(variant.name, "running", share, _pace(testbed))
                 if ready.faults or watched is not None:
                     log.look(testbed.now_ps)
-                if testbed.virtual and (stopped_by := standstill.look(testbed.now_ps, delivered)):
+                if testbed.virtual and (stopped_by := watchdog.look(testbed.now_ps, delivered)):
                     testbed.give_up()
                     break
         except DeadlockedError as stopped:

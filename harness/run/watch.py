@@ -23,7 +23,7 @@ from harness.run.jobs.running import Jobs
 from harness.run.memory_pool.running import PoolRun
 from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
-from harness.run.standstill import Standstill
+from harness.run.watchdog import Watchdog
 from harness.scenario.schema import Fault, Scenario
 
 __all__ = ["WatchedRun", "Watcher", "fault_by_hand"]
@@ -60,7 +60,7 @@ class WatchedRun:
         jobs: Jobs | PoolRun,
         control: ControlLoop,
         faults: Faults,
-        standstill: Standstill,
+        watchdog: Watchdog,
     ) -> None:
         self._ready = ready
         self.testbed = testbed
@@ -68,7 +68,7 @@ class WatchedRun:
         self.control = control
         self.faults = faults
         self.struck: tuple[Fault, ...] = ()
-        self._standstill = standstill
+        self._watchdog = watchdog
 
     @property
     def ready(self) -> Prepared:
@@ -103,7 +103,7 @@ class WatchedRun:
         self._ready = ready
         self.struck = (*self.struck, fault)
         resolved = _resolved(ready, fault)
-        self._standstill.expect(resolved)
+        self._watchdog.expect(resolved)
         self.faults.apply(resolved)
         return fault
 

@@ -177,11 +177,11 @@ CIRCUIT_METRICS: Mapping[str, Metric] = {
 COMPUTE_METRICS: Mapping[str, Metric] = {
     "work_percent": Metric(
         "percent",
-        "share of the time until work_until_us in which the accelerators of all jobs computed",
+        "share of the time until horizon_us in which the accelerators of all jobs computed",
         timed=True,
     ),
 }
-"""Metrics of runs in which jobs compute, with `work_until_us`."""
+"""Metrics of runs in which jobs compute, with `horizon_us`."""
 
 ALL_METRICS: Mapping[str, Metric] = {
     **METRICS,

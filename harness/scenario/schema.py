@@ -69,7 +69,7 @@ SETTINGS = (
     "hosts",
     "pool",
     "faults",
-    "work_until_us",
+    "horizon_us",
     "program",
 )
 
@@ -195,7 +195,7 @@ class Variant(Model):
     hosts: Annotated[HostSettings | None, Field(exclude_if=lambda value: value is None)] = None
     pool: Annotated[PoolSettings | None, Field(exclude_if=lambda value: value is None)] = None
     faults: tuple[Fault, ...] = ()
-    work_until_us: Positive | None = None
+    horizon_us: Positive | None = None
     program: Mapping[str, OwnProgram] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -211,7 +211,7 @@ class Variant(Model):
     @model_validator(mode="after")
     def _pool_alone(self) -> Self:
         others = sorted(
-            {"collective", "jobs", "workload", "hosts", "graph", "lanes", "transport", "work_until_us"}
+            {"collective", "jobs", "workload", "hosts", "graph", "lanes", "transport", "horizon_us"}
             & self.model_fields_set
         )
         if self.pool is not None and others:

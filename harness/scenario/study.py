@@ -64,7 +64,7 @@ class Study(Model):
     Attributes:
         set: Values of an axis, by the key of the scenario that takes them, as `link.detect_us`.
         seeds: Seeds of each point; none means the scenario's own.
-        cut_each: What fails in turn: every `link`, `switch` or `npu`, or `pair:N`, N random pairs of links;
+        fail_each: What fails in turn: every `link`, `switch` or `npu`, or `pair:N`, N random pairs of links;
             or `random:NxR@T`, R times N random faults of links until T microseconds; unless given, 100 times,
             until the variant's last fault.
         combine: All combinations of values (`grid`), or the first values, the second, and so on (`list`).
@@ -75,11 +75,11 @@ class Study(Model):
         Field(default_factory=dict)
     )
     seeds: Annotated[tuple[_Seed, ...], BeforeValidator(_seeds)] = ()
-    cut_each: Annotated[tuple[_Kind, ...], BeforeValidator(_kinds)] = ()
+    fail_each: Annotated[tuple[_Kind, ...], BeforeValidator(_kinds)] = ()
     combine: Literal["grid", "list"] = "grid"
     sample: Annotated[int, Field(ge=1)] | None = None
 
     @property
     def needs_faults(self) -> bool:
         """True if what fails in turn fails at the times of a variant's faults."""
-        return any("@" not in kind for kind in self.cut_each)
+        return any("@" not in kind for kind in self.fail_each)

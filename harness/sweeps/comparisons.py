@@ -48,7 +48,7 @@ def compare_variants(plan: StudyPlan, results: Sequence[RunResult]) -> list[Comp
     An assertion is not judged where a run of its variants has no result. A study that fails something in turn
     judges none: the assertions are about other faults.
     """
-    if plan.study.cut_each:
+    if plan.study.fail_each:
         return []
     metrics: dict[tuple[str, int], dict[str, float]] = {}
     variants: dict[tuple[str, int], set[str]] = {}

@@ -24,7 +24,7 @@ from topologies.errors import RailyardError
 
 __all__ = [
     "Conducted",
-    "Kept",
+    "ResultStore",
     "Results",
     "carry_out",
     "conduct",
@@ -168,23 +168,23 @@ def work_of(plan: StudyPlan, path: Path | None = None) -> Work:
 def results_of(
     plan: StudyPlan, jobs: int | None = None, note: Callable[[Done], None] = lambda _: None
 ) -> list[RunResult]:
-    """Return the results of all runs of a study in order, kept in no folder; `late` runs are left out.
+    """Return the results of all runs of a study in order, without a folder; `late` runs are left out.
 
     Raises:
         EmulationError: A run was lost with its process.
     """
-    kept = Kept()
+    store = ResultStore()
     with closing(local_executor(plan, jobs or os.cpu_count() or 1, len(plan.runs))) as executor:
-        conducted = conduct(plan.runs, kept, executor, note=note)
+        conducted = conduct(plan.runs, store, executor, note=note)
     if conducted.lost:
         done = conducted.lost[0]
         raise MachineError(f"{done.run.name}: {done.lost}", remedy="use fewer processes if memory ran out")
     late = {run.key for run in conducted.late}
-    return [kept.results[run.key] for run in plan.runs if run.key not in late]
+    return [store.results[run.key] for run in plan.runs if run.key not in late]
 
 
 @final
-class Kept:
+class ResultStore:
     """Results of runs by key, in memory."""
 
     def __init__(self) -> None:

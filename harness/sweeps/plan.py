@@ -76,7 +76,7 @@ class StudyPlan:
             "variants": list(self.variants),
             "axes": {key: list(values) for key, values in self.study.set.items()},
             "seeds": list(self.study.seeds or (self.scenario.seed,)),
-            "cut_each": list(self.study.cut_each),
+            "fail_each": list(self.study.fail_each),
             "runs": [run.key for run in self.runs],
         }
 
@@ -99,10 +99,10 @@ def plan_study(
     scenario, _ = read(document)
     study = _joined(scenario.study or Study(), options or Study())
     seed = scenario.seed if seed is None else seed
-    if not (study.set or study.seeds or study.cut_each):
+    if not (study.set or study.seeds or study.fail_each):
         raise ScenarioError(
             document.at((), "nothing to vary"),
-            remedy="give --set KEY=A,B, --seeds 1..20 or --cut-each link, or a key `study:`",
+            remedy="give --set KEY=A,B, --seeds 1..20 or --fail-each link, or a key `study:`",
         )
     names = _chosen(scenario, document, variants, need_faults=study.needs_faults)
     fabrics: dict[str, Fabric] = {}
@@ -159,7 +159,7 @@ def check_study(scenario: Scenario, document: Document) -> int:
     varied = [{**first, key: value} for key, values in study.set.items() for value in values]
     for point in points if study.combine == "list" else varied:
         _read_point(document, point, names)
-    for name in names if study.cut_each else ():
+    for name in names if study.fail_each else ():
         _cases(_alone(scenario, name), study, scenario.seed, document, {})
     return len(points)
 
@@ -231,14 +231,14 @@ def _cases(
     scenario: Scenario, study: Study, seed: int, document: Document, fabrics: dict[str, Fabric]
 ) -> list[Case | None]:
     """Return the cases of a variant, the healthy one first; a single None if nothing fails in turn."""
-    if not study.cut_each:
+    if not study.fail_each:
         return [None]
     topology = scenario.topology.model_dump_json()
     if topology not in fabrics:
         fabrics[topology] = scenario.topology.build()
     cases: list[Case | None] = [Case()]
     try:
-        for kind in study.cut_each:
+        for kind in study.fail_each:
             cases += cases_of(kind, fabrics[topology], scenario.variants[0], seed)
     except ScenarioError as ex:
         raise ScenarioError(document.at(("topology",), ex.message), remedy=ex.remedy) from None

@@ -51,12 +51,12 @@ def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for run in runs for key in run["point"]))
 
 
-def passed(runs: Sequence[RunResult], cut_each: Sequence[str]) -> bool:
+def passed(runs: Sequence[RunResult], fail_each: Sequence[str]) -> bool:
     """Return whether all runs are right, or ended before their fault.
 
     Where switches or random links fail, a run may also have stopped because nodes were unreachable.
     """
-    parts = any(kind == "switch" or kind.startswith("random:") for kind in cut_each)
+    parts = any(kind == "switch" or kind.startswith("random:") for kind in fail_each)
     accepted = {"right", "over", *(("stopped",) if parts else ())}
     return all(run["status"] in accepted for run in runs)
 
@@ -66,13 +66,13 @@ def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
     records = [record_of(run) for run in runs]
     compared = compare_variants(plan, runs)
     # Where something fails in turn, healthy runs are for comparison only.
-    counted = [record for record in records if record["failed"]] if plan.study.cut_each else records
+    counted = [record for record in records if record["failed"]] if plan.study.fail_each else records
     document: Mapping[str, Any] = {
         "format": "railyard-sweep",
         "schema": 1,
         **{key: value for key, value in plan.document().items() if key not in ("format", "schema", "runs")},
         "testbed": "embedded",
-        "passed": passed(runs, plan.study.cut_each) and all(item.outcome.passed for item in compared),
+        "passed": passed(runs, plan.study.fail_each) and all(item.outcome.passed for item in compared),
         "assertions": [item.document() for item in compared],
         "metrics": {
             "runs": len(counted),

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.report.document import to_document
 from harness.report.results import Result, conclude
-from harness.run.prepare import Kept, prepare
+from harness.run.prepare import PlanCache, prepare
 from harness.run.runner import run as run_variants
 from harness.scenario.document import Document
 from harness.sweeps.plan import Run
@@ -30,7 +30,7 @@ STATUSES = {
 """Status of a run, and what it means."""
 
 # Values that runs of a topology share, for the topologies used last.
-_KEPT: OrderedDict[str, Kept] = OrderedDict()
+_CACHES: OrderedDict[str, PlanCache] = OrderedDict()
 _TOPOLOGIES = 2
 _PLANS = 8
 
@@ -60,7 +60,7 @@ def execute(run: Run, path: Path) -> str:
         "result": None,
     }
     try:
-        ready = prepare(run.scenario, _document(path), kept=_kept(run))
+        ready = prepare(run.scenario, _document(path), cache=_cache(run))
         seen = run_variants(ready, run.scenario.seed).runs
     except RailyardError as ex:
         if ex.of_machine:
@@ -91,12 +91,12 @@ def _document(path: Path) -> Document:
     return Document(path)
 
 
-def _kept(run: Run) -> Kept:
+def _cache(run: Run) -> PlanCache:
     topology = run.scenario.topology.model_dump_json()
-    kept = _KEPT.pop(topology, None)
-    if kept is None or len(kept.plans) > _PLANS:
-        kept = Kept()
-    _KEPT[topology] = kept
-    while len(_KEPT) > _TOPOLOGIES:
-        _KEPT.popitem(last=False)
-    return kept
+    cache = _CACHES.pop(topology, None)
+    if cache is None or len(cache.plans) > _PLANS:
+        cache = PlanCache()
+    _CACHES[topology] = cache
+    while len(_CACHES) > _TOPOLOGIES:
+        _CACHES.popitem(last=False)
+    return cache

@@ -34,7 +34,7 @@ from papers.claims.form.catalogue import claims_of, experiment_files, named_clai
 from papers.claims.form.reader import ClaimFile, read_claims
 from papers.claims.runner import Finished, Job, Runner, local, rows_of
 from papers.claims.statistics import over_seeds
-from papers.claims.store import KeptFigures
+from papers.claims.store import FigureStore
 
 __all__ = [
     "Check",
@@ -43,7 +43,7 @@ __all__ = [
     "Finished",
     "Interval",
     "Job",
-    "KeptFigures",
+    "FigureStore",
     "Kind",
     "Measured",
     "Mutation",

@@ -18,7 +18,7 @@ from papers.claims.check import Check, Row, judged
 from papers.claims.figures import tasks as work
 from papers.claims.figures.sources import Figures, ScenarioSource, Source
 from papers.claims.figures.tasks import Task
-from papers.claims.store import KeptFigures
+from papers.claims.store import FigureStore
 from topologies.errors import RailyardError
 
 __all__ = ["Finished", "Job", "Note", "Runner", "local", "rows_of"]
@@ -85,7 +85,7 @@ class Runner:
         processes: largest number of tasks at a time.
     """
 
-    def __init__(self, kept: KeptFigures, executors: Executors, processes: int = 1) -> None:
+    def __init__(self, kept: FigureStore, executors: Executors, processes: int = 1) -> None:
         self._kept = kept
         self._executors = executors
         self._processes = processes
@@ -172,7 +172,7 @@ class Runner:
 
 def rows_of(check: Check) -> tuple[Row, ...]:
     """Compute a check in this process and return its rows."""
-    (finished,) = Runner(KeptFigures(), local()).finished([Job.of(check)])
+    (finished,) = Runner(FigureStore(), local()).finished([Job.of(check)])
     return finished.rows
 
 

@@ -13,13 +13,13 @@ from typing import Any, final
 from harness.errors import OutputError
 from harness.output import OutputFolder
 
-__all__ = ["KeptFigures"]
+__all__ = ["FigureStore"]
 
 _FORMATS = ("railyard-figures", "railyard-run")
 
 
 @final
-class KeptFigures:
+class FigureStore:
     """Result files of tasks by key; without a folder they are kept in memory alone."""
 
     def __init__(self, output: OutputFolder | None = None, *, resume: bool = True) -> None:

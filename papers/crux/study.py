@@ -21,7 +21,7 @@ from typing import final
 import numpy as np
 
 from controller.jobs import SCHEDULERS
-from papers.crux.workloads import Lingjun, make
+from papers.crux.workloads import ProductionTrace, make
 from papers.flow_level.networks.pinned import Pinned
 from papers.flow_level.simulate import Outcome, simulate
 from papers.flow_level.steering import WINDOW, Steered
@@ -55,7 +55,7 @@ CLUSTERS: Mapping[str, Callable[[int, int], Pinned]] = {"clos": _clos, "three ti
 class Study:
     """A trace, the fabric it runs on, and the schedulers compared."""
 
-    trace: Lingjun = field(default_factory=lambda: Lingjun(days=1.0))
+    trace: ProductionTrace = field(default_factory=lambda: ProductionTrace(days=1.0))
     fabric: str = "three tiers"
     connections: int = 1
     schedulers: tuple[str, ...] = SHOWN

@@ -22,7 +22,7 @@ import numpy as np
 
 from papers.flow_level.workload.jobs import SERVER, Job, Phase, gradients
 
-__all__ = ["KINDS", "SIZES", "Kind", "Lingjun", "make", "training"]
+__all__ = ["KINDS", "SIZES", "Kind", "ProductionTrace", "make", "training"]
 
 
 @final
@@ -57,7 +57,7 @@ _DAY = 86400.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class Lingjun:
+class ProductionTrace:
     """`days` of a trace of which two weeks have so many jobs; `at_once` on average, by Little's law."""
 
     days: float = 14.0
@@ -93,7 +93,7 @@ def training(
     return Job(name, npus, arrival, iterations, compute, phases, kind.overlap, held=held)
 
 
-def make(trace: Lingjun, seed: int) -> tuple[Job, ...]:
+def make(trace: ProductionTrace, seed: int) -> tuple[Job, ...]:
     """Jobs in the order in which they come; same seed, same jobs."""
     rng = np.random.default_rng(seed)
     arrivals = []

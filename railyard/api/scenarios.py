@@ -15,8 +15,8 @@ from harness.recording.file import RecordingWriter
 from harness.recording.recorder import Recorder
 from harness.recording.records import Record as RunRecord
 from harness.report.results import conclude
-from harness.run.kept import KeptVariants
 from harness.run.prepare import Prepared, prepare
+from harness.run.resume_store import ResumeStore
 from harness.run.runner import Progress, silent
 from harness.run.runner import run as run_variants
 from harness.run.testbeds import Embedded, TestbedChoice
@@ -99,7 +99,7 @@ def execute(
     choice: TestbedChoice = _EMBEDDED,
     captures: Mapping[str, Path] | None = None,
     command: str = "",
-    kept: KeptVariants | None = None,
+    store: ResumeStore | None = None,
     watcher: Watcher | None = None,
     prepared: Sequence[Prepared] | None = None,
 ) -> Result:
@@ -113,7 +113,7 @@ def execute(
         choice: the testbed.
         captures: folder for the capture file of each link, by name of the link.
         command: the command that repeats the run, for the report.
-        kept: variants that have finished before, and those that finish now.
+        store: variants that have finished before, and those that finish now.
         watcher: watches the run; the result is that of a scenario which has the faults by hand, if any.
         prepared: the variants of the scenario, if they have been prepared before.
     """
@@ -131,7 +131,7 @@ def execute(
         fabric.link(link)
     if watcher is not None:
         watcher.open(scenario, seed, prepared)
-    done = run_variants(prepared, seed, note, choice, captures or {}, kept, watcher)
+    done = run_variants(prepared, seed, note, choice, captures or {}, store, watcher)
     scenario = with_faults(scenario, done.struck)
     verdict = conclude(scenario, seed, choice.name, done.runs, switch=choice.switch)
     if watcher is not None:

@@ -17,7 +17,7 @@ from harness.output import OutputFolder
 from harness.run.estimated_memory import check_processes
 from harness.scenario.study import Study as Axes
 from harness.sweeps.comparisons import compare_variants
-from harness.sweeps.conduct import Kept, Results, conduct, local_executor, memory_of
+from harness.sweeps.conduct import Results, ResultStore, conduct, local_executor, memory_of
 from harness.sweeps.page import distributions, study_html
 from harness.sweeps.plan import StudyPlan, plan_study
 from harness.sweeps.store import RunResult, open_study
@@ -44,7 +44,7 @@ class Study:
     @property
     def passed(self) -> bool:
         """True when every run has a result and the data of all NPUs is right in each."""
-        return not self.lost and passed(self.results, self.plan.study.cut_each)
+        return not self.lost and passed(self.results, self.plan.study.fail_each)
 
     def records(self) -> list[Record]:
         """Return a record for each run: variant, the axes, seed, cut, status, trouble, and every metric."""
@@ -85,7 +85,7 @@ def sweep(
     axes: Mapping[str, Sequence[Any]] | None = None,
     *,
     seeds: Sequence[int] = (),
-    cut_each: str | Sequence[str] = (),
+    fail_each: str | Sequence[str] = (),
     combine: Literal["grid", "list"] = "grid",
     sample: int | None = None,
     variant: str | Sequence[str] = (),
@@ -100,7 +100,7 @@ def sweep(
         scenario: path of a scenario file; its key `study:` may have axes as well.
         axes: values of each axis, by the key of the file that takes them, as `link.detect_us`.
         seeds: seeds of each point; none means the scenario's own.
-        cut_each: what fails in turn: `link`, `switch`, `npu`, `pair:N` or `random:NxR@US`.
+        fail_each: what fails in turn: `link`, `switch`, `npu`, `pair:N` or `random:NxR@US`.
         combine: all combinations of values (`grid`), or the first of each, the second, and so on (`list`).
         sample: number of points that are drawn from all; None means all.
         variant: name or names of the variants to run; none means all.
@@ -114,11 +114,11 @@ def sweep(
         RailyardError: the scenario or an axis is wrong; nothing has been started then.
     """
     plan = plan_study(
-        Path(scenario), _axes(axes or {}, seeds, cut_each, combine, sample), _names(variant), seed
+        Path(scenario), _axes(axes or {}, seeds, fail_each, combine, sample), _names(variant), seed
     )
     count = jobs or os.cpu_count() or 1
     with ExitStack() as stack:
-        results: Results = Kept()
+        results: Results = ResultStore()
         target = None
         if folder is not None:
             results = study = stack.enter_context(open_study(Path(folder), plan))
@@ -148,7 +148,7 @@ def sweep(
 def _axes(
     axes: Mapping[str, Sequence[Any]],
     seeds: Sequence[int],
-    cut_each: str | Sequence[str],
+    fail_each: str | Sequence[str],
     combine: str,
     sample: int | None,
 ) -> Axes:
@@ -156,7 +156,7 @@ def _axes(
     given: dict[str, Any] = {
         "set": {key: values if isinstance(values, str) else tuple(values) for key, values in axes.items()},
         **({"seeds": tuple(seeds)} if seeds else {}),
-        **({"cut_each": _names(cut_each)} if cut_each else {}),
+        **({"fail_each": _names(fail_each)} if fail_each else {}),
         **({"combine": combine} if combine != "grid" else {}),
         **({"sample": sample} if sample else {}),
     }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TOPOLOGY",
-    "Bed",
+    "TestbedKind",
     "Dims",
     "MachinesFile",
     "Parameters",
@@ -69,7 +69,7 @@ MachinesFile = Annotated[
 """Option of the verbs that start a fabric on Mininet."""
 
 
-class Bed(StrEnum):
+class TestbedKind(StrEnum):
     """Testbeds."""
 
     embedded = "embedded"

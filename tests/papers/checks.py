@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of files of claims, computed in this process."""
 
-from papers.claims import Check, KeptFigures, Runner, claims_of, local, read_claims
+from papers.claims import Check, FigureStore, Runner, claims_of, local, read_claims
 from papers.claims.mutations import Turn, mutated
 
 __all__ = ["checks", "turns_of"]
@@ -14,5 +14,5 @@ def checks(name: str) -> dict[str, Check]:
 
 def turns_of(check: Check) -> list[Turn]:
     """Return the turns of a check's mutations."""
-    ((_, turns),) = mutated([check], Runner(KeptFigures(), local()))
+    ((_, turns),) = mutated([check], Runner(FigureStore(), local()))
     return turns

@@ -363,7 +363,7 @@ def test_a_sweep_needs_no_guard_in_the_script_that_calls_it(tmp_path: Path):
     ("arguments", "message"),
     [
         ({"axes": {"link.detekt_us": [1]}}, "unknown key 'detekt_us'"),
-        ({"cut_each": "rail"}, "cut_each: "),
+        ({"fail_each": "rail"}, "fail_each: "),
         ({"seeds": [-1]}, "seeds: "),
         ({}, "nothing to vary"),
         ({"seeds": [1], "variant": "gone"}, "no variant is called 'gone'"),

@@ -13,7 +13,7 @@ from typing import Final
 
 from emulation.errors import MachineError
 
-__all__ = ["hold_frames"]
+__all__ = ["set_queue_depth"]
 
 _CALL, _REPLY = 0x80010001, 0x80010002
 _I32, _I64 = (8, ">bhi"), (10, ">bhq")
@@ -22,7 +22,7 @@ _RESPONSES: Final = 7
 """Priority of responses in the programs: they are not held back."""
 
 
-def hold_frames(thrift_port: int, rates: Mapping[int, int], frames: int) -> None:
+def set_queue_depth(thrift_port: int, rates: Mapping[int, int], frames: int) -> None:
     """Let the switch of a Thrift port of this namespace hold up to `frames` data frames in each queue.
 
     `rates` has the frames a second that leave each egress port. MachineError if the switch does not answer.

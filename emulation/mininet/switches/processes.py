@@ -17,7 +17,7 @@ from emulation.errors import MachineError, TestbedError
 from emulation.linux import netns, requests
 from emulation.linux.netlink import RouteSocket
 from emulation.linux.record import RunRecord
-from emulation.mininet.switches.bmv2_queues import hold_frames
+from emulation.mininet.switches.bmv2_queues import set_queue_depth
 from topologies import Fabric, Node
 
 __all__ = ["SwitchKind", "SwitchProcesses", "choose", "listens", "spawn"]
@@ -31,7 +31,7 @@ _LOOPBACK = 1  # its interface index
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
 # Frames that a queue of a switch holds if frames wait there for a link: more than windows allow.
-_HELD_FRAMES = 1 << 16
+_QUEUE_DEPTH = 1 << 16
 # A dying process closes its sockets before it has ended, the more so if it dumps core.
 _DYING_SECONDS = 0.5
 
@@ -157,7 +157,7 @@ class SwitchProcesses:
                 rates = ",".join(f"{port}={rate!r}" for port, rate in self._rates[node.name])
                 command += ["--rate", f"{node.device_id}:{rates}"]
         if self._frames_per_second is not None or any(self._rates.values()):
-            command += ["--hold-frames", str(_HELD_FRAMES)]
+            command += ["--queue-depth", str(_QUEUE_DEPTH)]
         return command
 
     def wait_ready(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
@@ -190,7 +190,7 @@ class SwitchProcesses:
             route.close()
         for node in self._fabric.nodes:
             rates = {port: rate for (name, port), rate in frames_per_second.items() if name == node.name}
-            hold_frames(_FIRST_THRIFT_PORT + node.index, rates, _HELD_FRAMES)
+            set_queue_depth(_FIRST_THRIFT_PORT + node.index, rates, _QUEUE_DEPTH)
 
     def check(self) -> None:
         """Raise a TestbedError if a process has ended by itself, or does so shortly."""

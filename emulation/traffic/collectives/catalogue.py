@@ -49,12 +49,18 @@ def _dimension_wise(kind: _Gather) -> Algorithm:
         elif request.single_order:
             shares = in_order(request.grid)
         else:
-            shares = balanced(request.grid, request.dimension_rates(), exchange=request.exchange)
+            shares = balanced(
+                request.grid, request.dimension_rates(), unscattered_dims=request.unscattered_dims
+            )
         return dimension_wise(
-            request.grid, request.elements, kind=kind, shares=shares, exchange=request.exchange
+            request.grid,
+            request.elements,
+            kind=kind,
+            shares=shares,
+            unscattered_dims=request.unscattered_dims,
         )
 
-    return Algorithm("dimension-wise", build, keys=("shares", "exchange", "order"))
+    return Algorithm("dimension-wise", build, keys=("shares", "unscattered_dims", "order"))
 
 
 def _direct(kind: _Gather) -> Algorithm:

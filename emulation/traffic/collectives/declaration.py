@@ -40,7 +40,7 @@ class Request:
         experts: Number of members that receive each member's tokens.
         rings: Number of rings of each line; None takes all disjoint rings.
         single_order: Whether all data take the first order of the dimensions.
-        exchange: Number of last dimensions whose pieces are exchanged whole.
+        unscattered_dims: Number of last dimensions whose pieces are exchanged whole.
         detours: Whether routing may send over a third member.
         dimension_rates: Returns bits per second between two members of a line, by dimension; None if the
             members are no mesh of known rates.
@@ -55,7 +55,7 @@ class Request:
     experts: int = 4
     rings: int | None = None
     single_order: bool = False
-    exchange: int = 0
+    unscattered_dims: int = 0
     detours: bool = True
     dimension_rates: Callable[[], Sequence[float] | None] = lambda: None
     pair_rates: Callable[[], Mapping[tuple[int, int], float]] = dict

@@ -56,38 +56,38 @@ def dimension_wise(
     *,
     kind: Kind = "allreduce",
     shares: dict[Order, float] | None = None,
-    exchange: int = 0,
+    unscattered_dims: int = 0,
     name: str = "",
 ) -> Schedule:
     """Return a collective over a full mesh of any number of dimensions; rank = c0 + k0 * (c1 + k1 * (...)).
 
     `shares` has the parts of the array by the order in which each goes through the dimensions (default:
     `balanced` for equal links). A rank owns the piece of every share at its place in that order. An AllReduce
-    does not scatter over the last `exchange` dimensions of each order: ranks of a line send each other their
-    whole piece. That moves more data in fewer steps and far fewer frames, which suits arrays whose pieces
-    would have only a few elements.
+    does not scatter over the last `unscattered_dims` dimensions of each order: ranks of a line send each
+    other their whole piece. That moves more data in fewer steps and far fewer frames, which suits arrays
+    whose pieces would have only a few elements.
     """
     n = len(dims)
     if n < 1 or min(dims) < 1 or prod(dims) < 2:
         raise EmulationError(f"mesh of dimensions {tuple(dims)}: it takes two ranks or more")
-    if not 0 <= exchange < n or (exchange and kind != "allreduce"):
+    if not 0 <= unscattered_dims < n or (unscattered_dims and kind != "allreduce"):
         raise EmulationError(
-            f"{kind} over {n} dimensions that exchanges whole pieces along {exchange}",
+            f"{kind} over {n} dimensions that exchanges whole pieces along {unscattered_dims}",
             remedy=f"an allreduce does so along 0 to {n - 1} dimensions, nothing else does",
         )
-    shares = balanced(dims, exchange=exchange) if shares is None else shares
+    shares = balanced(dims, unscattered_dims=unscattered_dims) if shares is None else shares
     for order in shares:
         check_order(order, n)
     transfers: list[Transfer] = []
     owned: list[list[Range]] = [[] for _ in range(prod(dims))]
     for order, part in zip(shares, cut_by(0, elements, list(shares.values())), strict=True):
         if part[1] > part[0]:
-            for rank, piece in _one_share(dims, order, part, kind, exchange, transfers):
+            for rank, piece in _one_share(dims, order, part, kind, unscattered_dims, transfers):
                 if piece[1] > piece[0]:
                     owned[rank].append((piece[0], piece[1] - piece[0]))
     everyone = tuple(range(prod(dims)))
     pieces = (((0, elements),),) if kind == "allreduce" else tuple(map(tuple, owned))
-    goal = Goal(kind, everyone, pieces, end=2 * n - exchange if kind == "allreduce" else n)
+    goal = Goal(kind, everyone, pieces, end=2 * n - unscattered_dims if kind == "allreduce" else n)
     name = name or f"{kind}-{'x'.join(map(str, dims))}"
     return Schedule(name, prod(dims), elements, tuple(transfers), (goal,))
 
@@ -97,11 +97,11 @@ def _one_share(
     order: Order,
     share: tuple[int, int],
     kind: Kind,
-    exchange: int,
+    unscattered_dims: int,
     transfers: list[Transfer],
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Add the transfers of a share; yield every rank and its piece of the share."""
-    n, depth = len(dims), len(dims) - exchange
+    n, depth = len(dims), len(dims) - unscattered_dims
     stride = strides(dims)
     parts: dict[tuple[int, ...], tuple[int, int]] = {(): share}
     for level in range(depth):
@@ -145,7 +145,7 @@ def in_order(dims: Sequence[int]) -> dict[Order, float]:
     return {tuple(range(len(dims))): 1.0}
 
 
-def load_of(dims: Sequence[int], order: Order, *, exchange: int = 0) -> list[float]:
+def load_of(dims: Sequence[int], order: Order, *, unscattered_dims: int = 0) -> list[float]:
     """Return the load of an AllReduce on each dimension's links, each way, as a share of the array.
 
     A reduce-scatter or an all-gather has half the load.
@@ -153,7 +153,7 @@ def load_of(dims: Sequence[int], order: Order, *, exchange: int = 0) -> list[flo
     load = [0.0] * len(dims)
     left = 1.0
     for level, d in enumerate(order):
-        if level < len(order) - exchange:
+        if level < len(order) - unscattered_dims:
             left /= dims[d]
             load[d] = 2 * left if dims[d] > 1 else 0.0
         else:
@@ -162,7 +162,7 @@ def load_of(dims: Sequence[int], order: Order, *, exchange: int = 0) -> list[flo
 
 
 def balanced(
-    dims: Sequence[int], rates: Sequence[float] | None = None, *, exchange: int = 0
+    dims: Sequence[int], rates: Sequence[float] | None = None, *, unscattered_dims: int = 0
 ) -> dict[Order, float]:
     """Return shares, by order, that minimise the load of the busiest link; `rates` are by dimension.
 
@@ -172,23 +172,25 @@ def balanced(
     rates = tuple(float(rate) for rate in rates) if rates else (1.0,) * len(dims)
     if len(rates) != len(dims) or min(rates, default=0.0) <= 0:
         raise EmulationError(f"rates {rates} of {len(dims)} dimensions: each has one, above 0")
-    return dict(_balanced(tuple(dims), rates, exchange))
+    return dict(_balanced(tuple(dims), rates, unscattered_dims))
 
 
 @lru_cache
-def _balanced(dims: Order, rates: tuple[float, ...], exchange: int) -> tuple[tuple[Order, float], ...]:
+def _balanced(
+    dims: Order, rates: tuple[float, ...], unscattered_dims: int
+) -> tuple[tuple[Order, float], ...]:
     n = len(dims)
     rotations = [tuple((first + d) % n for d in range(n)) for first in range(n)]
-    best, shares = _solve(dims, rates, rotations, exchange)
+    best, shares = _solve(dims, rates, rotations, unscattered_dims)
     if 2 < n <= 6:
-        least, others = _solve(dims, rates, list(permutations(range(n))), exchange)
+        least, others = _solve(dims, rates, list(permutations(range(n))), unscattered_dims)
         if least < 0.999 * best:
             shares = others
     return shares
 
 
 def _solve(
-    dims: Order, rates: tuple[float, ...], orders: list[Order], exchange: int
+    dims: Order, rates: tuple[float, ...], orders: list[Order], unscattered_dims: int
 ) -> tuple[float, tuple[tuple[Order, float], ...]]:
     if len(orders) == 1:
         return 1.0, ((orders[0], 1.0),)
@@ -196,7 +198,7 @@ def _solve(
     from scipy.optimize import linprog
 
     fastest = max(rates)
-    loads = [load_of(dims, order, exchange=exchange) for order in orders]
+    loads = [load_of(dims, order, unscattered_dims=unscattered_dims) for order in orders]
     limits = [[load[d] * fastest / rates[d] for load in loads] + [-1.0] for d in range(len(dims))]
     cost = [0.0] * len(orders) + [1.0]
     whole = [[1.0] * len(orders) + [0.0]]

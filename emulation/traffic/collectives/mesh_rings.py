@@ -32,7 +32,14 @@ from emulation.traffic.collectives.split import balanced_rings
 from emulation.traffic.schedule.goals import Goal
 from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
 
-__all__ = ["MeshRings", "Strand", "borrowing_rings", "mesh_multi_ring", "mesh_rings", "split_over_rings"]
+__all__ = [
+    "MeshRings",
+    "RingSchedule",
+    "borrowing_rings",
+    "mesh_multi_ring",
+    "mesh_rings",
+    "split_over_rings",
+]
 
 _MOST_TRIES = 10_000
 # A part of the array below which a strand is a rounding error.
@@ -123,7 +130,7 @@ def _lacking(dims: Sequence[int]) -> str:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Strand:
+class RingSchedule:
     """A part of the array that goes through the dimensions in an order, round one ring of each line.
 
     `rings[i]` is the number of the ring along dimension `order[i]`; `share` is a part of the whole array.
@@ -136,7 +143,7 @@ class Strand:
 
 def split_over_rings(
     mesh: MeshRings, rates: Mapping[Arc, float] | None = None, *, detours: bool = False, step: float = 0.0
-) -> tuple[tuple[Strand, ...], tuple[float, ...]]:
+) -> tuple[tuple[RingSchedule, ...], tuple[float, ...]]:
     """Return strands, and shares of the rings around, that keep the busiest link's load least.
 
     `rates` are of directed links, 1 by default, 0 for a failed link. `balanced_rings` splits the data of a
@@ -170,7 +177,7 @@ def split_over_rings(
     paces, wait = [rate * prod(mesh.dims) / steps for rate in around_rates], steps * step
     borrowed = max(0.0, sum(paces) * (busiest - wait) / (1 + sum(paces) * busiest))
     result = tuple(
-        Strand(order, numbers, share / total * part * (1 - borrowed))
+        RingSchedule(order, numbers, share / total * part * (1 - borrowed))
         for order, share in orders.items()
         for numbers, part in _merged([along[d] for d in order])
     )
@@ -218,7 +225,7 @@ def mesh_multi_ring(
     return Schedule(name, ranks, elements, tuple(transfers), (goal,))
 
 
-def _one_strand(mesh: MeshRings, strand: Strand, part: tuple[int, int]) -> Iterator[Transfer]:
+def _one_strand(mesh: MeshRings, strand: RingSchedule, part: tuple[int, int]) -> Iterator[Transfer]:
     """Yield the transfers of a strand; a rank owns the piece at its coordinates."""
     sizes = [mesh.dims[d] for d in strand.order]
     pieces: dict[tuple[int, ...], tuple[int, int]] = {(): part}

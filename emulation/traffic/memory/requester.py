@@ -2,7 +2,7 @@
 """Operations on a lender: requests, responses, repetitions, sans-IO.
 
 A request goes again, by another path, when its timer is due: RFC 6298, with backoff, from round trips of
-requests that were sent once. A lender that stays silent for `patience_ps` is given up.
+requests that were sent once. A lender that stays silent for `timeout_ps` is given up.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class RequesterParameters:
     initial_rto_ps: int = 30_000_000
     min_rto_ps: int = 5_000_000
     max_rto_ps: int = 40_000_000
-    patience_ps: int = 400_000_000
+    timeout_ps: int = 400_000_000
     first_psn: int = 0
 
 
@@ -134,7 +134,7 @@ class Requester:
         """Return the requests to send again; none, and `failed`, if the lender is given up."""
         if now < self.timer:
             return []
-        if now - self._silent_since >= self._parameters.patience_ps:
+        if now - self._silent_since >= self._parameters.timeout_ps:
             self.failed = True
             self.timer = NEVER
             return []
@@ -165,5 +165,5 @@ class Requester:
 
     def _arm(self, now: int) -> None:
         waiting = [request.sent_ps for request in self._open.values() if not request.answered]
-        given_up = self._silent_since + self._parameters.patience_ps
+        given_up = self._silent_since + self._parameters.timeout_ps
         self.timer = max(now, min(min(waiting) + self._rto, given_up)) if waiting else NEVER

@@ -77,7 +77,7 @@ def _request(collective: Collective, grid: tuple[int, ...], elements: int) -> Re
         experts=collective.experts,
         rings=collective.rings,
         single_order=collective.shares == "single-order",
-        exchange=collective.exchange,
+        unscattered_dims=collective.unscattered_dims,
     )
 
 

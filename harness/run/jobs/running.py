@@ -134,7 +134,7 @@ class Job:
         # Several connections of a pair have a path each; a variant without them sprays by path.
         self._paths = None
         if plan.connections is None:
-            self._paths = plan.kept.paths_of(ready.plan, lambda: path_shares(ready.plan, plan.members))
+            self._paths = plan.cache.paths_of(ready.plan, lambda: path_shares(ready.plan, plan.members))
         self.due = False
         self.begun_ps: int | None = None
         self._unfinished = 0  # a rank without a result, as far as is known
@@ -299,7 +299,7 @@ class Job:
             job=self._number,
             profile=self.plan.rhythm,
             reduction=None if hosts is None else hosts.model,
-            cache=self.plan.kept.ranks,
+            cache=self.plan.cache.ranks,
         )
         return dict(zip(self.holders, specs, strict=True))
 

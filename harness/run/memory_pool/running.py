@@ -31,7 +31,7 @@ class PoolRun:
             settings.operations,
             settings.weights,
             seed,
-            RequesterParameters(window=settings.window, patience_ps=round(settings.patience_us * 10**6)),
+            RequesterParameters(window=settings.window, timeout_ps=round(settings.timeout_us * 10**6)),
         )
         self._agents = make_memory_agents(
             plan.borrowers,

@@ -42,7 +42,7 @@ from harness.run.observation.values import (
     Traffic,
 )
 from harness.run.prepare import Prepared
-from harness.run.standstill import cut_off
+from harness.run.watchdog import cut_off
 from harness.scenario.traffic.jobs import LAST_PRIORITY
 from topologies import HOST_PORT, Fabric, Link
 from topologies.model.circuits import circuit_link, circuit_of

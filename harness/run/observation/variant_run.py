@@ -22,7 +22,7 @@ class VariantRun:
     """The run of one variant: its observation, the bound of its collective, and the rates of its links.
 
     `fidelity` is None in virtual time, which is exact; `traffic` is None where no report needs it. Work of
-    accelerators is counted until `work_until_ps`, not at all when that is 0. `bounds` gives, by job, the
+    accelerators is counted until `horizon_ps`, not at all when that is 0. `bounds` gives, by job, the
     bounds of its collective in ps, by what each is.
     """
 
@@ -31,7 +31,7 @@ class VariantRun:
     rates_bps: Mapping[str, int]
     fidelity: Fidelity | None = None
     traffic: TrafficMatrix | None = None
-    work_until_ps: int = 0
+    horizon_ps: int = 0
     bounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     _busy: dict[str, tuple[float, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 

@@ -16,7 +16,7 @@ from emulation.traffic.schedule.schedule import SlicedTraffic, demand
 from harness.run.in_switches.plan import TreePlan
 from harness.scenario.schema import ELEMENT_BYTES, Collective
 
-__all__ = ["JobPlan", "JobShare", "KeptAgents", "demand_of"]
+__all__ = ["JobPlan", "JobShare", "AgentCache", "demand_of"]
 
 PathsByPair = Mapping[tuple[int, int], PathShares]
 
@@ -34,7 +34,7 @@ class JobShare:
 
 
 @final
-class KeptAgents:
+class AgentCache:
     """Values that the agents of a job are made from, kept for the next run with the same plan."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class JobPlan:
     A job without `rhythm` sends once and computes nothing. `bound_ps` is the bound of all iterations, `level`
     the service level of the job's data. `bounds` are those of its collective alone, in ps, by what each is.
     `trees` are those of a collective that switches carry out, whose schedule has no transfers.
-    A traffic graph has `shares`: the jobs that it consists of, which have members in common. `kept` spares
+    A traffic graph has `shares`: the jobs that it consists of, which have members in common. `cache` spares
     later runs of the job the making of equal values.
     """
 
@@ -73,7 +73,7 @@ class JobPlan:
     bounds: Mapping[str, float] = field(default_factory=dict)
     shares: tuple[JobShare, ...] = ()
     trees: TreePlan | None = None
-    kept: KeptAgents = field(default_factory=KeptAgents, repr=False, compare=False)
+    cache: AgentCache = field(default_factory=AgentCache, repr=False, compare=False)
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:

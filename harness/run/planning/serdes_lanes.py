@@ -22,7 +22,7 @@ from harness.scenario.schema import JobSettings, Variant
 from topologies import Fabric
 from topologies.transform.lanes import with_lanes
 
-__all__ = ["DealtLanes", "LaneMove", "deal_lanes", "highest_rates", "schedule_moves"]
+__all__ = ["LaneAllocation", "LaneMove", "allocate_lanes", "highest_rates", "schedule_moves"]
 
 # Time in us for which a lane that moves is dark, unless a variant gives another. A stand-in.
 _LANES_US = 1.0
@@ -41,7 +41,7 @@ class LaneMove:
 
 @final
 @dataclass(frozen=True, slots=True)
-class DealtLanes:
+class LaneAllocation:
     """Fabric at the start, the fabric of each job, and the moves in the order of time."""
 
     fabric: Fabric
@@ -49,7 +49,7 @@ class DealtLanes:
     moves: tuple[LaneMove, ...]
 
 
-def deal_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> DealtLanes:
+def allocate_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> LaneAllocation:
     """Return the lanes of the links among the members of each job as the job has them.
 
     Raises:
@@ -68,7 +68,7 @@ def deal_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Variant)
                 start = dealt
             fabric = dealt
         by_job[index] = fabric
-    return DealtLanes(start, tuple(by_job), tuple(moves))
+    return LaneAllocation(start, tuple(by_job), tuple(moves))
 
 
 def _dealer(

@@ -126,7 +126,7 @@ class Collective(Model):
         experts: Number of NPUs that receive each NPU's tokens.
         rings: Number of rings of each line; None takes all disjoint rings.
         shares: Several orders of the dimensions, which keep all links busy, or a single order.
-        exchange: Number of last dimensions whose pieces are exchanged whole.
+        unscattered_dims: Number of last dimensions whose pieces are exchanged whole.
         members: All (None), the first so many, or nodes and ranges of nodes by name.
         grid: Smaller dimensions that the dimensions of the members are cut into.
         order: Single order of the dimensions.
@@ -148,7 +148,7 @@ class Collective(Model):
     experts: Annotated[int, Field(ge=1)] = 4
     rings: Annotated[int, Field(ge=1)] | None = None
     shares: Literal["balanced", "single-order"] = "balanced"
-    exchange: Annotated[int, Field(ge=0)] = 0
+    unscattered_dims: Annotated[int, Field(ge=0)] = 0
     members: Members | None = None
     grid: tuple[Annotated[int, Field(ge=2)], ...] | None = None
     order: tuple[Dimension, ...] | None = None

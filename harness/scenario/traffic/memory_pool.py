@@ -55,7 +55,7 @@ class PoolSettings(Model):
         size: Bytes of a load, store or message.
         mix: Weights of the kinds of operations.
         window: Operations of a borrower on a lender that may be without a response.
-        patience_us: Silence after which a lender is given up.
+        timeout_us: Silence after which a lender is given up.
     """
 
     lenders: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -70,7 +70,7 @@ class PoolSettings(Model):
     size: Annotated[int, Field(ge=8, le=MAX_BYTES // 8 * 8, multiple_of=8)] = 64
     mix: MixSettings = MixSettings()
     window: Annotated[int, Field(ge=1, le=1024)] = 16
-    patience_us: Positive = 100.0
+    timeout_us: Positive = 100.0
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

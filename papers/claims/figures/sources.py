@@ -142,7 +142,7 @@ class ScenarioSource:
         files: scenario files, whose variants have different names.
         variants: names of the variants that run; all if empty.
         values: values of keys of the scenario.
-        cut_each: what fails in turn; the figures are then the metrics of sweep.json. Empty for nothing.
+        fail_each: what fails in turn; the figures are then the metrics of sweep.json. Empty for nothing.
         repeats: number of runs of each variant.
         derive: function that is given the content of result.json and returns further figures; empty for none.
         picture: function that is given it and returns a drawing; empty for none.
@@ -151,7 +151,7 @@ class ScenarioSource:
     files: tuple[Path, ...]
     variants: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
-    cut_each: str = ""
+    fail_each: str = ""
     repeats: int = 1
     derive: str = ""
     picture: str = ""
@@ -168,7 +168,7 @@ class ScenarioSource:
 
     def plan(self) -> list[tuple[Path, Scenario, tuple[Run, ...]]]:
         """Return each file, its scenario with the values set, and its runs."""
-        if self.cut_each:
+        if self.fail_each:
             study = self.study()
             return [(self.files[0], study.scenario, study.runs)]
         return [(file, *plan_point(file, self.values, self.variants)) for file in self.files]
@@ -176,7 +176,7 @@ class ScenarioSource:
     def study(self) -> StudyPlan:
         """Return the study in which things fail in turn."""
         axes = {key: (value,) for key, value in self.values.items()}
-        return plan_study(self.files[0], Study(set=axes, cut_each=(self.cut_each,)), self.variants)
+        return plan_study(self.files[0], Study(set=axes, fail_each=(self.fail_each,)), self.variants)
 
     def tasks(self, name: str) -> tuple[Task, ...]:
         """Return a task for each run; `name` is that of the check."""
@@ -190,9 +190,9 @@ class ScenarioSource:
     def figures(self, texts: Texts) -> Figures:
         """Return the figures of finished runs; RailyardError if a run was impossible."""
         for content in texts.values():
-            if content["status"] == "error" and content["result"] is None and not self.cut_each:
+            if content["status"] == "error" and content["result"] is None and not self.fail_each:
                 raise RailyardError(f"{content['variant']}: {content['trouble']}", remedy="see the scenario")
-        if self.cut_each:
+        if self.fail_each:
             # Runs whose failures would come after the end of the healthy run have no result.
             summary = json.loads(summary_json(self.study(), [dict(item) for item in texts.values()]))
             return Figures(summary["metrics"], summary)
@@ -218,7 +218,7 @@ class ScenarioSource:
 
     def names(self) -> Sequence[str] | None:
         """Return the names of the scenario's figures; None where they are only known from the results."""
-        if self.cut_each or self.derive:
+        if self.fail_each or self.derive:
             return None
         variants = [variant for _, scenario, _ in self.plan() for variant in scenario.variants]
         jobs = [f"{variant.name}.{job.name}." for variant in variants for job in variant.jobs or ()]

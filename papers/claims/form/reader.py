@@ -169,12 +169,12 @@ def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path
             tuple(_scenario(file, folder) for file in settings.scenario),
             settings.variants,
             settings.set,
-            settings.cut_each or "",
+            settings.fail_each or "",
             settings.repeats,
             _function(settings.derive or "", folder),
             _function(settings.picture or "", folder),
         )
-        if not source.cut_each and all(claim.value != ASSERTIONS for claim in claims):
+        if not source.fail_each and all(claim.value != ASSERTIONS for claim in claims):
             claims = [_assertions(", ".join(settings.scenario)), *claims]
     return Check(name, settings.title, tuple(claims), source, settings.long, settings.alone)
 

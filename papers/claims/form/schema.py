@@ -148,7 +148,7 @@ class CheckSettings(Model):
             keys of result.json.
         variants: Variants that run; all if empty.
         set: Values of keys of the scenario.
-        cut_each: What fails in turn, as in `railyard sweep`; the figures are the metrics of sweep.json.
+        fail_each: What fails in turn, as in `railyard sweep`; the figures are the metrics of sweep.json.
         repeats: Runs of each variant; the figure `differing` counts results that differ from the first.
         long: It takes minutes, and runs when asked for.
         alone: It measures processor time or memory, so nothing runs beside it.
@@ -164,7 +164,7 @@ class CheckSettings(Model):
     scenario: Annotated[_Files | None, BeforeValidator(_files)] = None
     variants: tuple[str, ...] = ()
     set: Mapping[str, Any] = Field(default_factory=dict)
-    cut_each: str | None = None
+    fail_each: str | None = None
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     long: bool = False
     alone: bool = False
@@ -177,14 +177,14 @@ class CheckSettings(Model):
     def _one_source(self) -> Self:
         if (self.model is None) == (self.scenario is None):
             raise ValueError("a check has exactly one of model and scenario")
-        of_scenario = {"variants", "set", "cut_each", "repeats", "derive"} & self.model_fields_set
+        of_scenario = {"variants", "set", "fail_each", "repeats", "derive"} & self.model_fields_set
         if self.model is not None and of_scenario:
             raise ValueError(f"`{min(of_scenario)}:` belongs to a scenario; this check has a model")
         if self.scenario is not None and "arguments" in self.model_fields_set:
             raise ValueError("`arguments:` belongs to a model; this check has a scenario")
-        if self.cut_each is not None and len(self.scenario or ()) > 1:
-            raise ValueError("`cut_each:` takes a single scenario")
-        if not self.claims and (self.model is not None or self.cut_each is not None):
+        if self.fail_each is not None and len(self.scenario or ()) > 1:
+            raise ValueError("`fail_each:` takes a single scenario")
+        if not self.claims and (self.model is not None or self.fail_each is not None):
             raise ValueError("`claims:` is empty; give at least 1")
         return self
 

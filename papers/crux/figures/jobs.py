@@ -11,7 +11,7 @@ from papers.claims import Measured, Progress, Values, over_seeds
 from papers.crux.plot import utilisation_svg
 from papers.crux.study import Comparison, Study, run
 from papers.crux.testbed import CASES, compared
-from papers.crux.workloads import Lingjun
+from papers.crux.workloads import ProductionTrace
 
 __all__ = ["measure_testbed", "measure_trace", "trace_picture", "two_weeks_picture"]
 
@@ -61,7 +61,7 @@ def _compared(study: Study) -> Comparison:
 
 
 def _studies(key: str, days: float, seeds: Sequence[int]) -> Sequence[Study]:
-    trace = Lingjun(days=days)
+    trace = ProductionTrace(days=days)
     fabric, connections, placement = {
         "tiers": ("three tiers", 1, "first-fit"),
         "connections": ("three tiers", 4, "first-fit"),

@@ -24,7 +24,7 @@ def _right(seen: Observation) -> bool:
 def packet_profiling(note: Progress, variant: str = "crux") -> Values:
     """Run jobs to measure them, and serve them by their intensity."""
     runs = observed(_SCENARIO, note, {"one-class", "turned", "crux"})
-    until_ps = round((runs["crux"][0].variant.work_until_us or 0) * 10**6)
+    until_ps = round((runs["crux"][0].variant.horizon_us or 0) * 10**6)
 
     def work(name: str) -> float:
         seen = runs[name][1]

@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from controller import Mode, Plan, make_plan
-from controller.recovery.notification import Costs, Notification, NotificationReport, bare_ps, spread_over
+from controller.recovery.notification import (
+    Delays,
+    Notification,
+    NotificationReport,
+    propagation_ps,
+    spread_over,
+)
 from harness.sweeps.cases import sample_pairs
 from papers.claims import Measured, Progress, Values
 from topologies import Fabric, NodeKind, ub_rack
@@ -41,20 +47,20 @@ def job_pairs(fabric: Fabric, pipeline: int | None = None) -> Iterable[tuple[str
 
 
 def _ran(
-    plan: Plan, links: Sequence[str], costs: Costs, direct: Mode = "direct"
+    plan: Plan, links: Sequence[str], delays: Delays, direct: Mode = "direct"
 ) -> dict[Mode, list[NotificationReport]]:
     """Fail each link in turn; `direct` is the mode that stands for direct notification."""
     modes: dict[Mode, Mode] = {"direct": direct, "flooding": "flooding"}
     result: dict[Mode, list[NotificationReport]] = {}
     for name, mode in modes.items():
-        of_plan = Notification(plan, mode, costs)
+        of_plan = Notification(plan, mode, delays)
         result[name] = [of_plan.fail([link]) for link in links]
     return result
 
 
 def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], list[int]]:
     """Return the numbers of nodes that know after the failure of a link along X, and along Y."""
-    told = Notification(plan, mode, Costs())
+    told = Notification(plan, mode, Delays())
     result: dict[int, list[int]] = {0: [], 1: []}
     for link in links:
         axis = plan.fabric.link(link).dimension
@@ -63,9 +69,9 @@ def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], lis
     return result[0], result[1]
 
 
-def _later(ran: dict[Mode, list[NotificationReport]], costs: Costs) -> Measured:
+def _later(ran: dict[Mode, list[NotificationReport]], delays: Delays) -> Measured:
     """Return how much later flooding repairs the last source, as a ratio of notification."""
-    bare = {mode: max(bare_ps(told, costs) for told in ran[mode]) for mode in MODES}
+    bare = {mode: max(propagation_ps(told, delays) for told in ran[mode]) for mode in MODES}
     whole = {mode: max(told.repaired_ps for told in ran[mode]) for mode in MODES}
     ratio = whole["flooding"] / whole["direct"]
     return Measured(bare["flooding"] / max(1, bare["direct"]), detail=f"{ratio:.2f}x from the failure on")
@@ -92,23 +98,23 @@ def recovery(
     result |= {"x": Measured(max(along_x), detail=words), "y": Measured(max(along_y), detail=words)}
     orders = _sizes(spread_over(shortest, 0), links, mode)
     result["orders"] = Measured(max(map(max, orders)), detail=words)
-    costs = Costs(detect_ps=US, processing_ps=US)
+    delays = Delays(detect_ps=US, processing_ps=US)
     for number, (name, plan, step) in enumerate((("two-hops", two_hops, 1), ("detours", spread, 4))):
         note(f"direct and flooded: {name}", (5 + number) / 9)
-        ran = _ran(plan, links[::step], costs, mode)
+        ran = _ran(plan, links[::step], delays, mode)
         known = [len(item.informed) for item in ran["direct"]]
         result |= {
             name: Measured(min(known) if name == "detours" else max(known), detail=f"{len(known)} links"),
             f"messages-{name}": _messages(ran),
-            f"later-{name}": _later(ran, costs),
+            f"later-{name}": _later(ran, delays),
         }
     note("one message after the other", 7 / 9)
-    queued = Costs(detect_ps=US, processing_ps=US, send_ps=US // 10, queued=True)
+    queued = Delays(detect_ps=US, processing_ps=US, send_ps=US // 10, queued=True)
     result["later-queued"] = _later(_ran(two_hops, links[::8], queued, mode), queued)
     note("one path delay", 8 / 9)
-    free = Costs(processing_ps=processing * US)
+    free = Delays(processing_ps=processing * US)
     told = _ran(two_hops, links[::8], free)["direct"]
-    result["delay"] = max(bare_ps(item, free) for item in told) / 1000
+    result["delay"] = max(propagation_ps(item, free) for item in told) / 1000
     return result
 
 
@@ -117,11 +123,11 @@ def recovery_twice(note: Progress) -> Values:
     rack = ub_rack()
     links = [link.name for link in rack.links]
     pairs = sample_pairs(links, 60, seed=1)
-    costs = Costs(detect_ps=US, processing_ps=US)
+    delays = Delays(detect_ps=US, processing_ps=US)
     result: dict[str, Measured] = {}
     for strategy in ("shortest", "all-path"):
         note(f"planning {strategy}", 0.0)
-        told = Notification(make_plan(rack, strategy=strategy), "direct", costs)
+        told = Notification(make_plan(rack, strategy=strategy), "direct", delays)
         left = 0
         for number, pair in enumerate(pairs):
             note(f"pairs of links, {strategy}", number / len(pairs))
@@ -135,7 +141,7 @@ def recovery_pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Value
     note("planning 1,024 NPUs", 0.0)
     fabric = build("ub-pod")
     plan = make_plan(fabric, strategy="shortest", peers=job_pairs(fabric))
-    costs = Costs(detect_ps=US, processing_ps=US)
+    delays = Delays(detect_ps=US, processing_ps=US)
     result: dict[str, Measured | float] = {}
     for number, (name, shape) in enumerate(POD_LINKS.items()):
         note(name, (1 + number) / 4)
@@ -144,6 +150,6 @@ def recovery_pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Value
             for link in fabric.links
             if (fabric.node(link.a.node).tier, fabric.node(link.b.node).tier, link.dimension) == shape
         )
-        ran = _ran(plan, [link], costs, mode)
-        result |= {f"{name}-messages": _messages(ran), f"{name}-later": _later(ran, costs)}
+        ran = _ran(plan, [link], delays, mode)
+        result |= {f"{name}-messages": _messages(ran), f"{name}-later": _later(ran, delays)}
     return result

@@ -101,7 +101,7 @@ def spare_each(note: Progress) -> Values:
 
 def _each(kind: str, note: Progress, start: float) -> Sequence[Record]:
     """Return the records of the runs in which each node of a kind fails in turn."""
-    plan = plan_study(_SCENARIO, Study(cut_each=(kind,)), (kind,))
+    plan = plan_study(_SCENARIO, Study(fail_each=(kind,)), (kind,))
     ended = count(1)
     results = results_of(
         plan, note=lambda done: note(done.run.name, start + 0.5 * next(ended) / len(plan.runs))

@@ -48,7 +48,7 @@ def print_study(
     study = plan.study
     about = [f"{len(values)} values of {key}" for key, values in study.set.items()]
     about += [f"{len(study.seeds)} seeds"] if study.seeds else [f"seed {results[0]['seed']}"]
-    about += [f"each {kind} fails in turn" for kind in study.cut_each]
+    about += [f"each {kind} fails in turn" for kind in study.fail_each]
     title = plan.scenario.title or plan.scenario.name
     written = [
         folder.write("sweep.json", summary_json(plan, results)),
@@ -60,13 +60,13 @@ def print_study(
     _print_troubles(console, records)
     _print_comparisons(console, compared)
     _print_late(console, late)
-    counted = [record for record in records if record["failed"]] if study.cut_each else records
+    counted = [record for record in records if record["failed"]] if study.fail_each else records
     _print_counts(console, counted)
     for path in written:
         console.print(f"written: {path}", soft_wrap=True, markup=False)
     everything_late = bool(late) and not counted
     holds = all(item.outcome.passed for item in compared)
-    return passed(results, study.cut_each) and holds and not everything_late
+    return passed(results, study.fail_each) and holds and not everything_late
 
 
 def _print_groups(console: Console, groups: Sequence[Group], axes: Sequence[str]) -> None:

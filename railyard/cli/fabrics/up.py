@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Bed, Dims, MachinesFile, Parameters, Switch, page_server
+from railyard.cli.options import TOPOLOGY, Dims, MachinesFile, Parameters, Switch, TestbedKind, page_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,9 +46,9 @@ path npu0 npu5
 def up(
     topology: Annotated[str, TOPOLOGY],
     testbed: Annotated[
-        Bed,
+        TestbedKind,
         typer.Option(help="embedded: in this process, no root; mininet: in namespaces, as root"),
-    ] = Bed.embedded,
+    ] = TestbedKind.embedded,
     switch: Annotated[
         Switch | None, typer.Option(help="switch on mininet; unless given, bmv2 if installed")
     ] = None,
@@ -101,25 +101,25 @@ def up(
     from controller.planner import make_plan
     from railyard.cli.options import fabric_of
 
-    if testbed is not Bed.mininet:
+    if testbed is not TestbedKind.mininet:
         if ip or launch or machines is not None:
             raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch, --machines")
         if switch is not None:
             raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
     if Path(topology).is_dir():
-        if testbed is Bed.mininet or entries is not None or p4info is not None:
+        if testbed is TestbedKind.mininet or entries is not None or p4info is not None:
             raise typer.BadParameter("of an exercise takes --p4 alone, on embedded", param_hint="TOPOLOGY")
         _keep_exercise(Path(topology), p4, grpc or _GRPC, tap=tap, live=port if live else None)
         return
     fabric = fabric_of(topology, dims, param or ())
     if p4 is not None or p4info is not None or entries is not None or not controller:
-        if testbed is Bed.mininet:
+        if testbed is TestbedKind.mininet:
             raise typer.BadParameter("is for --testbed embedded", param_hint="--p4, --no-controller")
         if p4 is None and controller:
             raise typer.BadParameter("belongs to a program: give --p4", param_hint="--p4info, --entries")
         _keep_own(fabric, p4, p4info, entries, grpc or _GRPC, tap=tap, live=port if live else None)
         return
-    if testbed is Bed.mininet:
+    if testbed is TestbedKind.mininet:
         from emulation.mininet.ip.programs import check_command
         from emulation.mininet.switches.processes import choose
         from emulation.mininet.testbed import MininetTestbed

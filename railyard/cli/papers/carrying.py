@@ -13,14 +13,14 @@ from railyard.cli.display.screen import out, progress
 
 if TYPE_CHECKING:
     from harness.output import OutputFolder
-    from papers.claims import Check, ClaimFile, Finished, KeptFigures, Row, Runner
+    from papers.claims import Check, ClaimFile, FigureStore, Finished, Row, Runner
 
 __all__ = ["runner_of", "say_written", "write_results"]
 
 
 @contextmanager
 def runner_of(
-    kept: KeptFigures, checks: Sequence[Check], jobs: int, ray: str | None
+    kept: FigureStore, checks: Sequence[Check], jobs: int, ray: str | None
 ) -> Iterator[tuple[Runner, Callable[[object], None]]]:
     """Yield what carries the checks out, and what to call for each task that ends."""
     from papers.claims import Runner, local

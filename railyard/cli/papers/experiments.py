@@ -158,7 +158,7 @@ def _run(
 ) -> bool:
     """Run the checks; print and write the rows of each as it ends; return whether all passed."""
     from harness.output import output_folder
-    from papers.claims import Job, KeptFigures, headline, passed
+    from papers.claims import FigureStore, Job, headline, passed
 
     console = out()
     done: dict[str, Sequence[Row]] = {}
@@ -168,7 +168,7 @@ def _run(
     wanted = [Job.of(check) for check in chosen]
     with (
         output_folder(folder) as target,
-        runner_of(KeptFigures(target, resume=resume), chosen, jobs, ray) as (runner, ended),
+        runner_of(FigureStore(target, resume=resume), chosen, jobs, ray) as (runner, ended),
     ):
         before = [job.check.name for job in wanted if runner.has(job)]
         if before:
@@ -253,12 +253,12 @@ def _print(check: Check, rows: Iterable[Row], notes: list[str]) -> None:
 
 def _mutate(chosen: Sequence[Check], jobs: int, ray: str | None) -> bool:
     """Print every mutation with the verdict that it gives; return whether each turns one."""
-    from papers.claims import KeptFigures
+    from papers.claims import FigureStore
     from papers.claims.claim import number
     from papers.claims.mutations import mutated
 
     good, total = 0, 0
-    with runner_of(KeptFigures(), chosen, jobs, ray) as (runner, ended):
+    with runner_of(FigureStore(), chosen, jobs, ray) as (runner, ended):
         for check, turns in mutated(chosen, runner, ended):
             rows = []
             for turn in turns:

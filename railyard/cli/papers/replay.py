@@ -25,7 +25,7 @@ def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
     from tempfile import TemporaryDirectory
 
     from harness.output import output_folder
-    from papers.claims import Job, KeptFigures, read_claims
+    from papers.claims import FigureStore, Job, read_claims
     from papers.claims.form.bundle import compare, unpack
 
     counts = {"equal": 0, "within": 0, "out": 0}
@@ -39,7 +39,7 @@ def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
         written: dict[str, Path] = {}
         with (
             output_folder(folder or Path("results", f"{claims.name}-replay")) as target,
-            runner_of(KeptFigures(target, resume=False), chosen, jobs, ray) as (runner, ended),
+            runner_of(FigureStore(target, resume=False), chosen, jobs, ray) as (runner, ended),
         ):
             for finished in runner.finished([Job.of(check) for check in chosen], note=ended):
                 check = finished.job.check

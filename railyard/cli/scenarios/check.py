@@ -94,11 +94,11 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of
 
     Schedules of collectives of your own are proved: each NPU ends with what the collective promises.
 
-    The memory that a run needs is foreseen; where this machine has less, `railyard run` refuses.
+    The memory that a run needs is estimated; where this machine has less, `railyard run` refuses.
 
     Every error is printed with FILE:LINE and a remedy; exit code 2 when there is one.
     """
-    from harness.run.estimated_memory import available_bytes, foreseen_bytes, in_words, whole_bytes
+    from harness.run.estimated_memory import available_bytes, estimated_bytes, in_words, whole_bytes
     from harness.run.prepare import prepare
     from harness.run.proof import prove_own
     from harness.scenario.library import file_of
@@ -128,6 +128,6 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of
     if points is not None:
         console.print(f"study: {points} points, see `railyard sweep`", markup=False, soft_wrap=True)
     free = available_bytes()
-    lacks = f"; this machine has {in_words(free)} left" if free and free < foreseen_bytes(prepared) else ""
+    lacks = f"; this machine has {in_words(free)} left" if free and free < estimated_bytes(prepared) else ""
     console.print(f"memory: about {in_words(whole_bytes(prepared))}{lacks}", markup=False, soft_wrap=True)
     console.print(f"{file}: good", markup=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import Bed, MachinesFile, Seed, Switch, page_server, resized
+from railyard.cli.options import MachinesFile, Seed, Switch, TestbedKind, page_server, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def run(
         ),
     ],
     testbed: Annotated[
-        Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
-    ] = Bed.embedded,
+        TestbedKind, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
+    ] = TestbedKind.embedded,
     switch: Annotated[
         Switch | None, typer.Option(help="switch on mininet; unless given, bmv2 if installed")
     ] = None,
@@ -205,7 +205,7 @@ def run(
         several = folder / scenario.name if folder and len(files) > 1 else folder
         target = several or Path("results", scenario.name)
         try:
-            real = testbed is Bed.mininet
+            real = testbed is TestbedKind.mininet
             with _page(file, scenario, own, port, real=real) if live else nullcontext() as bench.session:
                 bench.run(scenario, document, own, target, command)
         except RailyardError as ex:
@@ -236,13 +236,13 @@ class _Bench:
 
     def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
         from harness.output import output_folder
-        from harness.run.kept import KeptVariants, run_key
+        from harness.run.resume_store import ResumeStore, run_key
         from railyard.api.scenarios import execute
 
         with output_folder(folder) as target:
             captures = dict.fromkeys(self.pcap, target.path)
             key = run_key(scenario, seed, self.choice, captures)
-            kept = KeptVariants(target, key, resume=self.resume and self.trace is None)
+            store = ResumeStore(target, key, resume=self.resume and self.trace is None)
             names = [variant.name for variant in scenario.variants]
             history = self._history()
             with progress(names, quiet=self.quiet) as note, self._recorder(target.path, history) as recorder:
@@ -254,7 +254,7 @@ class _Bench:
                     choice=self.choice,
                     captures=captures,
                     command=command,
-                    kept=kept,
+                    store=store,
                     watcher=recorder,
                 )
             written = result.write(target, report=self.report)
@@ -265,7 +265,7 @@ class _Bench:
                 write_trace(self.trace, history, jobs)
             if self.session is not None:
                 self.session.end(f"{result.verdict.held} of {len(result.verdict.assertions)} assertions hold")
-            kept.clear()
+            store.clear()
         self.done.append(result)
         self.verdicts.append(result.verdict)
         self.code = max(self.code, 0 if result.passed else 1)
@@ -354,7 +354,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _choice(
-    testbed: Bed,
+    testbed: TestbedKind,
     switch: Switch | None,
     dilation: int | None,
     machines: Path | None,
@@ -362,7 +362,7 @@ def _choice(
 ) -> TestbedChoice:
     from harness.run.testbeds import Embedded
 
-    if testbed is Bed.mininet:
+    if testbed is TestbedKind.mininet:
         if threads is not None:
             raise typer.BadParameter("is for --testbed embedded", param_hint="--threads")
         from emulation.mininet.switches.processes import choose

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "sweep"]
 
 EXAMPLES = """
-railyard sweep experiments/01_first_train/every_link.yaml --cut-each link
-railyard sweep experiments/08_recovery/scenario.yaml --cut-each pair:100 --jobs 4
+railyard sweep experiments/01_first_train/every_link.yaml --fail-each link
+railyard sweep experiments/08_recovery/scenario.yaml --fail-each pair:100 --jobs 4
 railyard sweep FILE --set link.detect_us=1,10,100 --seeds 1..20
 railyard sweep FILE --faults 3 --budget 10m
 railyard sweep FILE --seeds 1..100 --shard 2/8 --out results/part2
@@ -59,7 +59,7 @@ def sweep(
         ),
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="1..20", help="seeds of each point")] = "",
-    cut_each: Annotated[
+    fail_each: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND", help="fail each link, switch or npu in turn, or pair:N pairs of links"),
     ] = None,
@@ -89,7 +89,7 @@ def sweep(
     sample: Annotated[int | None, typer.Option(min=1, help="draw this number of points by the seed")] = None,
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="variant to run; unless given, all, with --cut-each all with a fault"),
+        typer.Option(help="variant to run; unless given, all, with --fail-each all with a fault"),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
     shard: Annotated[
@@ -124,7 +124,7 @@ def sweep(
     from railyard.cli.scenarios.interrupts import Interrupts
 
     seconds = _seconds(budget)
-    kinds = [*(cut_each or ())]
+    kinds = [*(fail_each or ())]
     if within is not None and faults is None:
         raise typer.BadParameter("is for --faults N", param_hint="--within")
     if faults is not None:
@@ -168,7 +168,7 @@ def sweep(
             if interrupts.code or conducted.lost:
                 raise typer.Exit(interrupts.code or MACHINE)
             own = [result for run in runs if (result := study.get(run.key)) is not None]
-            raise typer.Exit(0 if passed(own, plan.study.cut_each) else 1)
+            raise typer.Exit(0 if passed(own, plan.study.fail_each) else 1)
         good = print_study(plan, done, conducted.late, study.output, _command(file))
     raise typer.Exit(0 if good else 1)
 
@@ -208,7 +208,7 @@ def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) 
 
 
 def _options(
-    axes: Sequence[str], seeds: str, cut_each: Sequence[str], combine: Combine | None, sample: int | None
+    axes: Sequence[str], seeds: str, fail_each: Sequence[str], combine: Combine | None, sample: int | None
 ) -> Study:
     """Return the axes of the options; a usage error names an option that is none."""
     from pydantic import ValidationError
@@ -218,7 +218,7 @@ def _options(
     given: dict[str, Any] = {
         "set": dict(_axis(text) for text in axes),
         **({"seeds": seeds} if seeds else {}),
-        **({"cut_each": tuple(cut_each)} if cut_each else {}),
+        **({"fail_each": tuple(fail_each)} if fail_each else {}),
         **({"combine": combine.value} if combine else {}),
         **({"sample": sample} if sample else {}),
     }
@@ -228,7 +228,7 @@ def _options(
         key = str(ex.errors()[0]["loc"][0]).replace("_", "-")
         examples = {
             "seeds": "1..20 or 1,2,5",
-            "cut-each": "link, switch, npu, pair:20, random:3x100 or random:3x100@50",
+            "fail-each": "link, switch, npu, pair:20, random:3x100 or random:3x100@50",
         }
         raise typer.BadParameter(f"is not like {examples.get(key, 'A,B')}", param_hint=f"--{key}") from None
 

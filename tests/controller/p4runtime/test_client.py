@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from controller import Entry, Exact, InstallError, Lpm, Match, Optional, Range, Ternary, Update
-from controller.p4runtime import kept_updates
+from controller.p4runtime import update_cache
 from controller.p4runtime.client import P4RuntimeClient, PacketIn, ProgramFiles
 from controller.p4runtime.entry_encoding import describe
 from controller.plan.rows import MatchColumn, NodeEntries, Rows
@@ -116,7 +116,7 @@ def test_a_group_comes_back_with_its_members_in_order(bench: Bench) -> None:
 def test_large_installs_go_in_batches_and_report_progress(
     client: P4RuntimeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_updates, "_BATCH", 1000)
+    monkeypatch.setattr(update_cache, "_BATCH", 1000)
     client.push_pipeline(dict.fromkeys(("npu0", "npu1"), sampler_files(exact_size=4000)))
     entries = {
         node: [forward("exact_table", port, a=Exact(n)) for n in range(count)]
@@ -140,19 +140,19 @@ def test_large_installs_go_in_batches_and_report_progress(
 def test_rows_of_columns_are_installed_as_entries(
     client: P4RuntimeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_updates, "_BATCH", 1000)
+    monkeypatch.setattr(update_cache, "_BATCH", 1000)
     client.push_pipeline(dict.fromkeys(("npu0", "npu1"), sampler_files(exact_size=4000)))
     keys = MatchColumn("a", Exact, np.arange(2500))
     rows = Rows("exact_table", "forward", [keys], [("port", np.arange(2500) % 512)])
     shared = (forward("lpm_table", 2, e=Lpm(0x0A000000, 8)),)
     entries = {"npu0": NodeEntries([shared, rows]), "npu1": NodeEntries([rows[:10], shared])}
-    kept = kept_updates.KeptUpdates()
-    assert client.install(entries, kept=kept) == 2512
+    cache = update_cache.UpdateCache()
+    assert client.install(entries, cache=cache) == 2512
     for node, own in entries.items():
         read = client.read(node, "exact_table") + client.read(node, "lpm_table")
         assert by_text(read) == by_text(own)
     client.push_pipeline(dict.fromkeys(("npu0", "npu1"), sampler_files(exact_size=4000)))
-    assert client.install(entries, kept=kept) == 2512
+    assert client.install(entries, cache=cache) == 2512
     assert by_text(client.read("npu0", "exact_table")) == by_text(rows)
 
 

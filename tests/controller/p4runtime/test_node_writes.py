@@ -9,10 +9,10 @@ import pytest
 from finsy.proto import p4i
 
 from controller.errors import InstallError
-from controller.p4runtime import kept_updates, node_writes
-from controller.p4runtime.kept_updates import KeptUpdates
+from controller.p4runtime import node_writes, update_cache
 from controller.p4runtime.node_writes import NodeWrites
 from controller.p4runtime.p4info import P4Info
+from controller.p4runtime.update_cache import UpdateCache
 from controller.plan.entry import Entry, Exact
 from controller.plan.rows import MatchColumn, NodeEntries, Rows
 from controller.plan.updates import Written
@@ -56,7 +56,7 @@ def test_each_node_gets_its_updates_in_batches(
     monkeypatch: pytest.MonkeyPatch, at_once: int, batch: int
 ) -> None:
     monkeypatch.setattr(node_writes, "_ENTRIES_AT_ONCE", at_once)
-    monkeypatch.setattr(kept_updates, "_BATCH", batch)
+    monkeypatch.setattr(update_cache, "_BATCH", batch)
     entries = _nodes(a=39, b=40, c=0, d=300, e=6) | {
         "f": NodeEntries([]),
         "g": list(SHARED),
@@ -92,11 +92,11 @@ def test_another_program_is_encoded_on_its_own() -> None:
 
 
 def test_updates_are_kept_for_the_same_entries_and_program() -> None:
-    entries, kept = _nodes(a=3, b=4), KeptUpdates()
-    first = NodeWrites(entries, dict.fromkeys(entries, INFO), kept)
+    entries, cache = _nodes(a=3, b=4), UpdateCache()
+    first = NodeWrites(entries, dict.fromkeys(entries, INFO), cache)
     wanted = {node: first.batches(node, INFO) for node in entries}
-    again = NodeWrites(entries, dict.fromkeys(entries, INFO), kept)
+    again = NodeWrites(entries, dict.fromkeys(entries, INFO), cache)
     assert all(again.batches(node, INFO) is wanted[node] for node in entries)
     changed = {**entries, "b": _rows(1, 2)}
-    assert NodeWrites(changed, dict.fromkeys(entries, INFO), kept).batches("b", INFO) != wanted["b"]
-    assert kept.find("a", _info(), entries["a"]) is None
+    assert NodeWrites(changed, dict.fromkeys(entries, INFO), cache).batches("b", INFO) != wanted["b"]
+    assert cache.find("a", _info(), entries["a"]) is None

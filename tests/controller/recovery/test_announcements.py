@@ -7,12 +7,12 @@ import networkx as nx
 import pytest
 
 from controller import Plan, make_plan
-from controller.recovery.notification import Costs, Notification, NotificationReport
+from controller.recovery.notification import Delays, Notification, NotificationReport
 from topologies import Fabric, from_graph
 from topologies.families.registry import build
 
 US = 10**6
-COSTS = Costs(detect_ps=US, processing_ps=US)
+COSTS = Delays(detect_ps=US, processing_ps=US)
 GRAPHS: dict[str, dict[str, object]] = {
     "bcube": {"ports": 4},
     "dragonfly": {"hosts": 1, "groups": 5},

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller import Mode, Plan, make_plan
-from controller.recovery.notification import Costs, Notification, bare_ps, spread_over
+from controller.recovery.notification import Delays, Notification, propagation_ps, spread_over
 from harness.run.prepare import prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
@@ -15,7 +15,7 @@ from topologies import full_mesh, ub_rack
 from topologies.families.ub_mesh.fabrics import ub_pod
 
 US = 10**6
-COSTS = Costs(detect_ps=US, processing_ps=US)
+COSTS = Delays(detect_ps=US, processing_ps=US)
 MODES: tuple[Mode, ...] = ("direct", "flooding")
 
 
@@ -64,21 +64,21 @@ def test_notified_sets_of_a_rack(shortest_plan: Plan, rack_plan: Plan):
 def test_within_a_rack_flooding_is_as_early_unless_sources_are_two_hops_away(
     rack_plan: Plan, shortest_plan: Plan
 ):
-    def bare(plan: Plan, costs: Costs) -> tuple[int, int]:
-        direct, flooded = (Notification(plan, mode, costs).fail(["npu9-npu13"]) for mode in MODES)
-        return bare_ps(direct, costs), bare_ps(flooded, costs)
+    def bare(plan: Plan, delays: Delays) -> tuple[int, int]:
+        direct, flooded = (Notification(plan, mode, delays).fail(["npu9-npu13"]) for mode in MODES)
+        return propagation_ps(direct, delays), propagation_ps(flooded, delays)
 
     direct, flooded = bare(rack_plan, COSTS)
     assert US < flooded < direct < 1.01 * US
     direct, flooded = bare(spread_over(shortest_plan, 1), COSTS)
     assert 1.9 < flooded / direct < 2
-    queued = Costs(detect_ps=US, processing_ps=US, send_ps=US // 10, queued=True)
+    queued = Delays(detect_ps=US, processing_ps=US, send_ps=US // 10, queued=True)
     direct, flooded = bare(rack_plan, queued)
     assert flooded < direct
 
 
 def test_without_processing_direct_notification_takes_one_path_delay(rack_plan: Plan):
-    told = Notification(rack_plan, "direct", Costs()).fail(["npu9-npu13"])
+    told = Notification(rack_plan, "direct", Delays()).fail(["npu9-npu13"])
     assert 0 < told.repaired_ps < 2 * rack_plan.fabric.links[0].delay_ps
 
 
@@ -132,8 +132,8 @@ routing: {notification: MODE, weights: oblivious}
 def test_a_run_sees_what_the_controllers_alone_do(write: Callable[[str], Path], mode: Mode):
     (ready,) = prepare(*load(write(RACK.replace("MODE", mode))))
     seen = observe(ready, seed=1).recovery
-    costs = Costs(detect_ps=US // 2, processing_ps=US // 2)
-    told = Notification(ready.plan, mode, costs).fail(["npu0-npu1"])
+    delays = Delays(detect_ps=US // 2, processing_ps=US // 2)
+    told = Notification(ready.plan, mode, delays).fail(["npu0-npu1"])
     assert seen.notices == told.messages
     assert seen.converged_ps is not None
     # Notices wait for data frames that are being sent.
@@ -205,7 +205,7 @@ def test_a_run_is_right_when_the_way_around_fails_too(write: Callable[[str], Pat
     text = text.replace("65536", "262144").replace("[{at_us: 0.5, link: npu0-npu1}]", "FAULTS")
     faults = "[{at_us: 0.5, link: npu0-npu1}, {at_us: 4, link: npu1-npu2}]"
     (ready,) = prepare(*load(write(text.replace("FAULTS", faults))))
-    told = Notification(ready.plan, "direct", Costs(US // 2, US // 2)).fail(
+    told = Notification(ready.plan, "direct", Delays(US // 2, US // 2)).fail(
         ["npu0-npu1", "npu1-npu2"], apart_ps=7 * US // 2
     )
     assert told.watches > 0

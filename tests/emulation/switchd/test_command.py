@@ -70,7 +70,7 @@ def test_many_switches() -> None:
         ("--no-p4 --cpu-port 511", "--cpu-port 511"),
         ("--no-p4 --drop-port 500", "--drop-port 500"),
         ("--no-p4 --priority-queues 9", "--priority-queues 9"),
-        ("--no-p4 --hold-frames 0", "--hold-frames 0"),
+        ("--no-p4 --queue-depth 0", "--queue-depth 0"),
         ("--no-p4 -i 1@a --rate 1:1=1000", "--rate '1:1=1000': no such switch"),
         ("--no-p4 -i 1@a --rate 0:2=1000", "--rate 0:2=1000: no such port"),
         ("--no-p4 -i 1@a --rate 0:1=0", "--rate 0:1=0: no such port, or no rate"),

@@ -58,7 +58,7 @@ def test_priorities_beyond_the_queues_are_dropped(process: SwitchdProcess) -> No
 @on_interfaces
 def test_a_port_keeps_its_rate_and_holds_what_waits(process: SwitchdProcess) -> None:
     """A frame of 1,000 bytes takes 10 ms at 800 kbit/s; a queue of 64 would lose some of a hundred."""
-    process.start(*ports(process), "--rate", "0:2=800000", "--hold-frames", "100", str(PROGRAM))
+    process.start(*ports(process), "--rate", "0:2=800000", "--queue-depth", "100", str(PROGRAM))
     frames = [frame_to(2, 1000)[:996] + number.to_bytes(4) for number in range(100)]
     began = time.monotonic()
     for frame in frames:

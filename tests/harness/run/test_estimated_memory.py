@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: foreseen by `check`, refused by `run` and `sweep` before anything starts."""
+"""Memory: estimated by `check`, refused by `run` and `sweep` before anything starts."""
 
 import re
 from collections.abc import Callable

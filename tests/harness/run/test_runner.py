@@ -150,7 +150,7 @@ def test_a_long_wait_has_no_more_bins_than_can_be_seen(write: Callable[[str], Pa
 def test_a_sweep_cuts_every_link_once_and_keeps_their_order(write: Callable[[str], Path]):
     small = HEAD.replace("[4, 4]", "[3, 3]").replace("65536", "16384")
     path = write(small + "faults: [{at_us: 0.3, link: npu0-npu1}]\n")
-    plan = plan_study(path, Study(cut_each=("link",)))
+    plan = plan_study(path, Study(fail_each=("link",)))
     healthy, *results = map(record_of, results_of(plan, jobs=2))
     assert (healthy["cut"], healthy["convergence_us"]) == ("", 0)
     assert [record["cut"] for record in results] == [link.name for link in prepared(path)[0].fabric.links]

@@ -60,7 +60,7 @@ def test_lists_pair_the_values_and_a_sample_draws_some(write: Write):
 
 
 def test_something_fails_in_turn_after_a_healthy_run(write: Write):
-    plan = planned(write, "{cut_each: [link, 'pair:2']}")
+    plan = planned(write, "{fail_each: [link, 'pair:2']}")
     assert [run.case.name for run in plan.runs if run.case][:3] == ["", "npu0-npu1", "npu0-npu2"]
     assert [len(run.variant.faults) for run in plan.runs] == [0, 1, 1, 1, 1, 2, 2]
     assert {run.variant.name for run in plan.runs} == {"cut"}
@@ -68,7 +68,7 @@ def test_something_fails_in_turn_after_a_healthy_run(write: Write):
 
 
 def test_random_faults_are_drawn_by_the_seed(write: Write):
-    plan = planned(write, "{cut_each: 'random:2x20'}")
+    plan = planned(write, "{fail_each: 'random:2x20'}")
     drawn = [run.variant.faults for run in plan.runs]
     assert [len(faults) for faults in drawn] == [0] + [2] * 20
     assert len(set(drawn)) == 21
@@ -77,15 +77,15 @@ def test_random_faults_are_drawn_by_the_seed(write: Write):
     for first, second in drawn[1:]:
         assert first.link != second.link
         assert 0 < first.at_us <= second.at_us <= 0.05
-    longer = planned(write, "{cut_each: 'random:2x30'}")
+    longer = planned(write, "{fail_each: 'random:2x30'}")
     assert [run.key for run in longer.runs[:21]] == [run.key for run in plan.runs]
-    assert [run.key for run in planned(write, "{cut_each: 'random:2x20'}", seed=2).runs] != [
+    assert [run.key for run in planned(write, "{fail_each: 'random:2x20'}", seed=2).runs] != [
         run.key for run in plan.runs
     ]
 
 
 def test_random_faults_until_a_given_time_need_no_fault_of_the_file(write: Write):
-    plan = planned(write, "{cut_each: 'random:2x10@0.8'}")
+    plan = planned(write, "{fail_each: 'random:2x10@0.8'}")
     assert {run.variant.name for run in plan.runs} == {"healthy", "cut", "late"}
     late = {
         run.variant.name for run in plan.runs for fault in run.variant.faults if 0.05 < fault.at_us <= 0.8
@@ -93,12 +93,14 @@ def test_random_faults_until_a_given_time_need_no_fault_of_the_file(write: Write
     assert late == {"healthy", "cut", "late"}
     assert max(fault.at_us for run in plan.runs for fault in run.variant.faults) <= 0.8
     with pytest.raises(ScenarioError, match=r"no variant with a fault is called 'healthy'.*--within US"):
-        planned(write, "{cut_each: 'random:2x10'}", variants=("healthy",))
+        planned(write, "{fail_each: 'random:2x10'}", variants=("healthy",))
 
 
 def test_a_campaign_ranks_the_worst_failures(railyard: Railyard, write: Write, tmp_path: Path):
     out = tmp_path / "campaign"
-    code, printed, _ = railyard("sweep", write(TEXT), "--cut-each", "random:2x6", "--jobs", "1", "--out", out)
+    code, printed, _ = railyard(
+        "sweep", write(TEXT), "--fail-each", "random:2x6", "--jobs", "1", "--out", out
+    )
     assert "the worst failures" in printed
     runs = json.loads((out / "sweep.json").read_text())["runs"]
     # On a mesh this small two faults may leave no path, and a silent link may be the only one.
@@ -164,8 +166,8 @@ def test_keys_follow_what_a_result_depends_on_and_no_more(write: Write, monkeypa
         ("{set: {link.detct_us: [1]}}", r"unknown key 'detct_us'.*did you mean 'detect_us'"),
         ("{set: {variants.gone.link: [1]}}", r"a list has no element 'gone'"),
         ("{set: {seed.x: [1]}, seeds: 1}", r"unknown key 'seed'|leads into|is not a whole number"),
-        ("{cut_each: switch}", r"has no switch that could fail"),
-        ("{cut_each: rail}", r"cut_each"),
+        ("{fail_each: switch}", r"has no switch that could fail"),
+        ("{fail_each: rail}", r"fail_each"),
         ("{sets: {}}", r"unknown key 'sets' in study; did you mean 'set'"),
         ("{}", r"nothing to vary; give --set KEY=A,B"),
     ],
@@ -187,7 +189,7 @@ def test_options_win_over_the_file(write: Write):
         (("--seeds", "one"), "--seeds"),
         (("--set", "link.detect_us"), "is not like link.detect_us=1,10"),
         (("--set", "a=[1"), "not a list of values"),
-        (("--cut-each", "rail"), "link, switch, npu, pair:20"),
+        (("--fail-each", "rail"), "link, switch, npu, pair:20"),
         (("--budget", "ten"), "is not like 90s, 10m or 2h"),
         (("--shard", "3/2"), "is not like 2/8"),
     ],

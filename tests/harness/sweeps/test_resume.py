@@ -114,7 +114,7 @@ def test_shards_share_a_folder_and_the_last_writes_the_report(railyard: Railyard
 
 def test_failures_after_the_end_are_left_out_and_said(railyard: Railyard, write: Write):
     text = small_study(1).partition("study:")[0].replace("at_us: 0.02", "at_us: 500")
-    code, out, _ = railyard("sweep", write(text), "--cut-each", "link", "--jobs", "1", "--out", "out")
+    code, out, _ = railyard("sweep", write(text), "--fail-each", "link", "--jobs", "1", "--out", "out")
     assert code == 1
     assert "over before the cut run: 4 runs left out; the faults come at 500 µs" in " ".join(out.split())
     assert "wrong" not in out

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.output import OutputFolder
-from papers.claims import Job, KeptFigures, Runner, local, read_claims
+from papers.claims import FigureStore, Job, Runner, local, read_claims
 from papers.claims.mutations import mutated
 from tests.papers.claims.studies import CLAIMS, write_study
 
@@ -21,7 +21,7 @@ def calls() -> list[str]:
     return Path("calls.txt").read_text(encoding="utf-8").split()
 
 
-def verdicts(path: Path, kept: KeptFigures, processes: int = 1) -> dict[str, str]:
+def verdicts(path: Path, kept: FigureStore, processes: int = 1) -> dict[str, str]:
     jobs = [Job.of(check) for check in read_claims(path).checks]
     rows = [row for done in Runner(kept, local(), processes).finished(jobs) for row in done.rows]
     return {row.claim.name: row.verdict for row in rows}
@@ -30,32 +30,32 @@ def verdicts(path: Path, kept: KeptFigures, processes: int = 1) -> dict[str, str
 def test_a_figure_is_computed_once_however_many_claims_and_checks_read_it(study: Path):
     again = CLAIMS[CLAIMS.index("  mesh:\n") : CLAIMS.index("  ring:\n")].replace("mesh:", "mesh-again:")
     study.write_text(CLAIMS + again, encoding="utf-8")
-    assert set(verdicts(study, KeptFigures()).values()) == {"holds"}
+    assert set(verdicts(study, FigureStore()).values()) == {"holds"}
     assert calls() == ["4"]
 
 
 def test_the_next_call_reads_figures_back_and_judges_changed_claims(study: Path, tmp_path: Path):
     output = OutputFolder(tmp_path)
-    assert set(verdicts(study, KeptFigures(output)).values()) == {"holds"}
+    assert set(verdicts(study, FigureStore(output)).values()) == {"holds"}
     study.write_text(CLAIMS.replace("paper: 3}", "paper: 4}"), encoding="utf-8")
-    assert verdicts(study, KeptFigures(output))["degree"] == "unexpected"
+    assert verdicts(study, FigureStore(output))["degree"] == "unexpected"
     assert calls() == ["4"]
     study.write_text(CLAIMS.replace("{nodes: 4}", "{nodes: 5}"), encoding="utf-8")
-    assert verdicts(study, KeptFigures(output))["degree"] == "unexpected"
+    assert verdicts(study, FigureStore(output))["degree"] == "unexpected"
     assert calls() == ["4", "5"]
-    verdicts(study, KeptFigures(output, resume=False))
+    verdicts(study, FigureStore(output, resume=False))
     assert calls() == ["4", "5", "5"]
 
 
 def test_processes_give_the_same_rows(study: Path):
-    assert verdicts(study, KeptFigures(), processes=2) == verdicts(study, KeptFigures())
+    assert verdicts(study, FigureStore(), processes=2) == verdicts(study, FigureStore())
 
 
 def test_mutations_turn_and_share_their_figures(study: Path):
     checks = read_claims(study).checks
     turns = {
         turn.row.claim.name: (turn.value, turn.turned)
-        for _, some in mutated(checks, Runner(KeptFigures(), local()))
+        for _, some in mutated(checks, Runner(FigureStore(), local()))
         for turn in some
     }
     assert turns["links"] == (3, True)
@@ -69,10 +69,10 @@ def test_mutations_turn_and_share_their_figures(study: Path):
 def test_a_model_that_raises_names_file_and_line_and_turns_a_mutation(study: Path):
     study.write_text(CLAIMS.replace("{nodes: 3}", "{nodes: 1}"), encoding="utf-8")
     mesh = read_claims(study).check("mesh")
-    ((_, turns),) = mutated([mesh], Runner(KeptFigures(), local()))
+    ((_, turns),) = mutated([mesh], Runner(FigureStore(), local()))
     assert all(turn.turned for turn in turns)
     study.write_text(CLAIMS.replace("{nodes: 4}", "{nodes: 1}"), encoding="utf-8")
-    (done,) = Runner(KeptFigures(), local()).finished([Job.of(read_claims(study).check("mesh"))])
+    (done,) = Runner(FigureStore(), local()).finished([Job.of(read_claims(study).check("mesh"))])
     assert {row.verdict for row in done.rows} == {"unexpected"}
     assert "model.py:3: ValueError: a mesh has two nodes or more" in done.rows[0].trouble
 
@@ -82,7 +82,7 @@ def test_assertions_of_a_scenario_that_fail_are_a_row(study: Path):
     text = scenario.read_text(encoding="utf-8").replace("min: {metric: direct", "max: {metric: direct")
     scenario.write_text(text, encoding="utf-8")
     jobs = [Job.of(read_claims(study).check("ring"))]
-    (done,) = Runner(KeptFigures(), local()).finished(jobs)
+    (done,) = Runner(FigureStore(), local()).finished(jobs)
     row = done.rows[0]
     assert (row.claim.name, row.verdict) == ("assertions", "unexpected")
     assert row.measured is not None
@@ -101,7 +101,7 @@ def test_runs_repeated_are_compared_and_failures_in_turn_are_counted(study: Path
   cut:
     title: each link fails
     scenario: cut.yaml
-    cut_each: link
+    fail_each: link
     variants: [direct]
     common: {kind: derived, place: here, mutation: {shift: 1}}
     claims:
@@ -113,7 +113,7 @@ def test_runs_repeated_are_compared_and_failures_in_turn_are_counted(study: Path
     cut = scenario.replace("algorithm: direct}", f"algorithm: direct}}\n    {fault}")
     (study.parent / "cut.yaml").write_text(cut, encoding="utf-8")
     study.write_text(CLAIMS[: CLAIMS.index("  mesh:")] + extra, encoding="utf-8")
-    assert verdicts(study, KeptFigures()) == {
+    assert verdicts(study, FigureStore()) == {
         "assertions": "holds",
         "differing": "holds",
         "runs": "holds",

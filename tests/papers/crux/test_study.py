@@ -13,10 +13,10 @@ from papers.crux.plot import utilisation_svg
 from papers.crux.steps import drawn, reached
 from papers.crux.study import CLUSTERS, Comparison, Study, run
 from papers.crux.testbed import CASES, beside, case, compared
-from papers.crux.workloads import KINDS, Lingjun, make, training
+from papers.crux.workloads import KINDS, ProductionTrace, make, training
 
 SMALL = Study(
-    Lingjun(days=0.04), schedulers=("none", "shortest-first", "topology-aware", "interleave", "crux")
+    ProductionTrace(days=0.04), schedulers=("none", "shortest-first", "topology-aware", "interleave", "crux")
 )
 
 
@@ -26,7 +26,7 @@ def result() -> Comparison:
 
 
 def test_the_trace_has_what_is_published_of_lingjuns() -> None:
-    trace = Lingjun(days=3.0)
+    trace = ProductionTrace(days=3.0)
     jobs = make(trace, 1)
     assert 950 < len(jobs) < 1200
     npus = np.array([job.npus for job in jobs])
@@ -39,7 +39,7 @@ def test_the_trace_has_what_is_published_of_lingjuns() -> None:
     held = np.array([job.held for job in jobs])
     assert 20 < held.sum() / (3 * 86400) < 30
     assert 700 < (held * npus).sum() / (3 * 86400) < 1400
-    again = make(Lingjun(days=0.2), 1)
+    again = make(ProductionTrace(days=0.2), 1)
     assert [job.arrival for job in again] == [job.arrival for job in jobs[: len(again)]]
 
 

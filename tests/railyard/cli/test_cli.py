@@ -254,7 +254,7 @@ def test_check_says_what_a_scenario_comes_to(railyard: Railyard, write: Write):
 
 def test_a_sweep_tells_how_many_were_right(railyard: Railyard, write: Write, tmp_path: Path):
     path = write(SMALL + "faults: [{at_us: 0.05, link: npu0-npu1}]\n")
-    code, out, _ = railyard("sweep", path, "--cut-each", "link", "--jobs", "2", "--out", tmp_path / "sweep")
+    code, out, _ = railyard("sweep", path, "--fail-each", "link", "--jobs", "2", "--out", tmp_path / "sweep")
     assert code == 0
     assert "4 right results of 4" in out
     document = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
@@ -268,7 +268,7 @@ def test_a_sweep_cuts_pairs_under_each_variant(railyard: Railyard, write: Write,
     larger = SMALL.replace("[2, 2]", "[3, 3]")
     path = write(larger + "faults: [{at_us: 0.05, link: npu0-npu1}]\n" + variants)
     folder = tmp_path / "sweep"
-    code, out, _ = railyard("sweep", path, "--cut-each", "pair:2", "--jobs", "1", "--out", folder)
+    code, out, _ = railyard("sweep", path, "--fail-each", "pair:2", "--jobs", "1", "--out", folder)
     assert code == 0
     assert "4 right results of 4" in out
     document = json.loads((folder / "sweep.json").read_text())

@@ -161,7 +161,7 @@ halved, boundless = kind(half), kind(once_round, lambda capacity: None)
             "study: {set: {a: [1, 2], b: [1]}, combine: list}\n",
             "mine.yaml:3: study: combine: list takes as many",
         ),
-        ("study: {cut_each: link}\n", "no variant with a fault"),
+        ("study: {fail_each: link}\n", "no variant with a fault"),
         (
             "link: {credit_bytes: 10}\n",
             "mine.yaml:3: `credit_bytes: 10` has no room for a frame of 4096 bytes of data and 62 of headers",

@@ -89,7 +89,7 @@ def test_every_verb_fits_80_columns(railyard: Railyard, tmp_path: Path, monkeypa
             ("list",),
             ("check", "small.yaml"),
             ("run", "small.yaml"),
-            ("sweep", "small.yaml", "--cut-each", "link", "--jobs", "1"),
+            ("sweep", "small.yaml", "--fail-each", "link", "--jobs", "1"),
             ("show", *mesh, "--node", "npu5"),
             ("craft", *mesh, "--from", "npu5", "--to", "npu10", "--bucket", "3"),
             ("experiments", "--list"),

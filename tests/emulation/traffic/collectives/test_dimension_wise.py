@@ -31,10 +31,10 @@ def test_every_kind_does_what_it_says_on_every_mesh(dims: tuple[int, ...], eleme
 
 @pytest.mark.parametrize("dims", [(4, 4), (2, 3, 4), (2, 2, 2, 2)])
 def test_whole_pieces_may_be_exchanged_along_the_last_dimensions(dims: tuple[int, ...]) -> None:
-    for exchange in range(len(dims)):
-        schedule = dimension_wise(dims, 600, exchange=exchange)
+    for unscattered_dims in range(len(dims)):
+        schedule = dimension_wise(dims, 600, unscattered_dims=unscattered_dims)
         check(schedule)
-        assert schedule.steps == 2 * len(dims) - exchange
+        assert schedule.steps == 2 * len(dims) - unscattered_dims
 
 
 @pytest.mark.parametrize("kind", ["allreduce", "reduce-scatter", "all-gather"])
@@ -81,14 +81,14 @@ def test_equal_squares_are_halved_and_slow_dimensions_get_less() -> None:
 
 def test_loads_are_those_of_the_schedule() -> None:
     dims, elements = (2, 3, 4), 24 * 100
-    for order, exchange in product([(0, 1, 2), (2, 0, 1)], [0, 1, 2]):
-        schedule = dimension_wise(dims, elements, shares={order: 1.0}, exchange=exchange)
+    for order, unscattered_dims in product([(0, 1, 2), (2, 0, 1)], [0, 1, 2]):
+        schedule = dimension_wise(dims, elements, shares={order: 1.0}, unscattered_dims=unscattered_dims)
         busiest = [0.0] * 3
         for (source, target), amount in demand(schedule, list(map(str, range(24))), 1).items():
             apart = abs(int(source) - int(target))
             d = 0 if apart < 2 else 1 if apart < 6 else 2
             busiest[d] = max(busiest[d], amount / elements)
-        assert busiest == pytest.approx(load_of(dims, order, exchange=exchange))
+        assert busiest == pytest.approx(load_of(dims, order, unscattered_dims=unscattered_dims))
 
 
 def test_bounds() -> None:
@@ -102,8 +102,8 @@ def test_bounds() -> None:
     [
         ({"dims": (1, 1)}, "two ranks"),
         ({"dims": ()}, "two ranks"),
-        ({"dims": (2, 2), "exchange": 2}, "exchanges whole pieces"),
-        ({"dims": (2, 2), "exchange": 1, "kind": "all-gather"}, "exchanges whole pieces"),
+        ({"dims": (2, 2), "unscattered_dims": 2}, "exchanges whole pieces"),
+        ({"dims": (2, 2), "unscattered_dims": 1, "kind": "all-gather"}, "exchanges whole pieces"),
         ({"dims": (2, 2), "shares": {(0, 0): 1.0}}, "each of 2 dimensions once"),
         ({"dims": (2, 2), "shares": {(0, 1): -1.0}}, "shares"),
     ],

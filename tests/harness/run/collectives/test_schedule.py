@@ -60,7 +60,9 @@ def test_a_mixture_runs_and_is_right(write: Write, algorithm: str):
     runs(write, "[4, 4]", MIXTURE % algorithm)
 
 
-@pytest.mark.parametrize("more", ["shares: single-order", "exchange: 1", "shares: single-order, exchange: 2"])
+@pytest.mark.parametrize(
+    "more", ["shares: single-order", "unscattered_dims: 1", "shares: single-order, unscattered_dims: 2"]
+)
 def test_more_dimensions(write: Write, more: str):
     runs(write, "[2, 3, 2]", f"{{algorithm: dimension-wise, elements: 2048, payload_bytes: 512, {more}}}")
 
@@ -95,7 +97,7 @@ def test_more_dimensions(write: Write, more: str):
         ("[4, 4]", "{kind: dispatch, elements: 32, experts: 16}", ":3: 16 experts of 16 ranks"),
         (
             "[4, 4]",
-            "{algorithm: dimension-wise, exchange: 2}",
+            "{algorithm: dimension-wise, unscattered_dims: 2}",
             ":3: allreduce over 2 dimensions that exchanges",
         ),
         (

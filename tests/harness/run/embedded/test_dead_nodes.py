@@ -39,15 +39,15 @@ MODES = pytest.mark.parametrize("mode", ["direct", "flooding"])
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> list[ControlLoop]:
     """Control loops of the runs of a test."""
-    made: list[ControlLoop] = []
+    created: list[ControlLoop] = []
 
     def control_loop(*args: Any) -> ControlLoop:
-        made.append(make(*args))
-        return made[-1]
+        created.append(make(*args))
+        return created[-1]
 
     make = runner.control_loop
     monkeypatch.setattr(runner, "control_loop", control_loop)
-    return made
+    return created
 
 
 def ran(

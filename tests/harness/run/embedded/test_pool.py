@@ -24,7 +24,7 @@ EXPERIMENT = Path(__file__).resolve().parents[4] / "experiments" / "26_pool" / "
 
 RACK = "name: small\ntopology: {name: ub-rack-lrs, dims: [2, 2], cpus: 2, spares: 0}\n"
 POOL = (
-    "pool: {{lenders: [cpu0.0, cpu0.1, npu3], operations: 60, pages: 2, page_bytes: 256, patience_us: 40, "
+    "pool: {{lenders: [cpu0.0, cpu0.1, npu3], operations: 60, pages: 2, page_bytes: 256, timeout_us: 40, "
     "counters: 2, counter_lender: cpu0.1, mix: {{counter: 10, message: 10}}, copies: {copies}}}\n"
 )
 DEATH = "faults: [{at_us: 0.2, switch: cpu0.0}]\n"

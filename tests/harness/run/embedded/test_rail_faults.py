@@ -346,7 +346,7 @@ def test_every_switch_in_turn(write: Write) -> None:
     """As the experiment with every GPU and every switch, on a fabric of two domains."""
     topology = ", inside: switch" + FULL
     path = write(scenario("{at_us: 0.5, gpu: gpu1}", topology, domains=2, hb_size=2))
-    results = results_of(plan_study(path, Study(cut_each=("switch",))), 1)
+    results = results_of(plan_study(path, Study(fail_each=("switch",))), 1)
     records = [record for record in map(record_of, results) if record["failed"]]
     assert [record["trouble"] for record in records] == [""] * 6
     # Of domains, the last of which is idle; of rails; the spare one.

@@ -202,7 +202,7 @@ def test_an_assertion_on_a_spare_that_was_not_needed_is_about_0(write: Write) ->
 @pytest.mark.long
 def test_every_npu_and_every_switch_in_turn(write: Write) -> None:
     path = write(scenario("{at_us: 1, npu: npu5}"))
-    results = results_of(plan_study(path, Study(cut_each=("npu", "switch"))), 2)
+    results = results_of(plan_study(path, Study(fail_each=("npu", "switch"))), 2)
     _, *records = map(record_of, results)
     npus, switches = records[:8], records[8:]
     assert [record["cut"] for record in npus] == [f"npu{number}" for number in range(8)]
@@ -221,7 +221,7 @@ def test_every_npu_and_every_switch_in_turn(write: Write) -> None:
 def test_a_switch_that_takes_others_with_it_stops_the_run_loudly(railyard: Railyard, write: Write) -> None:
     # Racks of one board: one inter-rack switch each.
     text = scenario("{at_us: 1, switch: lrs0p0r0}").replace("[2, 2, 2, 1]", "[2, 1, 2, 1]")
-    code, out, _ = railyard("sweep", write(text), "--cut-each", "switch", "--jobs", "2", "--out", "out")
+    code, out, _ = railyard("sweep", write(text), "--fail-each", "switch", "--jobs", "2", "--out", "out")
     said = " ".join(out.split())
     assert code == 0, out
     assert "stopped lrs0p0r0: no route joins npu0 to npu2" in said
@@ -235,7 +235,7 @@ def test_a_fabric_without_switches_has_none_to_fail(railyard: Railyard, write: W
     text = scenario("{at_us: 1, link: npu0-npu1}").replace(
         "{name: ub-pod, dims: [2, 2, 2, 1], planes: 1, uplink_lanes: 8}", "{name: full-mesh, dims: [2, 2]}"
     )
-    code, _, err = railyard("sweep", write(text), "--cut-each", "switch")
+    code, _, err = railyard("sweep", write(text), "--fail-each", "switch")
     assert code == 2
     assert "has no switch that could fail" in " ".join(err.split())
 

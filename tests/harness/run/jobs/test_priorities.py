@@ -97,7 +97,7 @@ def test_an_array_that_was_wrong_once_is_found(write: Write, monkeypatch: pytest
 
 def test_their_figures_and_their_picture(write: Write):
     text = (
-        f"{HEAD}work_until_us: 15\njobs: [{FIRST % ', overlap: 1'}]\nassertions:\n"
+        f"{HEAD}horizon_us: 15\njobs: [{FIRST % ', overlap: 1'}]\nassertions:\n"
         "  - {metric: run.work_percent, equals: 100}\n"
         "  - {metric: run.first.iteration_us, equals: 10}\n"
     )

@@ -7,7 +7,7 @@ from typing import TypeVar, final
 from controller.p4runtime.p4info import P4Info
 from controller.plan.updates import Written
 
-__all__ = ["Batches", "KeptUpdates", "batches_of"]
+__all__ = ["Batches", "UpdateCache", "batches_of"]
 
 _BATCH = 1 << 14
 """Largest number of updates in a WriteRequest: about a megabyte, all entries of most switches."""
@@ -25,7 +25,7 @@ def batches_of(updates: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 @final
-class KeptUpdates:
+class UpdateCache:
     """Serialised updates by node. It keeps the entries and the p4info as well, whose identity it compares.
 
     A sequence of entries must not change after it was given.

@@ -26,7 +26,7 @@ from harness.run.testbeds import TestbedChoice
 from harness.scenario.digest import canonical, digest, sha256
 from harness.scenario.schema import Scenario
 
-__all__ = ["KeptVariants", "run_key"]
+__all__ = ["ResumeStore", "run_key"]
 
 Seconds = Mapping[str, float]
 
@@ -48,7 +48,7 @@ def run_key(scenario: Scenario, seed: int, choice: TestbedChoice, captures: Mapp
 
 
 @final
-class KeptVariants:
+class ResumeStore:
     """Finished variants in the folder of a run; without `resume` those of earlier calls are removed."""
 
     def __init__(self, output: OutputFolder, key: str, *, resume: bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standstill: failures have separated nodes for good, and only hellos and LACPDUs still cross links.
+"""Ends a run without progress: failures have separated nodes, and only hellos and LACPDUs cross links.
 
 Agents give a connection up after timeouts that double, which takes thousands of LACP periods: virtual time
 would pass for the timers of the control plane alone.
@@ -16,7 +16,7 @@ from harness.run.jobs.running import Jobs
 from harness.run.memory_pool.running import PoolRun
 from harness.run.prepare import Prepared
 
-__all__ = ["Standstill", "cut_off"]
+__all__ = ["Watchdog", "cut_off"]
 
 # A run stands still after so many periods of hellos or LACPDUs, and so many first timeouts, without data.
 _PERIODS = 10
@@ -38,8 +38,8 @@ def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun) -> str:
 
 
 @final
-class Standstill:
-    """Sees the standstill of a run; `moves` says whether spares or circuits may restore what failed."""
+class Watchdog:
+    """Detects that a run makes no progress; `moves`: spares or circuits may restore what failed."""
 
     def __init__(self, ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun, *, moves: bool) -> None:
         self._ready = ready
@@ -48,7 +48,7 @@ class Standstill:
         period_ps = control.period_ps
         self._looks = period_ps is not None and not moves
         computes_ps = max((job.rhythm.compute_ps for job in ready.jobs if job.rhythm), default=0)
-        self._patience_ps = max(
+        self._timeout_ps = max(
             _PERIODS * (period_ps or 0), _TIMEOUTS * ready.transport.initial_rto_ps, 2 * computes_ps
         )
         starts_ps = [job.begin_ps for job in ready.jobs]
@@ -68,7 +68,7 @@ class Standstill:
             self._delivered, self._since_ps = delivered, now_ps
             return ""
         waits_from_ps = max(self._since_ps, self._last_change_ps)
-        if not self._looks or now_ps - waits_from_ps < self._patience_ps:
+        if not self._looks or now_ps - waits_from_ps < self._timeout_ps:
             return ""
         down = self._control.down
         if down == self._asked:
