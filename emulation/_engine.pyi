@@ -318,6 +318,9 @@ class Transport:
         ack: bytes,
         congestion: object | None = None,
         lossy: bool = False,
+        spray: str = "",
+        entropies: int = 256,
+        seed: int = 0,
     ) -> None: ...
 
 class CongestionControl:
@@ -335,6 +338,20 @@ def congestion_control(given: object) -> CongestionControl:
     Return congestion control by name, parameters, facts, and the maker of an algorithm in Python or
     None.
     """
+
+class Entropies:
+    """Load-balance value of each frame of a connection."""
+
+    def next(self) -> int:
+        """Return the value of the next frame."""
+
+    def note(self, lb: int, news: int, now: int) -> None:
+        """
+        Take what became of a frame: 0 arrived, 1 marked, 2 trimmed or lost, 3 timed out.
+        """
+
+def entropies(name: str, count: int, seed: int) -> Entropies:
+    """Return spraying of a name over so many values of lb, a power of two."""
 
 class Station:
     """

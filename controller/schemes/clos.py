@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 
 from controller.forwarding.ecmp import EcmpTable
 from controller.paths.finder import PathFinder
+from controller.schemes.strategy import Strategy
 from controller.schemes.structured import Structured, upper_end
 from controller.tables.address_entries import Lookups
 from controller.tables.groups import hash_shift
@@ -29,6 +30,12 @@ class Clos(Structured):
     def serves(cls, fabric: Fabric) -> bool:
         """Return whether the program of a node has groups."""
         return any(has_table(node, "multipath") for node in fabric.nodes)
+
+    @classmethod
+    def find_strategy(cls, name: str) -> Strategy:
+        """Return the strategy of a name; spraying leaves all but the first hop to the hash of switches."""
+        strategy = super().find_strategy(name)
+        return strategy.led_by_hash() if strategy.spray else strategy
 
     @classmethod
     def steers_every_hop(cls, fabric: Fabric) -> bool:

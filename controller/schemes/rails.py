@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import final
 
 from controller.schemes.clos import Clos
+from controller.schemes.strategy import Strategy
 from controller.tables.address_entries import Lookups
 from controller.tables.segments.pxn import pxn_segments, relay_segments
 from controller.tables.segments.rails import rail_of, rail_segments
@@ -27,6 +28,11 @@ class Rails(Clos):
     def serves(cls, fabric: Fabric) -> bool:
         """Return whether a switch is on a rail."""
         return any(rail_of(fabric, node.name) for node in fabric.switches)
+
+    @classmethod
+    def find_strategy(cls, name: str) -> Strategy:
+        """Return the strategy of a name; spraying steers every hop, as leaves withdraw no spine from a rail."""
+        return super(Clos, cls).find_strategy(name)
 
     def segments_below(self, here: Node) -> Sequence[Segment]:
         """Return the segments of a switch for the destinations below it; its rail's are in another table."""

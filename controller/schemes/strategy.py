@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A routing strategy: which of its paths a pair uses, as properties that schemes and their users ask for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Self
 
 __all__ = ["STRATEGIES", "Steering", "Strategy"]
 
@@ -21,8 +22,9 @@ class Strategy:
 
     `single_path`: within a mesh a pair has one path. `longer_paths`: paths of one hop more are candidates,
     whatever the traffic; with `by_top` also those by the highest switches. `adaptive`: sources leave
-    congested paths, for which all pairs get standby paths. `standby_buckets`: in a scenario so many
-    buckets of a pair that would depend on too few paths stand by on others.
+    congested paths, for which all pairs get standby paths. `spray`: the path of each frame follows what
+    became of earlier frames, by this algorithm of emulation.traffic.host.path_choice. `standby_buckets`: in a
+    scenario so many buckets of a pair that would depend on too few paths stand by on others.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Strategy:
     longer_paths: bool = False
     by_top: bool = False
     adaptive: bool = False
+    spray: str = ""
     steering: Steering = Steering.PATH
     standby_buckets: int = 0
 
@@ -43,12 +46,20 @@ class Strategy:
         """True if no frame has a source route."""
         return self.steering is Steering.NONE
 
+    def led_by_hash(self) -> Self:
+        """Return the strategy with the source routes of `hashed`."""
+        return replace(self, single_path=True, steering=Steering.FIRST_HOP, standby_buckets=0)
+
 
 STRATEGIES = {
     strategy.name: strategy
     for strategy in (
         Strategy("all-path", standby_buckets=4),
         Strategy("adaptive", adaptive=True, standby_buckets=6),
+        *(
+            Strategy(spray, spray=spray, standby_buckets=4)
+            for spray in ("oblivious", "bitmap", "reps", "mixed")
+        ),
         Strategy("shortest", single_path=True),
         Strategy("tables", single_path=True, steering=Steering.NONE),
         Strategy("detour", longer_paths=True),

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from harness.formats.documents import read_json
+from harness.formats.htsim_plan import is_plan
 from harness.formats.text import open_file
 
 __all__ = ["format_of"]
@@ -32,5 +33,7 @@ def format_of(path: Path) -> str | None:
     if ending == ".txt":
         with open_file(path) as file:
             head = file.readline(_HEAD_BYTES)
-        return "simai" if b"all_gpus" in head else None
+        if b"all_gpus" in head:
+            return "simai"
+        return "htsim-plan" if is_plan(path) else None
     return None

@@ -37,10 +37,13 @@ class _Flow:
     source: int
     target: int
     values: dict[str, int]
+    message: bool = False  # one of several messages with the same id
 
     @property
     def name(self) -> str:
-        return f"flow{self.values['id']}" if "id" in self.values else f"line{self.place.line}"
+        if "id" not in self.values or self.message:
+            return f"line{self.place.line}"
+        return f"flow{self.values['id']}"
 
 
 @dataclass(slots=True)
@@ -116,6 +119,8 @@ def _flow(place: Place, words: Sequence[str], counts: Mapping[str, int]) -> _Flo
     values: dict[str, int] = {}
     rest = iter(words[1:])
     for key in rest:
+        if key == "msg":
+            continue  # one of several messages of a connection, which a pair of hosts shares here
         if key not in _FLOW_KEYS:
             place.refuse(f"key {key!r}", f"give {', '.join(_FLOW_KEYS)}")
         text = next(rest, "")
@@ -128,7 +133,7 @@ def _flow(place: Place, words: Sequence[str], counts: Mapping[str, int]) -> _Flo
         place.refuse("a flow without a size has no end", "give `size BYTES`")
     if ("start" in values) == ("trigger" in values):
         place.refuse("a flow begins at a time or by a trigger", "give `start` or `trigger`")
-    return _Flow(place, source, target, values)
+    return _Flow(place, source, target, values, message="msg" in words)
 
 
 def _trigger(place: Place, words: Sequence[str], triggers: dict[int, _Trigger]) -> None:

@@ -35,6 +35,7 @@ class Imported:
         settings: Further keys of the scenario's variant, as `routing`.
         notes: Sentences on what the files say and Railyard does otherwise.
         collective: Keys of a collective in place of a graph.
+        assertions: Assertions of the scenario, about metrics of the variant `run`.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Imported:
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     collective: Mapping[str, Any] = field(default_factory=dict)
+    assertions: Sequence[Mapping[str, Any]] = ()
 
     @property
     def graph(self) -> Graph:

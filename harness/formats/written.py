@@ -64,6 +64,8 @@ def _scenario(imported: Imported, origin: str) -> str:
         "topology": {"file": "fabric.json"} if imported.fabric is not None else dict(imported.topology),
         "variants": [variant],
     }
+    if imported.assertions:
+        document["assertions"] = [dict(assertion) for assertion in imported.assertions]
     text = StringIO()
     yaml = YAML()
     yaml.default_flow_style = None

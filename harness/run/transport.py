@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from controller.schemes.strategy import Strategy
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES, SRH_BYTES
 from emulation.traffic.host.congestion import CongestionChoice, PathFacts, congestion_choice
+from emulation.traffic.host.path_choice import SprayChoice
 from emulation.traffic.host.transport import TransportParameters
 from harness.errors import ScenarioError
 from harness.run.planning.job_plan import JobPlan
@@ -18,12 +19,13 @@ __all__ = ["path_facts", "transport_for"]
 
 
 def transport_for(
-    fabric: Fabric, variant: Variant, strategy: Strategy, jobs: Sequence[JobPlan]
+    fabric: Fabric, variant: Variant, strategy: Strategy, jobs: Sequence[JobPlan], seed: int
 ) -> TransportParameters:
-    """Return the transport of a variant.
+    """Return the transport of a variant; random numbers follow the seed of the scenario.
 
     Raises:
-        ScenarioError: Its agents repeat nothing, and its queues lose frames.
+        ScenarioError: Its agents repeat nothing, and its queues lose frames; or its connections have a path
+            each, and its strategy sprays.
         EmulationError: Its congestion control is impossible.
     """
     if variant.link.lossy and (variant.pool is not None or any(job.trees is not None for job in jobs)):
@@ -32,6 +34,11 @@ def transport_for(
             remedy="leave out `queues:`",
         )
     chosen = variant.transport
+    if strategy.spray and chosen.connections is not None:
+        raise ScenarioError(
+            f"strategy {strategy.name} chooses a path a frame, and `connections:` one a connection",
+            remedy="leave out `connections:`, or use strategy hashed",
+        )
     defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
     return TransportParameters(
@@ -40,11 +47,12 @@ def transport_for(
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
         min_rto_ps=least or defaults.min_rto_ps,
         path_rto_ps=least or defaults.path_rto_ps,
-        lb_mode=1 if chosen.connections is None else 0,
+        lb_mode=0 if chosen.connections is not None or (strategy.spray and strategy.by_hash) else 1,
         adaptive=strategy.adaptive,
         marks=variant.link.marks,
         congestion=_congestion(fabric, variant, jobs),
         lossy=variant.link.lossy,
+        spray=SprayChoice(strategy.spray, chosen.entropies, seed) if strategy.spray else None,
     )
 
 

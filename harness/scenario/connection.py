@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, final
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from emulation.traffic.host.path_choice import Choose
+from emulation.traffic.host.path_choice import LB_VALUES, Choose
 from harness.scenario.topology import Model, NotNegative, Positive
 
 __all__ = ["CONNECTIONS", "CongestionSettings", "ConnectionSettings", "Transport"]
@@ -63,7 +63,8 @@ class CongestionSettings(Model):
 class Transport(Model):
     """Transport between NPUs; each pair has one connection unless `connections` is given.
 
-    Without `congestion` the window alone bounds what a connection has under way.
+    Without `congestion` the window alone bounds what a connection has under way. `entropies` is the number of
+    values of lb, a power of two, over which a spraying strategy spreads frames where switches choose by hash.
     """
 
     window: Annotated[int, Field(ge=1, le=64)] = 64
@@ -71,6 +72,9 @@ class Transport(Model):
     initial_rto_us: Positive = 100.0
     min_rto_us: Positive | None = None
     connections: ConnectionSettings | None = None
+    entropies: Annotated[
+        Literal[1, 2, 4, 8, 16, 32, 64, 128, 256], Field(exclude_if=lambda value: value == LB_VALUES)
+    ] = LB_VALUES
     congestion: Annotated[
         CongestionSettings | None,
         BeforeValidator(lambda value: {"algorithm": value} if isinstance(value, str) else value),

@@ -6,9 +6,11 @@ from random import Random
 from typing import Any, Final, final
 
 from emulation.traffic.host.connections import ends_of
+from emulation.traffic.host.path_choice import BUCKETS
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.slicing import CellPlan
 from tests.oracle.codec import AckWriter, DataWriter
+from tests.oracle.paths.entropies import Entropies, make_entropies
 from tests.oracle.paths.sender import PathSender
 from tests.oracle.paths.spray import PathHealth, RoundTrips, Spray
 from tests.oracle.transport import Receiver, Sender
@@ -119,13 +121,22 @@ def connect(
             for number in range(len(each.lbs))
         ]
         health = None if shares is None else PathHealth(shares.paths)
+        sprays = [
+            _entropies(parameters, addresses[rank], addresses[peer], number, known=shares is not None)
+            for number in range(len(each.lbs))
+        ]
         senders = [
-            Sender(parameters, writer, lb)
+            Sender(parameters, writer, lb, entropies)
             if shares is None or health is None
             else PathSender(
-                parameters, writer, Spray(shares, lb, health), trips or RoundTrips(), shares.timings
+                parameters,
+                writer,
+                Spray(shares, lb, health),
+                trips or RoundTrips(),
+                shares.timings,
+                entropies,
             )
-            for writer, lb in zip(writers, each.lbs, strict=True)
+            for writer, lb, entropies in zip(writers, each.lbs, sprays, strict=True)
         ]
         receivers = [
             Receiver(
@@ -144,3 +155,14 @@ def connect(
         draw = None if each.seed is None else Random(each.seed).randrange
         peers[peer] = Peer(peer, rank, ranks, senders, receivers, draw)
     return peers
+
+
+def _entropies(
+    parameters: TransportParameters, scna: int, dcna: int, number: int, *, known: bool
+) -> Entropies | None:
+    """Return the spraying of a connection: over all buckets if its paths are known."""
+    chosen = parameters.spray
+    if chosen is None:
+        return None
+    seed = chosen.seed ^ (scna << 40 | dcna << 24 | number)
+    return make_entropies(chosen.algorithm, BUCKETS if known else chosen.entropies, seed)

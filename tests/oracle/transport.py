@@ -15,6 +15,7 @@ from emulation.traffic.frames.wire import PSN_MASK, readdress
 from emulation.traffic.host.path_choice import BUCKETS
 from emulation.traffic.host.transport import MAX_WINDOW, NEVER, TransportParameters
 from tests.oracle.codec import AckWriter, DataWriter
+from tests.oracle.paths.entropies import Entropies, PathNews
 from tests.oracle.paths.spray import Spray
 
 __all__ = [
@@ -46,6 +47,7 @@ class Sender:
     __slots__ = (
         "_again",
         "_base",
+        "_entropies",
         "_frames",
         "_lb",
         "_lbs",
@@ -69,8 +71,11 @@ class Sender:
         "unfinished",
     )
 
-    def __init__(self, parameters: TransportParameters, writer: DataWriter, lb: int) -> None:
+    def __init__(
+        self, parameters: TransportParameters, writer: DataWriter, lb: int, entropies: Entropies | None = None
+    ) -> None:
         self._parameters = parameters
+        self._entropies = entropies  # None: frames take values of lb in turn, or by shares
         self._writer = writer
         self._window = parameters.window
         self._spray = parameters.lb_mode
@@ -107,9 +112,7 @@ class Sender:
     ) -> bytes:
         """Return the next frame, after `has_room`; `last` if no other frame follows for now."""
         psn = self.next_psn
-        lb = self._lb
-        if self._spray:
-            self._lb = (lb + 1) & 0xFF
+        lb = self._next_lb()
         self.next_psn = after = (psn + 1) & PSN_MASK
         flags = ACK_NOW if last or (after - self._base) & PSN_MASK >= self._window else 0
         frame = self._writer.frame(lb, flags, psn, op, step, chunk, offset, payload)
@@ -123,6 +126,18 @@ class Sender:
             self.timer = now + self._rto
         return frame
 
+    def _next_lb(self) -> int:
+        if self._entropies is not None:
+            return self._entropies.next()
+        lb = self._lb
+        if self._spray:
+            self._lb = (lb + 1) & 0xFF
+        return lb
+
+    def _note_path(self, lb: int, news: PathNews, now: int) -> None:
+        if self._entropies is not None:
+            self._entropies.note(lb, news, now)
+
     def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0, marks: int = 0) -> bool:
         """Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing."""
         self.acks += 1
@@ -133,6 +148,8 @@ class Sender:
             return False
         left = flying - moved
         news = (sack & ((1 << left - 1) - 1) if left > 1 else 0) if sack else 0
+        if self._entropies is not None:
+            self._note_arrivals(moved, news, marks, now)
         if not moved:
             if news & ~self._sacked:
                 self._sacked |= news
@@ -152,6 +169,15 @@ class Sender:
         self._rto = self._estimate()
         self.timer = now + self._rto if left else NEVER
         return True
+
+    def _note_arrivals(self, moved: int, news: int, marks: int, now: int) -> None:
+        """Note the paths of the frames that an acknowledgement names for the first time."""
+        for place in range(self.in_flight):
+            named = place < moved or (place > moved and news >> place - moved - 1 & 1)
+            if not named or (place and self._sacked >> place - 1 & 1):
+                continue
+            lb = self._lbs[(self._base + place) & SLOT]
+            self._note_path(lb, PathNews.MARKED if marks >> lb % BUCKETS & 1 else PathNews.GOOD, now)
 
     def _sample(self, rtt: int) -> None:
         if self.rtt_ps:
@@ -189,9 +215,12 @@ class Sender:
             marked = place > 0 and self._sacked >> (place - 1) & 1
             if not marked and (place == 0 or now - self._sent_at[slot] >= self._rto):
                 slots.append(slot)
+                self._note_path(self._lbs[slot], PathNews.SILENT, now)
         out = []
         for slot in slots:
             lb = (self._lbs[slot] + _BUCKET_STRIDE) & 0xFF if self._spray else self._lb
+            if self._entropies is not None:
+                lb = self._entropies.next()
             flags = RETRANSMISSION | ACK_NOW if slot == slots[-1] else RETRANSMISSION
             frame = readdress(self._frames[slot], lb, flags)
             self._frames[slot] = frame
@@ -248,7 +277,7 @@ class Receiver:
         self._writer = writer
         self._ack_every = parameters.ack_every
         self._ack_delay = parameters.ack_delay_ps
-        self._spray = parameters.lb_mode
+        self._spray = parameters.lb_mode or parameters.spray is not None
         self._lb = lb & 0xFF
         self._expected = parameters.first_psn
         self._bitmap = 0  # bit i: expected + 1 + i is received

@@ -11,6 +11,7 @@ A routing strategy names a path set. An installed package adds one by an entry p
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import cast
+from zlib import crc32
 
 from controller.errors import PlanError
 from controller.paths.graph.admitted import AdmittedPaths
@@ -87,21 +88,40 @@ def _shortest(paths: AdmittedPaths, source: str, destination: str) -> Iterable[P
     return islice(equal_cost(paths, source, destination), 1)
 
 
-def _first_buckets(paths: PathSet) -> PathSet:
-    """Return the path set that ends after as many paths as there are buckets."""
-    return lambda admitted, source, destination: islice(paths(admitted, source, destination), BUCKETS)
+def _spread_over_buckets(paths: PathSet) -> PathSet:
+    """Return the path set that keeps as many paths of a pair as there are buckets.
+
+    Shorter paths come first. Of the longest that are needed, every nth is taken, beginning at a random one of
+    the pair: the first ones would all lead through the same few switches. 256 paths are looked at.
+    """
+
+    def spread(admitted: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
+        known = list(islice(paths(admitted, source, destination), _SEEN))
+        if len(known) <= BUCKETS:
+            return known
+        longest = len(known[BUCKETS - 1])
+        shorter = [path for path in known if len(path) < longest]
+        equal = [path for path in known if len(path) == longest]
+        room, begin = BUCKETS - len(shorter), crc32(f"{source} {destination}".encode())
+        return [*shorter, *(equal[(begin + turn * len(equal) // room) % len(equal)] for turn in range(room))]
+
+    return spread
 
 
 PATH_SETS: Mapping[str, PathSet] = {
-    "all-path": _first_buckets(all_path),
-    "adaptive": _first_buckets(all_path),
+    "all-path": _spread_over_buckets(all_path),
+    "adaptive": _spread_over_buckets(all_path),
+    "oblivious": _spread_over_buckets(all_path),
+    "bitmap": _spread_over_buckets(all_path),
+    "reps": _spread_over_buckets(all_path),
+    "mixed": _spread_over_buckets(all_path),
     "shortest": _shortest,
-    "detour": _first_buckets(within_stretch),
-    "borrow": _first_buckets(within_stretch),
-    "equal-cost": _first_buckets(equal_cost),
+    "detour": _spread_over_buckets(within_stretch),
+    "borrow": _spread_over_buckets(within_stretch),
+    "equal-cost": _spread_over_buckets(equal_cost),
     "k-shortest": k_shortest,
     "edge-disjoint": edge_disjoint,
-    "stretch": _first_buckets(within_stretch),
+    "stretch": _spread_over_buckets(within_stretch),
 }
 """Path sets by the name of a routing strategy."""
 

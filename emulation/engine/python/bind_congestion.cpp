@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "hosts/paths/entropies.h"
+
 namespace railyard {
 
 namespace {
@@ -120,6 +122,21 @@ void bind_congestion(nb::module_& m) {
         nb::arg("given"),
         "Return congestion control by name, parameters, facts, and the maker of an algorithm in Python or\n"
         "None.");
+}
+
+void bind_entropies(nb::module_& m) {
+    nb::class_<Entropies>(m, "Entropies", "Load-balance value of each frame of a connection.")
+        .def("next", &Entropies::next, "Return the value of the next frame.")
+        .def(
+            "note",
+            [](Entropies& entropies, std::uint8_t lb, int news, Time now) {
+                if (news < 0 || news > 3) throw std::invalid_argument("news " + std::to_string(news));
+                entropies.note(lb, static_cast<PathNews>(news), now);
+            },
+            nb::arg("lb"), nb::arg("news"), nb::arg("now"),
+            "Take what became of a frame: 0 arrived, 1 marked, 2 trimmed or lost, 3 timed out.");
+    m.def("entropies", make_entropies, nb::arg("name"), nb::arg("count"), nb::arg("seed"),
+          "Return spraying of a name over so many values of lb, a power of two.");
 }
 
 }  // namespace railyard

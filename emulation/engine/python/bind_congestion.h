@@ -18,5 +18,6 @@ struct ChosenCongestion {
 // From (name, parameters, facts, maker of an algorithm in Python or None).
 ChosenCongestion chosen_congestion(const nb::object& given);
 void bind_congestion(nb::module_& m);
+void bind_entropies(nb::module_& m);
 
 }  // namespace railyard

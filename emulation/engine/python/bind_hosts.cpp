@@ -327,7 +327,8 @@ void bind_hosts(nb::module_& m) {
             [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
                Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries, int lb_mode,
                std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
-               const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy) {
+               const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy,
+               const std::string& spray, std::uint32_t entropies, std::uint64_t seed) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
                 new (self) TransportParameters{
@@ -339,6 +340,10 @@ void bind_hosts(nb::module_& m) {
                     first_queue, level,
                     adaptive,    {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
                 self->lossy = lossy;
+                if (!spray.empty()) make_entropies(spray, entropies, seed);  // invalid_argument before a run
+                self->spray = spray;
+                self->entropies = entropies;
+                self->seed = seed;
                 if (congestion.is_none()) return;
                 const ChosenCongestion chosen = chosen_congestion(congestion);
                 self->congestion = chosen.make;
@@ -348,8 +353,10 @@ void bind_hosts(nb::module_& m) {
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
             nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("first_queue"),
             nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"),
-            nb::arg("congestion") = nb::none(), nb::arg("lossy") = false);
+            nb::arg("congestion") = nb::none(), nb::arg("lossy") = false, nb::arg("spray") = "",
+            nb::arg("entropies") = 256, nb::arg("seed") = 0);
     bind_congestion(m);
+    bind_entropies(m);
     bind_participant(m);
     bind_saturator(m);
     nb::class_<Agent, Participant>(

@@ -25,7 +25,7 @@ from emulation.traffic.host.checks import check_addresses, check_agent
 from emulation.traffic.host.connections import Ends, ends_of
 from emulation.traffic.host.iterations import IterationProfile, IterationReport
 from emulation.traffic.host.participant import Output
-from emulation.traffic.host.path_choice import BUCKETS
+from emulation.traffic.host.path_choice import BUCKETS, SprayChoice
 from emulation.traffic.host.reduction import Reduction, ReductionStats
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import AgentStats, Failure
@@ -318,7 +318,14 @@ def transport_of(parameters: TransportParameters) -> _engine.Transport:
         ack=header(Opcode.ACK),
         congestion=None if parameters.congestion is None else parameters.congestion.engine_arguments(),
         lossy=parameters.lossy,
+        **_spray(parameters.spray),
     )
+
+
+def _spray(spray: SprayChoice | None) -> dict[str, Any]:
+    if spray is None:
+        return {}
+    return {"spray": spray.algorithm, "entropies": spray.entropies, "seed": spray.seed}
 
 
 def _reduction(reduction: Reduction | None) -> tuple[bool, int | None, int | None, int] | None:

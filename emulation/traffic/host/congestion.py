@@ -23,7 +23,7 @@ Limits = tuple[int, int]
 
 ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
     "fixed": {},
-    "nscc": {"target_us": 0, "gamma": 0.8, "gain": 0.0125, "gate": 0.125},
+    "nscc": {"target_us": 0, "gamma": 0.8, "gain": 0.0125, "gate": 0.125, "start_frames": 0},
     "swift": {
         "target_us": 0,
         "range_us": 0,
@@ -50,6 +50,7 @@ ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
 
 Times of 0 follow the round trip without queues: `target_us` of nscc is three quarters of it where queues trim
 frames and all of it elsewhere; `target_us` of swift is 1.5 times the round trip, `range_us` once.
+`start_frames` is the first window of nscc; 0 for its largest.
 """
 
 

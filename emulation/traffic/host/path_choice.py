@@ -8,10 +8,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-__all__ = ["BUCKETS", "ONE", "Choose", "Connections", "PathShares", "PathTiming", "first_lb"]
+__all__ = [
+    "BUCKETS",
+    "LB_VALUES",
+    "ONE",
+    "SPRAYS",
+    "Choose",
+    "Connections",
+    "PathShares",
+    "PathTiming",
+    "SprayChoice",
+    "first_lb",
+]
 
 # Values of the low bits of lb that have a source route each.
 BUCKETS: Final = 16
+
+# Values of lb.
+LB_VALUES: Final = 256
+
+SPRAYS: Final = ("oblivious", "bitmap", "reps", "mixed")
+"""Algorithms of spraying; tests/oracle/paths/entropies.py explains them."""
 
 # Choice of a message's connection: the one with the fewest unfinished bytes, or a random one.
 Choose = Literal["least-unfinished", "random"]
@@ -57,6 +74,20 @@ class PathShares:
     paths: tuple[int, ...]
     weights: tuple[float, ...] | None = None
     timings: tuple[PathTiming, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SprayChoice:
+    """Spraying of all connections of a job: the algorithm, one of SPRAYS, and the seed of its random numbers.
+
+    `entropies`, a power of two, is the number of values of lb where switches choose paths; a source that
+    knows its paths uses all buckets.
+    """
+
+    algorithm: str
+    entropies: int = LB_VALUES
+    seed: int = 0
 
 
 ONE: Final = Connections({})

@@ -9,7 +9,7 @@ from emulation.errors import EmulationError
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.frames.wire import PSN_MASK
 from emulation.traffic.host.congestion import CongestionChoice
-from emulation.traffic.host.path_choice import Connections, PathShares
+from emulation.traffic.host.path_choice import LB_VALUES, SPRAYS, Connections, PathShares, SprayChoice
 
 __all__ = ["MAX_WINDOW", "NEVER", "TransportParameters"]
 
@@ -33,7 +33,8 @@ class TransportParameters:
     with timeouts of at least path_rto_ps; a pair without paths recovers by timers alone. `adaptive`: frames
     leave congested paths. `marks`: switches may mark data frames that leave a long queue. `congestion`: the
     congestion control of each connection, None for none. `lossy`: full queues lose frames, which says nothing
-    of the health of a path; congestion control is given then.
+    of the health of a path; congestion control is given then. `spray`: frames take values of lb by what
+    became of earlier ones; None for values in turn, or by the shares of paths.
     """
 
     window: int = 64
@@ -54,6 +55,7 @@ class TransportParameters:
     marks: bool = False
     congestion: CongestionChoice | None = None
     lossy: bool = False
+    spray: SprayChoice | None = None
 
     def __post_init__(self) -> None:
         limits = {
@@ -75,3 +77,16 @@ class TransportParameters:
             raise EmulationError(
                 f"transport: level {self.level}", remedy=f"use one of {', '.join(map(str, SERVICE_LEVELS))}"
             )
+        if self.spray is not None:
+            _check_spray(self.spray)
+
+
+def _check_spray(spray: SprayChoice) -> None:
+    if spray.algorithm not in SPRAYS:
+        raise EmulationError(
+            f"transport: spray {spray.algorithm!r}", remedy=f"use one of {', '.join(SPRAYS)}"
+        )
+    if not 1 <= spray.entropies <= LB_VALUES or spray.entropies.bit_count() != 1:
+        raise EmulationError(
+            f"transport: entropies {spray.entropies}", remedy=f"use a power of two from 1 to {LB_VALUES}"
+        )

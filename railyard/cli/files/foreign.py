@@ -36,6 +36,8 @@ def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> 
     for name, together in groups:
         if name is None:
             scenarios += together
+        elif name == "htsim-plan":
+            scenarios += _of_plan(together[0], folder, quiet=quiet)
         else:
             scenarios.append(_imported(name, together, folder, several=len(groups) > 1, quiet=quiet))
     return scenarios
@@ -55,6 +57,23 @@ def _groups(names: Mapping[Path, str | None]) -> list[tuple[str | None, list[Pat
         elif file not in topologies or len(topologies) == len(names):
             groups.append((name, [file]))
     return groups
+
+
+def _of_plan(plan: Path, folder: Path | None, *, quiet: bool) -> list[Path]:
+    """Return a scenario for each experiment of a plan of uet-htsim."""
+    from harness.formats.htsim_plan import read_plan
+    from harness.formats.written import scenario_name, write_imported
+
+    base = Path("results") if folder is None else folder
+    experiments = read_plan(plan)
+    scenarios = [
+        write_imported(experiment, base / scenario_name(experiment) / "imported", plan.name, again=True)
+        for experiment in experiments
+    ]
+    if not quiet:
+        for scenario in scenarios:
+            out().print(f"written: {scenario}", soft_wrap=True, markup=False)
+    return scenarios
 
 
 def _imported(name: str, files: Sequence[Path], folder: Path | None, *, several: bool, quiet: bool) -> Path:

@@ -20,10 +20,10 @@ from emulation.mininet.switches import processes as switches
 from emulation.mininet.switches.processes import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment
-from tests.emulation.mininet.bed import DILATION, TestbedKind, doubled, send, taken
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS, Machine
 from tests.emulation.mininet.foreign import Foreign
+from tests.emulation.mininet.tapped import DILATION, TappedTestbed, doubled, send, taken
 from topologies import HOST_PORT
 from topologies.families.full_mesh import full_mesh
 from topologies.families.optical_rings import optical_rings
@@ -36,8 +36,8 @@ MOST_TURNS = 60_000
 
 
 @pytest.fixture(scope="module")
-def bed() -> Iterator[TestbedKind]:
-    bed = TestbedKind(doubled())
+def bed() -> Iterator[TappedTestbed]:
+    bed = TappedTestbed(doubled())
     try:
         yield bed
     finally:
@@ -49,14 +49,14 @@ def settled(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test finds a testbed that is well and quiet, and leaves it so."""
     yield
     if "bed" in request.fixturenames:
-        bed: TestbedKind = request.getfixturevalue("bed")
+        bed: TappedTestbed = request.getfixturevalue("bed")
         bed.pass_time(0.05)
         assert bed.ports == []
         for link in bed.testbed.fabric.links:
             assert bed.passed(link.name) == (20, 20), link.name
 
 
-def test_a_link_goes_down_and_comes_up(bed: TestbedKind) -> None:
+def test_a_link_goes_down_and_comes_up(bed: TappedTestbed) -> None:
     bed.apply("link", "npu0-npu1")
     bed.told(*((*end, False) for end in bed.ends("npu0-npu1")))
     assert bed.passed("npu0-npu1") == (0, 0)
@@ -65,7 +65,7 @@ def test_a_link_goes_down_and_comes_up(bed: TestbedKind) -> None:
     bed.told(*((*end, True) for end in bed.ends("npu0-npu1")))
 
 
-def test_parallel_links_fail_one_by_one(bed: TestbedKind) -> None:
+def test_parallel_links_fail_one_by_one(bed: TappedTestbed) -> None:
     for down, other in (("npu0-npu1", "twin"), ("twin", "npu0-npu1")):
         bed.apply("link", down)
         bed.told(*((*end, False) for end in bed.ends(down)))
@@ -75,14 +75,14 @@ def test_parallel_links_fail_one_by_one(bed: TestbedKind) -> None:
         bed.told(*((*end, True) for end in bed.ends(down)))
 
 
-def test_a_port_takes_its_link_down(bed: TestbedKind) -> None:
+def test_a_port_takes_its_link_down(bed: TappedTestbed) -> None:
     bed.apply("port", "npu1:9")
     bed.told(("npu0", 9, False), ("npu1", 9, False))
     bed.apply("port", "npu1:9", "up")
     bed.told(("npu0", 9, True), ("npu1", 9, True))
 
 
-def test_a_flap_goes_down_and_up_again_and_again(bed: TestbedKind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flap_goes_down_and_up_again_and_again(bed: TappedTestbed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The link changes six times; a busy machine may tell of several turns as of one."""
     changes: list[bool] = []
     set_link = bed.testbed.set_link
@@ -111,7 +111,7 @@ def test_a_flap_goes_down_and_up_again_and_again(bed: TestbedKind, monkeypatch: 
     bed.ports.clear()
 
 
-def test_one_direction_fails_and_nobody_loses_a_carrier(bed: TestbedKind) -> None:
+def test_one_direction_fails_and_nobody_loses_a_carrier(bed: TappedTestbed) -> None:
     bed.apply("direction", "npu0->npu2")
     assert bed.passed("npu0-npu2") == (0, 20)
     bed.apply("direction", "npu0->npu2", "up")
@@ -121,7 +121,7 @@ def test_one_direction_fails_and_nobody_loses_a_carrier(bed: TestbedKind) -> Non
     assert bed.ports == []
 
 
-def test_a_share_of_the_frames_is_lost(bed: TestbedKind) -> None:
+def test_a_share_of_the_frames_is_lost(bed: TappedTestbed) -> None:
     bed.apply("link", "npu0-npu2", "loss", loss=0.5)
     there, back = bed.passed("npu0-npu2", 400)
     assert 120 < there < 280  # 8 standard deviations
@@ -129,7 +129,7 @@ def test_a_share_of_the_frames_is_lost(bed: TestbedKind) -> None:
     bed.apply("link", "npu0-npu2", "clear")
 
 
-def test_a_rate_is_cut_and_nothing_is_lost(bed: TestbedKind) -> None:
+def test_a_rate_is_cut_and_nothing_is_lost(bed: TappedTestbed) -> None:
     """At 4 kbit/s the frames wait, and all arrive once the rate is the link's own again."""
     source, destination = bed.ends("npu0-npu2")
     share = 4_000 * DILATION / bed.testbed.fabric.link("npu0-npu2").rate_bps
@@ -155,13 +155,13 @@ def test_a_rate_is_cut_and_nothing_is_lost(bed: TestbedKind) -> None:
 
 
 @pytest.mark.skipif(not reason and kernel.NETEM not in kernel.missing(), reason="the kernel has netem")
-def test_a_delay_that_the_kernel_cannot_do_changes_nothing(bed: TestbedKind) -> None:
+def test_a_delay_that_the_kernel_cannot_do_changes_nothing(bed: TappedTestbed) -> None:
     with pytest.raises(TestbedError, match=r"sch_netem \(CONFIG_NET_SCH_NETEM\), for the delay of a link"):
         bed.testbed.impair("npu0-npu2", 0, Impairment(extra_delay_ps=10**6))
     assert bed.passed("npu0-npu2") == (20, 20)
 
 
-def test_an_npu_fails_and_its_host_keeps_its_configuration(bed: TestbedKind) -> None:
+def test_an_npu_fails_and_its_host_keeps_its_configuration(bed: TappedTestbed) -> None:
     inside = ["ip", "-n", bed.testbed.namespaces["npu1"]]
 
     def ip(*arguments: str) -> str:
@@ -188,7 +188,7 @@ def test_an_npu_fails_and_its_host_keeps_its_configuration(bed: TestbedKind) -> 
     ip("address", "delete", "10.9.8.7/24", "dev", "eth0")
 
 
-def test_what_two_faults_hold_down_comes_back_with_the_last(bed: TestbedKind) -> None:
+def test_what_two_faults_hold_down_comes_back_with_the_last(bed: TappedTestbed) -> None:
     links = ["npu0-npu1", "twin", "npu0-npu2", "npu1-npu3"]
     ends = [end for link in links for end in bed.ends(link)]
     bed.apply("board", 0)
@@ -205,7 +205,7 @@ def test_what_two_faults_hold_down_comes_back_with_the_last(bed: TestbedKind) ->
 @pytest.mark.parametrize("kind", KINDS)
 def test_switches_outlive_the_failure_of_all_their_links(kind: SwitchKind) -> None:
     """A switch that loses its interfaces may stop altogether: behavioral-model, issue 1215."""
-    bed = TestbedKind(full_mesh([2]), kind)
+    bed = TappedTestbed(full_mesh([2]), kind)
     try:
         for event in ("down", "up") * 3:
             bed.apply("npu", "npu0", event)
@@ -261,7 +261,7 @@ def test_circuits_change_under_traffic(kind: SwitchKind, reconfigurations: int) 
     """No frame leaves a port that was not its circuit's; circuits that stay lose nothing."""
     chance = random.Random(7)
     dark_ps = round(0.01 * 1e12 / DILATION)
-    bed = TestbedKind(optical_rings(6, reconfiguration_us=dark_ps / 10**6), kind)
+    bed = TappedTestbed(optical_rings(6, reconfiguration_us=dark_ps / 10**6), kind)
     try:
         fabric = bed.testbed.fabric
         circuits = bed.testbed.circuits["ocs0"]
@@ -327,7 +327,7 @@ def test_circuits_change_under_traffic(kind: SwitchKind, reconfigurations: int) 
 
 def test_a_fault_of_a_circuit_outlives_reconfigurations() -> None:
     """Down before it was ever made, it stands only when it is mended; what is wrong with it stays wrong."""
-    bed = TestbedKind(optical_rings(4, reconfiguration_us=0.02 * 1e6 / DILATION))
+    bed = TappedTestbed(optical_rings(4, reconfiguration_us=0.02 * 1e6 / DILATION))
     try:
         ends = [(end.node, end.port) for end in bed.testbed.fabric.optical[0].ends]
         item, four = bed.sockets[ends[1]], bed.sockets[ends[4]]

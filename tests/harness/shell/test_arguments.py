@@ -6,7 +6,7 @@ import pytest
 from emulation.errors import TestbedError
 from harness.frames.craft import Order
 from harness.shell.arguments import completions, frame_order, links_of, words_of
-from tests.emulation.mininet.bed import doubled
+from tests.emulation.mininet.tapped import doubled
 from topologies import TopologyError
 from topologies.families.full_mesh import full_mesh
 

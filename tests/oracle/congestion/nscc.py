@@ -30,7 +30,8 @@ class Nscc:
         self.target = target if target > 0 else self.network_rtt * (0.75 if facts.trims else 1.0)
         self.scale = self.network_rtt * self.rate / _BIT_PS / _REFERENCE_BYTES
         self.set_base(facts.base_rtt_ps)
-        self.window = self.largest
+        start = chosen["start_frames"] * self.frame
+        self.window = min(start, self.largest) if start > 0 else self.largest
         self.mean_delay = 0.0
         self.increase = self.since_settled = 0.0
         self.achieved = self.ignored = self.to_ignore = self.quiet = 0.0

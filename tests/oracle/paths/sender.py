@@ -26,6 +26,7 @@ from emulation.traffic.host.path_choice import BUCKETS, PathTiming
 from emulation.traffic.host.transport import MAX_WINDOW, NEVER, TransportParameters
 from tests.oracle.codec import DataWriter
 from tests.oracle.paths.delay import PathDelays
+from tests.oracle.paths.entropies import Entropies, PathNews
 from tests.oracle.paths.spray import RoundTrips, Spray
 from tests.oracle.transport import ACK_NOW, RETRANSMISSION, SLOT, Sender
 
@@ -73,8 +74,9 @@ class PathSender(Sender):
         spray: Spray,
         trips: RoundTrips,
         timings: Sequence[PathTiming] = (),
+        entropies: Entropies | None = None,
     ) -> None:
-        super().__init__(parameters, writer, 0)
+        super().__init__(parameters, writer, 0, entropies)
         self.spray = spray
         self._trips = trips
         self._delays = PathDelays(trips, timings, parameters.ack_delay_ps) if parameters.adaptive else None
@@ -100,7 +102,7 @@ class PathSender(Sender):
         self, op: int, step: int, chunk: int, offset: int, payload: bytes | memoryview, last: bool, now: int
     ) -> bytes:
         """Return the next frame, after `has_room`; `last` if no other frame follows for now."""
-        self._lb = self.spray.next_lb(now)
+        self._lb = self._draw_lb(now)
         if self._delays is not None:
             self._lb, asks = self._delays.steer(self._lb, self.spray.health, now)
             last = last or asks or self.in_flight + 1 >= self._window
@@ -113,6 +115,14 @@ class PathSender(Sender):
         self._resent[slot] = 0
         self._order += 1
         return super().send(op, step, chunk, offset, payload, last, now)
+
+    def _draw_lb(self, now: int) -> int:
+        if self._entropies is not None:
+            return self.spray.next_of(self._entropies, now)
+        return self.spray.next_lb(now)
+
+    def _next_lb(self) -> int:
+        return self._lb  # `send` has chosen it
 
     def _estimate(self) -> int:
         limits, peak = self._parameters, self._trips.peak
@@ -141,7 +151,7 @@ class PathSender(Sender):
         later = sack & ((1 << rest - 1) - 1) if rest > 1 else 0
         # Bit i stands for PSN base + i.
         news = ((1 << moved) - 1 | later << moved + 1) & ~(self._sacked << 1)
-        advanced = super().on_ack(ack_psn, sack, now)
+        advanced = super().on_ack(ack_psn, sack, now, flags, marks)
         answered = self._asked and bool(flags & RETRANSMISSION)
         if not news and not answered:
             return advanced
@@ -209,6 +219,7 @@ class PathSender(Sender):
             congested = self._delays is not None and self._delays.congested(path)
             if not congested and not self._took_former_route(slot):
                 self.spray.health.lost(path, now)
+            self._note_path(self._lbs[slot], PathNews.LOST, now)
         return self._again_by(slots, now)
 
     def rerouted(self, buckets: frozenset[int], now: int) -> list[bytes]:
@@ -274,6 +285,11 @@ class PathSender(Sender):
             self._delays.goes_again(slot, now)
             if (faster := self._delays.choose(lb, self.spray.health, now)) != lb:
                 return faster
+        for _ in range(BUCKETS if self._entropies is not None else 0):
+            other = self._draw_lb(now)
+            path = self.spray.path_of(other)
+            if path != self.spray.path_of(lb) and path not in self._silent:
+                return other
         return self.spray.other_lb(lb, self._silent)
 
     def on_timeout(self, now: int) -> list[bytes]:
@@ -303,6 +319,7 @@ class PathSender(Sender):
         path = self.spray.path_of(self._lbs[slot])
         self._silent.setdefault(path, now)
         self.spray.health.lost(path, now)
+        self._note_path(self._lbs[slot], PathNews.SILENT, now)
         frames = self._again_by([slot], now)
         if timeout:
             self.retries += 1

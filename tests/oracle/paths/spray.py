@@ -10,6 +10,7 @@ from heapq import heapify, heapreplace
 from typing import Final, final
 
 from emulation.traffic.host.path_choice import BUCKETS, PathShares
+from tests.oracle.paths.entropies import Entropies
 
 __all__ = ["PathHealth", "RoundTrips", "Spray"]
 
@@ -118,7 +119,7 @@ class PathHealth:
 class Spray:
     """Chooses the bucket of each frame, by the weights of the paths that work; `lb` is the first value."""
 
-    __slots__ = ("_heap", "_next", "_order", "health")
+    __slots__ = ("_heap", "_next", "_order", "_standby", "health")
 
     def __init__(self, shares: PathShares, lb: int, health: PathHealth) -> None:
         self.health = health
@@ -132,6 +133,7 @@ class Spray:
             if weight > 0
         ]
         heapify(self._heap)
+        self._standby = frozenset(bucket for bucket, weight in enumerate(weights or ()) if weight <= 0)
         self._order = sorted(range(BUCKETS), key=lambda bucket: weights is not None and not weights[bucket])
 
     def path_of(self, lb: int) -> int:
@@ -148,6 +150,18 @@ class Spray:
                 return lb
             lb = self._draw()
         return self.other_lb(lb)
+
+    def next_of(self, entropies: Entropies, now: int) -> int:
+        """Return the load-balance value that spraying by feedback chooses, of a path that works.
+
+        Buckets stand by until a path is avoided.
+        """
+        for _ in range(BUCKETS):
+            lb = entropies.next()
+            stands_by = self.health.whole and lb % BUCKETS in self._standby
+            if not stands_by and self.health.may_try(self.path_of(lb), now):
+                return lb
+        return self.next_lb(now)
 
     def _draw(self) -> int:
         if not self._heap:

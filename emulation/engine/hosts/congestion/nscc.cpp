@@ -26,7 +26,8 @@ Nscc::Nscc(const CongestionParameters& parameters, const PathFacts& facts)
     target_ = target > 0 ? target : facts.trims ? network_rtt_ * 0.75 : network_rtt_;
     scale_ = network_rtt_ * rate_ / kBitPs / kReferenceBytes;
     set_base(facts.base_rtt);
-    window_ = largest_;
+    const double start = parameters.at("start_frames") * frame_;
+    window_ = start > 0 ? std::min(start, largest_) : largest_;
 }
 
 void Nscc::set_base(Time rtt) {

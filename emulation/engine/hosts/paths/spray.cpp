@@ -68,6 +68,8 @@ Spray::Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHeal
             const std::size_t turn = (bucket + kBuckets - lb % kBuckets) % kBuckets;
             const double place = (static_cast<double>(turn) + 0.5) / kBuckets;
             fair_.push_back({place / weight, 1 / weight, static_cast<std::uint8_t>(bucket)});
+        } else {
+            standby_ = static_cast<BucketSet>(standby_ | 1u << bucket);
         }
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
         order_[bucket] = static_cast<std::uint8_t>(bucket);
@@ -84,6 +86,15 @@ std::uint8_t Spray::next_lb(Time now) {
         lb = draw();
     }
     return other_lb(lb);
+}
+
+std::uint8_t Spray::next_of(Entropies& entropies, Time now) {
+    for (std::size_t i = 0; i < kBuckets; ++i) {
+        const std::uint8_t lb = entropies.next();
+        const bool stands_by = health_->whole() && (standby_ >> lb % kBuckets & 1u) != 0;
+        if (!stands_by && health_->may_try(path_of(lb), now)) return lb;
+    }
+    return next_lb(now);
 }
 
 std::uint8_t Spray::draw() {

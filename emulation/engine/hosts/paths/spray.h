@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frames/frame.h"
+#include "hosts/paths/entropies.h"
 
 namespace railyard {
 
@@ -97,6 +98,9 @@ class Spray {
     const PathHealth& health() const { return *health_; }
     std::uint32_t path_of(std::uint8_t lb) const { return health_->path_of(lb); }
     std::uint8_t next_lb(Time now);
+    // Load-balance value that spraying by feedback chooses, of a path that works; buckets stand by until a
+    // path is avoided.
+    std::uint8_t next_of(Entropies& entropies, Time now);
     // Load-balance value of another path, for a lost frame: one that works, standby paths last. Paths with a
     // time in `silent` count as not working. The same path if there is no other.
     std::uint8_t other_lb(std::uint8_t lb, const ByPath<Time>* silent = nullptr);
@@ -110,6 +114,7 @@ class Spray {
 
     std::shared_ptr<PathHealth> health_;
     std::uint8_t next_;
+    BucketSet standby_ = 0;
     std::vector<Due> fair_;  // fair queueing: the bucket whose share is due first is next
     std::array<std::uint8_t, kBuckets> order_{};  // of buckets for lost frames
 };

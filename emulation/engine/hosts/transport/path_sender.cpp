@@ -22,8 +22,9 @@ constexpr Time kProbes = 8, kProbe = 50'000'000;
 }  // namespace
 
 PathSender::PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
-                       const std::vector<PathTiming>& timings, RoundTrips& trips, Payloads& payloads)
-    : Sender(parameters, writer, 0, payloads), spray_(std::move(spray)), trips_(trips) {
+                       std::unique_ptr<Entropies> entropies, const std::vector<PathTiming>& timings,
+                       RoundTrips& trips, Payloads& payloads)
+    : Sender(parameters, writer, 0, std::move(entropies), payloads), spray_(std::move(spray)), trips_(trips) {
     if (parameters.adaptive) delays_ = std::make_unique<PathDelays>(trips, timings, parameters.ack_delay);
 }
 
@@ -33,7 +34,7 @@ bool PathSender::has_room() const {
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                       Answer& answer) {
-    lb_ = spray_.next_lb(now);
+    lb_ = entropies_ ? spray_.next_of(*entropies_, now) : spray_.next_lb(now);
     if (delays_) {
         bool asks = false;
         std::tie(lb_, asks) = delays_->steer(lb_, spray_.health(), now);
@@ -135,6 +136,7 @@ void PathSender::resend_lost(Time now, Answer& answer) {
         const std::uint32_t path = spray_.path_of(frame.lb);
         const bool congested = parameters_.lossy || (delays_ && delays_->congested(path));
         if (!congested && !took_former_route(frame)) spray_.health().lost(path, now);
+        note_path(frame.lb, PathNews::Lost, now);
     }
     if (!allowance_) return again_by(psns, now, true, answer);
     for (const std::uint32_t psn : psns) note_lost(psn);
@@ -185,6 +187,11 @@ std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
         if (const std::uint8_t faster = delays_->choose(lb, spray_.health(), now); faster != lb)
             return faster;
     }
+    for (std::size_t tries = 0; entropies_ && tries < kBuckets; ++tries) {
+        const std::uint8_t other = spray_.next_of(*entropies_, now);
+        const std::uint32_t path = spray_.path_of(other);
+        if (path != spray_.path_of(lb) && silent_[path] < 0) return other;
+    }
     return spray_.other_lb(lb, &silent_);
 }
 
@@ -230,6 +237,7 @@ void PathSender::on_timeout(Time now, Answer& answer) {
     const std::uint32_t path = spray_.path_of(oldest.lb);
     if (silent_[path] < 0) silent_.of(path) = now;
     spray_.health().lost(path, now);
+    note_path(oldest.lb, PathNews::Silent, now);
     if (allowance_) {
         note_lost(base_);
         allowance_->tell_lost(Allowance::Cause::Timeout, now);

@@ -18,7 +18,8 @@ namespace railyard {
 class PathSender final : public Sender {
    public:
     PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
-               const std::vector<PathTiming>& timings, RoundTrips& trips, Payloads& payloads);
+               std::unique_ptr<Entropies> entropies, const std::vector<PathTiming>& timings,
+               RoundTrips& trips, Payloads& payloads);
 
     // Also false while all paths are slow and few more frames may be under way.
     bool has_room() const override;
@@ -39,6 +40,7 @@ class PathSender final : public Sender {
 
    protected:
     Time estimate() const override;
+    std::uint8_t next_lb() override { return lb_; }  // `send` has chosen it
 
    private:
     void arrived(std::uint32_t psn, Time now, bool again, BucketSet marks);

@@ -21,13 +21,20 @@ Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& par
         return Ends{own.address, spec.address, static_cast<std::uint16_t>(first + rank_),
                     static_cast<std::uint16_t>(first + own_)};
     };
+    const auto entropies = [&](std::size_t number) -> std::unique_ptr<Entropies> {
+        if (parameters.spray.empty()) return nullptr;
+        const std::uint64_t pair = std::uint64_t{own.address} << 40 | std::uint64_t{spec.address} << 24;
+        return make_entropies(parameters.spray, health ? kBuckets : parameters.entropies,
+                              parameters.seed ^ (pair | number));
+    };
     for (std::size_t number = 0; number < spec.lbs.size(); ++number) {
         const DataWriter writer(parameters.templates, ends(number), parameters.lb_mode, own.job, own.dtype);
         const std::uint8_t lb = spec.lbs[number];
         if (health)
-            senders.push_back(std::make_unique<PathSender>(
-                parameters, writer, Spray(*spec.shares, lb, health), spec.shares->timings, trips, payloads));
-        else senders.push_back(std::make_unique<Sender>(parameters, writer, lb, payloads));
+            senders.push_back(std::make_unique<PathSender>(parameters, writer,
+                                                           Spray(*spec.shares, lb, health), entropies(number),
+                                                           spec.shares->timings, trips, payloads));
+        else senders.push_back(std::make_unique<Sender>(parameters, writer, lb, entropies(number), payloads));
     }
     receivers.reserve(spec.ack_lbs.size());
     for (std::size_t number = 0; number < spec.ack_lbs.size(); ++number) {

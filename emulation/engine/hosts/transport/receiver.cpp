@@ -69,7 +69,7 @@ BucketSet Receiver::silent_buckets() {
 std::uint8_t Receiver::next_lb(Time now) {
     const std::uint8_t lb = paths_ ? paths_->next_lb(now) : lb_;
     last_ = lb;
-    if (parameters_.lb_mode != 0) lb_ = static_cast<std::uint8_t>(lb + 1);
+    if (parameters_.lb_mode != 0 || !parameters_.spray.empty()) lb_ = static_cast<std::uint8_t>(lb + 1);
     return lb;
 }
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace railyard {
 
 Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
-               Payloads& payloads)
+               std::unique_ptr<Entropies> entropies, Payloads& payloads)
     : parameters_(parameters),
+      entropies_(std::move(entropies)),
       lb_(lb),
       base_(parameters.first_psn),
       next_psn_(parameters.first_psn),
@@ -24,8 +26,7 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
                   Answer& answer) {
     if (in_flight() == frames_.size()) make_room();
     const std::uint32_t psn = next_psn_;
-    const std::uint8_t lb = lb_;
-    if (parameters_.lb_mode != 0) ++lb_;
+    const std::uint8_t lb = next_lb();
     next_psn_ = (psn + 1) & kPsnMask;
     if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + message.size, now, false);
     const bool full = in_flight() >= parameters_.window || (allowance_ && !allowance_->admits());
@@ -45,6 +46,11 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     answer.add(writer_.frame(answer.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
 }
 
+std::uint8_t Sender::next_lb() {
+    if (entropies_) return entropies_->next();
+    return parameters_.lb_mode != 0 ? lb_++ : lb_;
+}
+
 // Few connections of a large fabric ever fill their window, so a connection starts with little room.
 void Sender::make_room() {
     std::vector<Sent> larger(frames_.empty() ? 4 : 2 * frames_.size());
@@ -60,7 +66,7 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     if (moved > flying) return false;
     const std::uint32_t left = flying - moved;
     const std::uint64_t news = left > 1 ? sack & ((std::uint64_t{1} << (left - 1)) - 1) : 0;
-    if (allowance_) acknowledge(moved, news, marks, now);
+    if (allowance_ || entropies_) acknowledge(moved, news, marks, now);
     if (moved == 0) {
         if ((news & ~sacked_) != 0) {
             sacked_ |= news;
@@ -85,16 +91,20 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     return true;
 }
 
-// Tell congestion control which frames an acknowledgement names for the first time.
+// Tell congestion control and the choice of entropies which frames an acknowledgement names for the first
+// time.
 void Sender::acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet marks, Time now) {
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
         const bool named = place < moved || (place > moved && (news >> (place - moved - 1) & 1) != 0);
         if (!named || marked(place)) continue;
         const std::uint32_t psn = base_ + place;
-        allowance_->acknowledged(psn & kSlot, (marks >> at(psn).lb % kBuckets & 1u) != 0, now);
+        const bool congested = (marks >> at(psn).lb % kBuckets & 1u) != 0;
+        note_path(at(psn).lb, congested ? PathNews::Marked : PathNews::Good, now);
+        if (!allowance_) continue;
+        allowance_->acknowledged(psn & kSlot, congested, now);
         lost_ &= ~(std::uint64_t{1} << (psn & kSlot));
     }
-    allowance_->told(now);
+    if (allowance_) allowance_->told(now);
 }
 
 bool Sender::open(Time now) {
@@ -114,6 +124,7 @@ void Sender::on_trim(std::uint32_t psn, Time now) {
     const std::uint32_t place = (psn - base_) & kPsnMask;
     if (place >= in_flight() || marked(place)) return;
     ++trimmed;
+    note_path(at(psn).lb, PathNews::Lost, now);
     note_lost(psn);
     allowance_->tell_lost(Allowance::Cause::Trim, now);
 }
@@ -127,8 +138,7 @@ void Sender::resend_lost(Time now, Answer& answer) {
         lost_ &= ~bit;
         again_ = true;
         recover_ = next_psn_;
-        const std::uint8_t lb = parameters_.lb_mode != 0 ? lb_++ : lb_;
-        send_again(psn, lb, true, now, answer);
+        send_again(psn, next_lb(), true, now, answer);
     }
 }
 
@@ -165,6 +175,8 @@ void Sender::on_timeout(Time now, Answer& answer) {
         return !marked(place) && (place == 0 || now - at(base_ + place).sent_at >= rto_);
     };
     ASSERT(in_flight() > 0);  // the timer runs for frames under way
+    for (std::uint32_t place = 0; entropies_ && place < in_flight(); ++place)
+        if (due(place)) note_path(at(base_ + place).lb, PathNews::Silent, now);
     std::uint32_t last = in_flight() - 1;
     if (allowance_) {
         for (std::uint32_t place = 0; place <= last; ++place)
@@ -178,7 +190,8 @@ void Sender::on_timeout(Time now, Answer& answer) {
     for (std::uint32_t place = 0; place <= last; ++place) {
         if (!due(place)) continue;
         const std::uint32_t psn = base_ + place;
-        const auto lb = spray ? static_cast<std::uint8_t>(at(psn).lb + kBucketStride) : lb_;
+        const auto other = spray ? static_cast<std::uint8_t>(at(psn).lb + kBucketStride) : lb_;
+        const std::uint8_t lb = entropies_ ? entropies_->next() : other;
         send_again(psn, lb, place == last, now, answer);
     }
     rto_ = std::min(2 * rto_, parameters_.max_rto);

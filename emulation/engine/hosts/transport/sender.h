@@ -8,11 +8,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "frames/frame.h"
 #include "hosts/messages/codec.h"
 #include "hosts/messages/payloads.h"
+#include "hosts/paths/entropies.h"
 #include "hosts/paths/spray.h"
 #include "hosts/transport/allowance.h"
 #include "network/links/station.h"
@@ -32,12 +34,17 @@ struct TransportParameters {
     std::function<std::unique_ptr<CongestionControl>()> congestion;
     std::int64_t frame_bytes = 0;  // of the largest frame, for congestion control
     bool lossy = false;            // full queues lose frames, which says nothing of the health of paths
+    // Spraying by feedback, by its name: over so many values of lb where switches choose, else over all
+    // buckets.
+    std::string spray{};
+    std::uint32_t entropies = 256;
+    std::uint64_t seed = 0;
 };
 
 class Sender {
    public:
     Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
-           Payloads& payloads);
+           std::unique_ptr<Entropies> entropies, Payloads& payloads);
     Sender(const Sender&) = delete;
     virtual ~Sender() { leave(); }
 
@@ -80,6 +87,11 @@ class Sender {
 
    protected:
     virtual Time estimate() const;
+    virtual std::uint8_t next_lb();
+    // Tell the choice of entropies what became of a frame.
+    void note_path(std::uint8_t lb, PathNews news, Time now) {
+        if (entropies_) entropies_->note(lb, news, now);
+    }
     Sent& at(std::uint32_t psn) { return frames_[psn & (frames_.size() - 1)]; }
     bool marked(std::uint32_t place) const { return place > 0 && (sacked_ >> (place - 1) & 1) != 0; }
     void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer);
@@ -87,6 +99,7 @@ class Sender {
     void note_lost(std::uint32_t psn);
 
     const TransportParameters& parameters_;
+    std::unique_ptr<Entropies> entropies_;  // null: frames take values of lb in turn, or by shares
     std::uint8_t lb_;
     std::uint32_t base_, next_psn_, recover_;
     std::uint64_t sacked_ = 0;  // bit i: base + 1 + i is acknowledged

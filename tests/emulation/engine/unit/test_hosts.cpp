@@ -136,9 +136,9 @@ class Connection {
         for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) shares.paths[bucket] = bucket % 4;
         const auto health = std::make_shared<PathHealth>(shares.paths);
         if (weather.paths)
-            sender = std::make_unique<PathSender>(parameters_, writer, Spray(shares, 0, health),
+            sender = std::make_unique<PathSender>(parameters_, writer, Spray(shares, 0, health), nullptr,
                                                   std::vector<PathTiming>{}, trips_, payloads_);
-        else sender = std::make_unique<Sender>(parameters_, writer, 0, payloads_);
+        else sender = std::make_unique<Sender>(parameters_, writer, 0, nullptr, payloads_);
         receiver = std::make_unique<Receiver>(
             parameters_, acks, 0, weather.paths ? std::optional(Spray(shares, 0, health)) : std::nullopt);
     }

@@ -29,7 +29,14 @@ from emulation.traffic.collectives import (
 from emulation.traffic.frames.values import CC_CAPABLE, CC_CONGESTION, SERVICE_LEVELS
 from emulation.traffic.host.iterations import IterationProfile
 from emulation.traffic.host.participant import Output, RepeatingParticipant
-from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares, PathTiming
+from emulation.traffic.host.path_choice import (
+    BUCKETS,
+    SPRAYS,
+    Connections,
+    PathShares,
+    PathTiming,
+    SprayChoice,
+)
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array, make_data
@@ -169,6 +176,8 @@ def connections_of(random: Random) -> Connections:
 
 def parameters_of(random: Random) -> TransportParameters:
     kind = random.choice(["timers", "paths", "paths", "connections"])
+    spray = Random(str(random.getstate()[1][:4]))  # drawn apart, so that other draws stay as they were
+    sprayed = kind != "connections" and spray.random() < 0.4
     return TransportParameters(
         window=random.choice([1, 4, 16, 63, 64]),
         ack_every=random.choice([1, 4, 16]),
@@ -183,7 +192,12 @@ def parameters_of(random: Random) -> TransportParameters:
         paths=shares_of(random) if kind == "paths" else None,
         adaptive=kind == "paths" and random.random() < 0.5,
         marks=kind == "paths",
+        spray=spray_of(spray) if sprayed else None,
     )
+
+
+def spray_of(random: Random) -> SprayChoice:
+    return SprayChoice(random.choice(SPRAYS), random.choice([2, 16, 128, 256]), random.randrange(2**63))
 
 
 def reduction_of(random: Random) -> Reduction:

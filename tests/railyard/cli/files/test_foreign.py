@@ -28,6 +28,7 @@ def _run(*words: str | Path) -> Result:
         ("a.goal", GOAL, "goal"),
         ("a.cm", MATRIX, "htsim"),
         ("a.txt", "HYBRID model_parallel_NPU_group: 8 all_gpus: 8", "simai"),
+        ("a.txt", "one.cm\n!Experiment One\n", "htsim-plan"),
         ("a.txt", "notes", None),
         ("a.json", '{"collective": "allreduce", "gpus": []}', "mscclpp"),
         ("a.json", '{"workload_graph": []}', "chakra"),
@@ -84,3 +85,18 @@ def test_a_file_at_fault_runs_nothing(tmp_path: Path) -> None:
     assert isinstance(done.exception, FormatError)
     assert f"{source}:3: node 9" in str(done.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_of_uet_htsim_runs_each_experiment_and_fails_with_a_missed_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.cm").write_text("Nodes 16\nConnections 1\n0->15 id 1 start 0 size 200000\n")
+    experiment = "one.cm\n!Experiment {}\n!Binary ./htsim_uec\n!Param -sender_cc_only\n!tailFCT {}\n"
+    (tmp_path / "plan.txt").write_text(experiment.format("In time", 60) + experiment.format("Late", 3))
+    result = _run("plan.txt")
+    assert result.exit_code == 1
+    documents = [json.loads(path.read_text()) for path in sorted(Path("results").glob("*/result.json"))]
+    assert [document["passed"] for document in documents] == [True, False]
+    # 200,000 bytes at 100 Gbit/s, and six links of 1 us.
+    assert all(22 < document["metrics"]["run.completion_us"] < 30 for document in documents)

@@ -17,7 +17,7 @@ from tests.emulation.mininet.benches import Flush
 from topologies import End, Fabric, Link, Port
 from topologies.families.full_mesh import full_mesh
 
-__all__ = ["DILATION", "TestbedKind", "doubled", "send", "taken"]
+__all__ = ["DILATION", "TappedTestbed", "doubled", "send", "taken"]
 
 DILATION = 100_000
 SECONDS = 60.0
@@ -43,7 +43,7 @@ def doubled() -> Fabric:
 
 
 @final
-class TestbedKind:
+class TappedTestbed:
     """Testbed, its faults, and a raw socket at every interface of a switch or a host."""
 
     def __init__(self, fabric: Fabric, kind: SwitchKind = "builtin") -> None:

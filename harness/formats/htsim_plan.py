@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiment plans of uet-htsim: connection matrices, each with the options of a run and its targets.
+
+    connection_matrices/one.cm
+    !Experiment Single Connection
+    !Binary ./htsim_uec
+    !Param -sender_cc_only
+    !Param -end 1000
+    !tailFCT 190
+
+Paths are relative to the folder of the plan. Without `-topo` the hosts are joined by a fat tree of three
+tiers. Defaults are those of the program `htsim_uec`: 100 Gbit/s, 1 us a link, packets of 4,150 bytes, queues
+of one product of bandwidth and round trip, marks from a fifth to four fifths of it.
+"""
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+from harness.formats.htsim_traffic import read_matrix
+from harness.formats.imported import Imported
+from harness.formats.text import Place, lines_of, open_file
+
+__all__ = ["is_plan", "read_plan"]
+
+_HEAD_BYTES = 4096
+_HEADERS = 64  # of htsim's packets, and size of its acknowledgements
+_PACKET_BYTES = 4150
+_PER_ACK = 16384
+_FAILED_PERCENT = 25  # rate that is left of a failed link
+
+# Options with the number of words behind each. Those of the first group change nothing in the results.
+_IGNORED = {"-o": 1, "-log": 1, "-logtime": 1, "-logtime_us": 1, "-debug": 0, "-nodes": 1, "-seed": 1}
+_TAKEN = {
+    "-end": 1,
+    "-sender_cc_only": 0,
+    "-sender_cc": 0,
+    "-sender_cc_algo": 1,
+    "-load_balancing_algo": 1,
+    "-paths": 1,
+    "-failed": 1,
+    "-topo": 1,
+    "-cwnd": 1,
+    "-q": 1,
+    "-ecn": 2,
+    "-sack_threshold": 1,
+    "-linkspeed": 1,
+    "-mtu": 1,
+    "-disable_trim": 0,
+    "-target_q_delay": 1,
+    "-conn_reuse": 0,
+}
+_ALGORITHMS = {"nscc": "nscc", "constant": "fixed"}
+_BALANCING = ("oblivious", "bitmap", "reps", "mixed")
+
+
+@final
+@dataclass(slots=True)
+class _Experiment:
+    place: Place
+    matrix: Path
+    name: str = ""
+    options: dict[str, list[str]] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    tail_us: int | None = None
+    flows: tuple[str, ...] = ()  # with a target of their own
+
+    def number(self, option: str, default: int, *, low: int = 0, which: int = 0) -> int:
+        """Return the whole number behind an option."""
+        if option not in self.options:
+            return default
+        return self.places[option].integer(self.options[option][which], option, low=low, high=1 << 40)
+
+    def word(self, option: str, default: str, known: tuple[str, ...]) -> str:
+        """Return the word behind an option, one of those known."""
+        value = self.options[option][0] if option in self.options else default
+        if value not in known:
+            self.places[option].refuse(f"{option} {value} is not supported", f"give {' or '.join(known)}")
+        return value
+
+
+def is_plan(path: Path) -> bool:
+    """Return whether a text file has an experiment of uet-htsim in its first lines."""
+    with open_file(path) as file:
+        return b"\n!Experiment" in file.read(_HEAD_BYTES)
+
+
+def read_plan(path: Path) -> tuple[Imported, ...]:
+    """Return the experiments of a plan, in its order, each with its fabric, settings and assertion.
+
+    Raises:
+        FormatError: A line is at fault, or an option is not supported; the message names both.
+    """
+    experiments = list(_experiments(path))
+    if not experiments:
+        Place(path).refuse("no experiment", "begin one with the file of a connection matrix")
+    with tempfile.TemporaryDirectory() as folder:
+        return tuple(
+            _imported(experiment, f"{number:02}-{experiment.name}", path.parent, Path(folder))
+            for number, experiment in enumerate(experiments, 1)
+        )
+
+
+def _experiments(path: Path) -> Iterator[_Experiment]:
+    now: _Experiment | None = None
+    for place, text in lines_of(path):
+        if not text.startswith("!"):
+            if now is not None:
+                yield now
+            now = _Experiment(place, path.parent / text)
+            continue
+        if now is None:
+            place.refuse(
+                f"{text[:40]!r} above the first matrix", "begin with the file of a connection matrix"
+            )
+        key, _, rest = text[1:].partition(" ")
+        words = rest.split()
+        if key == "Experiment":
+            now.name = rest.strip()
+        elif key == "Binary":
+            if Path(rest.strip()).name != "htsim_uec":
+                place.refuse(f"binary {rest.strip()[:40]!r} is not supported", "give htsim_uec")
+        elif key == "Param":
+            _option(now, place, words)
+        elif key == "tailFCT":
+            now.tail_us = place.integer(rest, "tailFCT", low=1)
+        elif key == "FCT" and len(words) == 2:
+            now.flows = (*now.flows, words[0])
+        else:
+            place.refuse(
+                f"{text[:40]!r} is no line of a plan", "give Experiment, Binary, Param, tailFCT or FCT"
+            )
+    if now is not None:
+        yield now
+
+
+def _option(experiment: _Experiment, place: Place, words: list[str]) -> None:
+    name = words[0] if words else ""
+    values = {**_IGNORED, **_TAKEN}.get(name)
+    if values is None:
+        place.refuse(f"option {name or '(none)'} is not supported", "take the experiment out of the plan")
+    if len(words) != values + 1:
+        place.refuse(f"option {name} has {len(words) - 1} values", f"give {values}")
+    experiment.options[name] = words[1:]
+    experiment.places[name] = place
+
+
+def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> Imported:
+    gbps = experiment.number("-linkspeed", 100_000, low=1) / 1_000
+    if "-topo" in experiment.options:
+        topology = base / experiment.options["-topo"][0]
+    else:
+        topology = folder / f"{name.replace('/', '-')[:40]}.topo"
+        topology.write_text(_fat_tree(experiment, gbps), encoding="utf-8")
+    matrix = read_matrix([experiment.matrix, topology])
+    tiers, delay_ns = _diameter(topology)
+    notes = [
+        "A flow ends when its last data arrive; there, when the last acknowledgement is back.",
+        "A pair has up to 16 paths, by source routes; there switches choose by a hash of `-paths` values.",
+        *matrix.notes,
+    ]
+    settings = _settings(experiment, gbps, 2 * tiers, 2 * delay_ns)
+    faults = _faults(experiment, matrix)
+    if faults:
+        notes.append(
+            f"Failed links keep {_FAILED_PERCENT} % of their rate, as there, and their whole queues."
+        )
+    if experiment.flows:
+        notes.append(f"The targets of single flows are not asserted: {', '.join(experiment.flows)}.")
+    limit = min(experiment.tail_us or math.inf, experiment.number("-end", 1000, low=1))
+    return replace(
+        matrix,
+        name=name,
+        settings=settings,
+        faults=faults,
+        notes=tuple(notes),
+        assertions=({"metric": "run.completion_us", "max": limit, "name": f"tail FCT below {limit} us"},),
+    )
+
+
+def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) -> Mapping[str, Any]:
+    """Return the keys of the variant; `hops` and `delay_ns` are those of the longest path, one way."""
+    packet = experiment.number("-mtu", _PACKET_BYTES, low=128)
+    rtt_ns = 2 * delay_ns + (packet + _HEADERS) * 8 / gbps * hops
+    product = math.ceil(rtt_ns * gbps / 8 / packet)  # packets
+    trims = "-disable_trim" not in experiment.options
+    frames = experiment.number("-q", product * (1 if trims else 5), low=1)
+    first = experiment.number("-ecn", math.ceil(product * 0.2))
+    last = experiment.number("-ecn", math.ceil(product * 0.8), which=1)
+    timeout_us = 15 + frames * packet * 6 * 8 / gbps / 1_000
+    algorithm = _ALGORITHMS[experiment.word("-sender_cc_algo", "nscc", tuple(_ALGORITHMS))]
+    if not {"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & experiment.options.keys():
+        experiment.place.refuse(
+            "no congestion control of the sender is chosen", "add `!Param -sender_cc_only`"
+        )
+    parameters = {}
+    if algorithm == "nscc":
+        parameters = {"start_frames": experiment.number("-cwnd", 0), "target_us": 0}
+        if "-target_q_delay" in experiment.options:
+            parameters["target_us"] = experiment.number("-target_q_delay", 0)
+    spraying = experiment.word("-load_balancing_algo", "mixed", _BALANCING)
+    single = experiment.number("-paths", 64, low=1) == 1
+    transport: dict[str, Any] = {
+        "ack_every": max(1, min(64, math.ceil(experiment.number("-sack_threshold", _PER_ACK) / packet))),
+        "initial_rto_us": round(timeout_us, 3),
+        "min_rto_us": round(timeout_us, 3),
+        "congestion": {
+            "algorithm": algorithm,
+            "base_rtt_us": round(rtt_ns / 1_000, 5),
+            "rate_gbps": gbps,
+            "params": {key: value for key, value in parameters.items() if value},
+        },
+    }
+    if single:
+        transport["connections"] = {"paths": "random", "count": 1}
+    settings: dict[str, Any] = {
+        "collective": {"payload_bytes": (packet - _HEADERS + 3) // 4 * 4},
+        "routing": {"peers": "job"} if single else {"strategy": spraying, "peers": "job"},
+        "transport": transport,
+        "link": {
+            "queues": {
+                "data": {"bytes": frames * packet, "trim": trims},
+                "response": {"bytes": 2 * frames * packet},
+            },
+            "ecn": {"first_frames": max(first, 1), "last_frames": max(last, first + 1)},
+        },
+    }
+    return settings
+
+
+def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any], ...]:
+    """Return a fault for each failed link: the first links from cores down to aggregation switches."""
+    count = experiment.number("-failed", 0)
+    if count == 0:
+        return ()
+    assert matrix.fabric is not None
+    names = {node.name for node in matrix.fabric.nodes}
+    cores = sum(name.startswith("core") for name in names)
+    if cores == 0:
+        experiment.places["-failed"].refuse("-failed in a topology of two tiers is not supported")
+    half = math.isqrt(cores)
+    if half * half != cores or count > cores:
+        experiment.places["-failed"].refuse(f"-failed {count} of {cores} cores is not supported")
+    return tuple(
+        {
+            "at_us": 0.001,
+            "direction": f"core{number // half % half + number % half * half}->agg{number // half}",
+            "event": "rate",
+            "percent": _FAILED_PERCENT,
+        }
+        for number in range(count)
+    )
+
+
+def _diameter(topology: Path) -> tuple[int, int]:
+    """Return the tiers of a topology file, and the sum of delays from a host to the top, ns."""
+    tiers, delay = 0, 0
+    for _, text in lines_of(topology):
+        key, *words = text.split()
+        if key.lower() == "tiers" and words:
+            tiers = int(words[0])
+        elif key.lower() in ("downlink_latency_ns", "switch_latency_ns") and words:
+            delay += int(words[0])
+    return tiers, delay
+
+
+def _fat_tree(experiment: _Experiment, gbps: float) -> str:
+    """Return the topology file of a fat tree of three tiers for the hosts of the matrix, 1 us a link."""
+    nodes = next(
+        (
+            place.integer(text.split()[-1], "Nodes", low=2, high=1 << 16)
+            for place, text in lines_of(experiment.matrix)
+            if text.startswith("Nodes")
+        ),
+        0,
+    )
+    radix = round((4 * nodes) ** (1 / 3))
+    if radix % 2 or radix**3 != 4 * nodes:
+        experiment.place.refuse(f"no fat tree has {nodes} hosts", "give radix^3 / 4 hosts, or `-topo FILE`")
+    half = radix // 2
+    lines = [f"Nodes {nodes}", "Tiers 3", f"Podsize {half * half}"]
+    for tier in range(3):
+        lines += [f"Tier {tier}", f"Downlink_speed_Gbps {gbps:g}", "Downlink_Latency_ns 1000"]
+        lines += [f"Radix_Down {half}", f"Radix_Up {half}"] if tier < 2 else [f"Radix_Down {radix}"]
+    return "\n".join(lines) + "\n"

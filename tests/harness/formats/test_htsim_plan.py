@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiment plans of uet-htsim: what they become and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import FormatError
+from harness.formats.detection import format_of
+from harness.formats.htsim_plan import read_plan
+
+MATRIX = "Nodes 16\nConnections 2\n0->15 id 1 start 0 size 200000\n1->0 id 2 start 0 size 100000\n"
+PLAN = """two.cm
+!Experiment Two flows
+!Binary ./htsim_uec
+!Param -sender_cc_only
+!Param -end 900
+!tailFCT 60
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    (tmp_path / "two.cm").write_text(MATRIX)
+    path = tmp_path / "plan.txt"
+    path.write_text(PLAN)
+    return path
+
+
+def settings_of(plan: Path, *options: str, text: str = PLAN) -> dict[str, Any]:
+    plan.write_text(text + "".join(f"!Param {option}\n" for option in options))
+    return dict(read_plan(plan)[0].settings)
+
+
+def test_it_is_known_by_its_first_experiment(plan: Path, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("two.cm\nno plan\n")
+    assert format_of(plan) == "htsim-plan"
+    assert format_of(other) is None
+
+
+def test_an_experiment_has_the_defaults_of_the_program(plan: Path) -> None:
+    (imported,) = read_plan(plan)
+    assert imported.name == "01-Two flows"
+    assert imported.fabric is not None
+    assert sum(node.name.startswith("core") for node in imported.fabric.nodes) == 4
+    assert [(a["metric"], a["max"]) for a in imported.assertions] == [("run.completion_us", 60)]
+    settings = imported.settings
+    assert settings["routing"]["strategy"] == "mixed"
+    # Twelve links of 1 µs and six packets of 4,214 bytes at 100 Gbit/s: 14.02 µs, 175,285 bytes, 43 packets.
+    congestion = settings["transport"]["congestion"]
+    assert congestion["algorithm"] == "nscc"
+    assert congestion["base_rtt_us"] == pytest.approx(12 + 6 * 4214 * 8e-5)
+    assert settings["link"]["queues"]["data"] == {"bytes": 43 * 4150, "trim": True}
+    assert settings["link"]["ecn"] == {"first_frames": 9, "last_frames": 35}
+    assert settings["transport"]["ack_every"] == 4
+
+
+@pytest.mark.parametrize(
+    ("option", "keys", "value"),
+    [
+        ("-q 20", ("link", "queues", "data", "bytes"), 20 * 4150),
+        ("-disable_trim", ("link", "queues", "data", "trim"), False),
+        ("-ecn 5 30", ("link", "ecn"), {"first_frames": 5, "last_frames": 30}),
+        ("-load_balancing_algo reps", ("routing", "strategy"), "reps"),
+        ("-paths 1", ("transport", "connections"), {"paths": "random", "count": 1}),
+        ("-cwnd 7", ("transport", "congestion", "params"), {"start_frames": 7}),
+        ("-target_q_delay 6", ("transport", "congestion", "params"), {"target_us": 6}),
+        ("-sender_cc_algo constant", ("transport", "congestion", "algorithm"), "fixed"),
+        ("-linkspeed 400000", ("transport", "congestion", "rate_gbps"), 400),
+        ("-mtu 1500", ("collective", "payload_bytes"), 1436),
+        ("-sack_threshold 4000", ("transport", "ack_every"), 1),
+    ],
+)
+def test_an_option_becomes_a_key(plan: Path, option: str, keys: tuple[str, ...], value: object) -> None:
+    without: Any = settings_of(plan)
+    set_by_option: Any = settings_of(plan, option)
+    for key in keys:
+        set_by_option, without = set_by_option[key], without.get(key)
+    assert set_by_option == value != without
+
+
+def test_failed_links_lead_from_cores_and_keep_a_quarter_of_their_rate(plan: Path) -> None:
+    plan.write_text(PLAN + "!Param -failed 2\n")
+    (imported,) = read_plan(plan)
+    assert [(fault["direction"], fault["percent"]) for fault in imported.faults] == [
+        ("core0->agg0", 25),
+        ("core2->agg0", 25),
+    ]
+    assert imported.fabric is not None
+    wires = {frozenset((link.a.node, link.b.node)) for link in imported.fabric.links}
+    for fault in imported.faults:
+        assert frozenset(fault["direction"].split("->")) in wires
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("!Experiment early\n", "above the first matrix"),
+        (PLAN + "!Param -receiver_cc\n", "plan.txt:7: option -receiver_cc is not supported"),
+        (PLAN + "!Param -q\n", "option -q has 0 values"),
+        (PLAN + "!Param -q many\n", "plan.txt:7: "),
+        (PLAN + "!Colour red\n", "is no line of a plan"),
+        (PLAN.replace("./htsim_uec", "./htsim_roce"), "binary './htsim_roce' is not supported"),
+        (PLAN.replace("!Param -sender_cc_only\n", ""), "no congestion control of the sender is chosen"),
+        (PLAN + "!Param -load_balancing_algo ecmp\n", "-load_balancing_algo ecmp is not supported"),
+        (PLAN + "!Param -failed 5\n", "-failed 5 of 4 cores is not supported"),
+        (PLAN.replace("two.cm", "none.cm"), "none.cm"),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_place(plan: Path, text: str, message: str) -> None:
+    plan.write_text(text)
+    with pytest.raises(FormatError, match=message):
+        read_plan(plan)
+
+
+def test_hosts_without_a_fat_tree_are_refused(plan: Path) -> None:
+    (plan.parent / "two.cm").write_text(MATRIX.replace("16", "18"))
+    with pytest.raises(FormatError, match="no fat tree has 18 hosts"):
+        read_plan(plan)
