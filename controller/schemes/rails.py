@@ -31,7 +31,7 @@ class Rails(Clos):
 
     @classmethod
     def find_strategy(cls, name: str) -> Strategy:
-        """Return the strategy of a name; spraying steers every hop, as leaves withdraw no spine from a rail."""
+        """Return the strategy of a name; spraying steers every hop, since spines withdraw no rail."""
         return super(Clos, cls).find_strategy(name)
 
     def segments_below(self, here: Node) -> Sequence[Segment]:
