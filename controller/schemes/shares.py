@@ -44,6 +44,8 @@ def share_traffic(
         payload_bytes: Size of a frame.
         standby: Number of buckets that pairs with too few paths give to standby paths.
     """
+    if scheme.strategy.spray:
+        demand = None  # a solved program leaves few paths to a pair, and frames are to choose among all
     steered = scheme.steers_every_hop(scheme.fabric)
     decided = _solved(scheme, candidates, demand or {}, payload_bytes, steered=steered)
     if demand is None:

@@ -91,6 +91,7 @@ def test_a_ring_of_five_switches_is_told_around_the_cut() -> None:
     assert direct.repaired_ps < flooded.repaired_ps
 
 
+@pytest.mark.long("slim-fly")
 @pytest.mark.parametrize("name", GRAPHS)
 def test_on_a_family_of_graphs_direct_notices_are_fewer_and_earlier(name: str) -> None:
     fabric = build(name, **GRAPHS[name])
@@ -135,6 +136,7 @@ def test_on_random_graphs_direct_notices_are_fewer_and_earlier(seed: int) -> Non
             assert direct.lost == 0
 
 
+@pytest.mark.long("slim-fly")
 @pytest.mark.parametrize("name", ["dragonfly", "slim-fly", "torus"])
 def test_failures_at_the_same_time_are_told_to_everybody(name: str) -> None:
     """A notice that another failure has cut goes again, by another path."""
@@ -148,6 +150,7 @@ def test_failures_at_the_same_time_are_told_to_everybody(name: str) -> None:
         assert direct.stranded == 0
 
 
+@pytest.mark.long("slim-fly")
 @pytest.mark.parametrize("name", ["slim-fly", "fat-tree", "torus"])
 def test_a_lost_node_is_announced_by_a_neighbour(name: str) -> None:
     """Messages of the lost node reach nobody, and its neighbours do not know at first that it is lost."""

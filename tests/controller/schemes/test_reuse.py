@@ -70,8 +70,8 @@ def test_failures_and_a_spare_change_a_plan_as_if_it_were_made_anew(name: str, s
 def test_a_source_that_loses_a_switch_gets_paths_by_a_neighbour() -> None:
     """A link that no path uses still decides whether paths by a neighbour join in."""
     fabric = FABRICS["superpod"]
-    for link in fabric.links:
-        previous = make_plan(fabric)
+    previous = make_plan(fabric)
+    for link in fabric.links[::2]:
         failed = frozenset({link.name})
         assert after(fabric, failed, "all-path", previous) == after(fabric, failed, "all-path", None)
 
