@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import final
 
 from controller.schemes.clos import Clos
-from controller.schemes.strategy import Strategy
 from controller.tables.address_entries import Lookups
 from controller.tables.segments.pxn import pxn_segments, relay_segments
 from controller.tables.segments.rails import rail_of, rail_segments
@@ -28,11 +27,6 @@ class Rails(Clos):
     def serves(cls, fabric: Fabric) -> bool:
         """Return whether a switch is on a rail."""
         return any(rail_of(fabric, node.name) for node in fabric.switches)
-
-    @classmethod
-    def find_strategy(cls, name: str) -> Strategy:
-        """Return the strategy of a name; spraying steers every hop, since spines withdraw no rail."""
-        return super(Clos, cls).find_strategy(name)
 
     def segments_below(self, here: Node) -> Sequence[Segment]:
         """Return the segments of a switch for the destinations below it; its rail's are in another table."""
@@ -65,4 +59,5 @@ def _rail_segments(scheme: Rails, node: str) -> tuple[TernarySegment, ...]:
     here = scheme.fabric.node(node)
     if not here.is_switch:
         return ()
-    return rail_segments(scheme.finder, here, highest_neighbours(scheme.finder, here))
+    uplinks = highest_neighbours(scheme.finder, here)
+    return rail_segments(scheme.finder, here, uplinks, withdraw=scheme.strategy.by_hash)

@@ -14,6 +14,7 @@ from controller.paths.finder import PathFinder
 from controller.tables.segments.prefixes import descendants, reachable_prefixes
 from controller.tables.segments.programs import has_table
 from controller.tables.segments.segment import NextHop, TernarySegment, equal_cost_group
+from controller.tables.segments.withdrawn import withdrawn_next_hop, withdrawn_segments
 from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 
@@ -51,8 +52,13 @@ def rail_of(fabric: Fabric, switch: str) -> Rail | None:
     return Rail(values.pop(), closed)
 
 
-def rail_segments(finder: PathFinder, here: Node, uplinks: Sequence[str]) -> tuple[TernarySegment, ...]:
-    """Return the rows of the table rail of a switch, highest priority first; empty if it is on no rail."""
+def rail_segments(
+    finder: PathFinder, here: Node, uplinks: Sequence[str], *, withdraw: bool
+) -> tuple[TernarySegment, ...]:
+    """Return the rows of the table rail of a switch, highest priority first; empty if it is on no rail.
+
+    With `withdraw` its groups leave out the uplinks that have told that they no longer reach a destination.
+    """
     fabric = finder.fabric
     rail = rail_of(fabric, here.name)
     if rail is None:
@@ -65,13 +71,15 @@ def rail_segments(finder: PathFinder, here: Node, uplinks: Sequence[str]) -> tup
     up = equal_cost_group(uplinks)
     array: list[NextHop] = [None] * (mask + 1)
     under = descendants(fabric)[here.name]
+    withdrawn = withdraw and bool(withdrawn_segments(finder, here, uplinks))
     for address in ends:
         neighbours = nearest.get(address, [])
         value = address >> shift & mask
         if neighbours:
             array[value] = neighbours[value % len(neighbours)]
         elif under.hops_to(address, plan.bits) is None:
-            array[value] = up
+            rest = withdrawn_next_hop(finder, here, address, uplinks) if withdrawn else None
+            array[value] = up if rest is None else rest[1]
     every = (1 << plan.bits) - 1 & ~(mask << shift)
     own = TernarySegment(ends[0] & every, every, shift, mask, tuple(array))
     foreign = TernarySegment(ends[0] & every & ~last, every & ~last)

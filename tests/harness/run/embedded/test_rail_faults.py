@@ -352,3 +352,17 @@ def test_every_switch_in_turn(write: Write) -> None:
     # Of domains, the last of which is idle; of rails; the spare one.
     assert [record["spare"] for record in records] == ["gpu4", "gpu4", "", "sparerail0", "sparerail0", ""]
     assert passed(results, ["switch"])
+
+
+SPINES = ", radix: 4, uplinks: 2, spines: 2"
+
+
+@pytest.mark.parametrize("strategy", ["hashed", "all-path"])
+def test_leaves_send_nothing_to_a_spine_that_has_lost_the_leaf_of_the_destination(
+    seen: Seen, strategy: str
+) -> None:
+    result = seen(
+        "{at_us: 1, link: rail1l0-rail1s0, event: down}", SPINES, domains=8, hb_size=2, strategy=strategy
+    )
+    assert not result.first_wrong
+    assert result.correct_nodes == result.nodes == 16
