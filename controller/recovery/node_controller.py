@@ -146,7 +146,10 @@ class NodeController:
         )
         if self._floods(link):
             return replace(changed, notices=self._to_neighbours(notice, but=ingress_port))
-        return replace(changed, notices=self._to_everybody()) if self._scheme.tells_everybody else changed
+        if self._scheme.tells_everybody:
+            return replace(changed, notices=self._to_everybody())
+        onward = self._scheme.notified_by(self.node, link, self._plan.subscribers[link.name])
+        return replace(changed, notices=self._sent(self._notice(link), ((name, None) for name in onward)))
 
     def on_subscription(self, watch: Subscription) -> Reaction:
         """Handle a subscription to a link of this node; answer at once if the link is down."""

@@ -13,7 +13,7 @@ from controller.tables.segments.pxn import pxn_segments, relay_segments
 from controller.tables.segments.rails import rail_of, rail_segments
 from controller.tables.segments.segment import Segment, TernarySegment
 from controller.tables.segments.upward import highest_neighbours
-from topologies import Fabric, Node
+from topologies import Fabric, Link, Node
 from topologies.model.computed_once import computed_once
 
 __all__ = ["Rails"]
@@ -49,6 +49,21 @@ class Rails(Clos):
     def chooses_by_hash(self, node: str) -> bool:
         """Return whether a switch has groups that depend only on links next to it, and is on no rail."""
         return super().chooses_by_hash(node) and rail_of(self.fabric, node) is None
+
+    def notified_by(self, node: str, link: Link, subscribers: Sequence[str]) -> Sequence[str]:
+        """Return the GPUs of other rails in the domain of a GPU, if both ends of the link are switches.
+
+        Such a link has no end in a domain, and the tables of a closed rail lead no notice to other rails.
+        """
+        fabric, plan = self.fabric, self.fabric.address_plan
+        here, ends = fabric.node(node), (link.a.node, link.b.node)
+        rail = rail_of(fabric, ends[0])
+        if here.is_switch or rail is None or not rail.closed or not fabric.node(ends[1]).is_switch:
+            return ()
+        if here.address & plan.mask(plan.fields[-1].name) != rail.value:
+            return ()
+        domain = here.coordinates[1:]
+        return [name for name in subscribers if name != node and fabric.node(name).coordinates[1:] == domain]
 
     def _rail_segments(self, node: str) -> tuple[TernarySegment, ...]:
         return _rail_segments(self, node)

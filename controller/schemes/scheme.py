@@ -277,6 +277,10 @@ class Scheme(ABC):
             yield name, None
         yield from self.plain_paths(node, [name for name in asking if name not in planned])
 
+    def notified_by(self, node: str, link: Link, subscribers: Sequence[str]) -> Sequence[str]:
+        """Return the subscribers of a link to which a node passes a notice on that it has received."""
+        return ()
+
     def plain_paths(self, node: str, targets: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
         """Yield the targets that a message reaches by a link of the node or, None as path, by its tables."""
         neighbours = self.finder.neighbours(node)
