@@ -37,6 +37,7 @@ OTHERS = {
     "32_real_time_jobs": "real time, on Linux interfaces",
     "37_hpn_3840": "many minutes",
     "38_htsim": "another simulator",
+    "46_uet_htsim": "another simulator",
     "39_collectives_of_others": "other tools",
     "40_hpn_15360": "many minutes and gigabytes",
     "41_lumoscore_8192": "many minutes and gigabytes",
