@@ -48,7 +48,7 @@ def test_the_guides_figures_of_a_slow_link_are_those_of_its_scenario(write: Call
     scenario = re.search(r"```yaml\n# spraying.yaml\n(.*?)```", text, re.DOTALL)
     assert scenario
     runs = run(prepare(*load(write(scenario[1]))), 1).runs
-    times = {name: f"{measure(one)['completion_us']:.1f}" for name, one in runs.items()}
+    times = {name: f"{measure(done)['completion_us']:.1f}" for name, done in runs.items()}
     said = text[scenario.end() :]
     assert times["oblivious"] == times["bitmap"] == times["mixed"]
     assert [times[name] in said for name in ("hashed", "oblivious", "reps")] == [True] * 3
