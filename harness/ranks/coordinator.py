@@ -204,11 +204,11 @@ class Coordinator:
         rank.computes = False
         self._waiting[work] = rank, rank.clock_ps
         if timeout_ps is not None:
-            self._at(rank.clock_ps + timeout_ps, rank.rank, partial(self._time_out, work))
+            self._at(rank.clock_ps + timeout_ps, rank.rank, partial(self._time_out, work, timeout_ps))
 
-    def _time_out(self, work: Work) -> None:
+    def _time_out(self, work: Work, after_ps: int) -> None:
         if work in self._waiting and not work.ended:
-            self._matching.time_out(work)
+            self._matching.time_out(work, after_ps)
 
     def _on_poll(self, rank: RankRecord, number: int) -> None:
         rank.computes = False

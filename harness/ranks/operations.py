@@ -168,14 +168,14 @@ class Matching:
                     entries.remove((source, work))
                     self._end(work, failed)
 
-    def time_out(self, work: Work) -> None:
-        """Fail a work that has waited too long."""
+    def time_out(self, work: Work, after_ps: int) -> None:
+        """Fail a work that has waited as long as its timeout."""
         pending = work.pending
+        why = f"{work.call.kind} has no result within its timeout of {after_ps / 10**12:g} s"
+        failed = Failed(why)
         if pending is not None and pending.operation is None and (absent := pending.absent()):
             named = ", ".join(map(str, absent))
-            failed = Failed(f"{work.call.kind} has timed out: not called by rank {named}", absent[0])
-        else:
-            failed = Failed(f"{work.call.kind} has timed out")
+            failed = Failed(f"{why}: not called by rank {named}", absent[0])
         if pending is not None:
             self._fail(pending, failed)
             return

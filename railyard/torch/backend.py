@@ -15,6 +15,7 @@ from emulation.traffic.frames.values import Combine, ElementType
 from harness.ranks.calls import Call, Kind
 from railyard.torch.elements import bytes_of, fill, plain, reduction_of, total_bytes
 from railyard.torch.process import current
+from railyard.torch.sparse import all_reduce_sparse
 from railyard.torch.work import Done, FabricWork
 
 __all__ = ["NAME", "FabricProcessGroup", "register_backend"]
@@ -111,9 +112,17 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
     def allreduce(self, tensors: Tensors, opts: Any = None) -> dist.Work:
         """Reduce tensors of all members."""
         opts = opts or c10d.AllreduceOptions()
+        if tensors[0].is_sparse:
+            return self._allreduce_sparse(tensors, opts)
         kind, combine = reduction_of(tensors[0], opts.reduceOp)
         call = self._array("all_reduce", tensors, kind, combine)
         return self._start(call, opts, tensors, self._averaging(tensors, opts))
+
+    def _allreduce_sparse(self, tensors: Tensors, opts: Any) -> dist.Work:
+        if opts.reduceOp != dist.ReduceOp.SUM:
+            raise ValueError(f"railyard: {opts.reduceOp} of a sparse tensor; sparse tensors have sums alone")
+        all_reduce_sparse(tensors[0], self._count, self.alltoall)
+        return Done(tensors)
 
     def allreduce_coalesced(self, tensors: Tensors, opts: Any = None) -> dist.Work:
         """Reduce several tensors of all members."""

@@ -58,6 +58,7 @@ def counting(clock: Clock) -> Any:
     Operations of tensor subclasses such as DTensor count as the operations of their local tensors.
     """
     from torch import Tensor
+    from torch._subclasses.fake_tensor import FakeTensor
     from torch.nn import Parameter
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import flop_registry
@@ -69,9 +70,11 @@ def counting(clock: Clock) -> Any:
         def __torch_dispatch__(
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
+            kwargs = kwargs or {}
+            if any(issubclass(kind, FakeTensor) for kind in types):
+                return func(*args, **kwargs)  # a shape is worked out, nothing is computed
             if not plain.issuperset(types):
                 return NotImplemented
-            kwargs = kwargs or {}
             packet = getattr(func, "_overloadpacket", None)
             if packet not in formulas and packet is not None:
                 with self:
@@ -79,8 +82,14 @@ def counting(clock: Clock) -> Any:
                 if parts is not NotImplemented:
                     return parts
             result = func(*args, **kwargs)
-            if packet in formulas:
+            if packet in formulas and not _is_meta(result):
                 clock.add_flops(int(formulas[packet](*args, **kwargs, out_val=result)))
             return result
 
     return Counting()
+
+
+def _is_meta(result: Any) -> bool:
+    """Return whether a result has a shape alone."""
+    first = result[0] if isinstance(result, (tuple, list)) and result else result
+    return bool(getattr(first, "is_meta", False))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, final
+from urllib.parse import parse_qs
 
 import torch.distributed as dist
 from torch.distributed.rendezvous import _rendezvous_handlers
@@ -99,10 +100,20 @@ def _ps(timeout: timedelta) -> int:
 
 
 def install(process: RankProcess) -> None:
-    """Let `init_process_group` find ranks by the fabric's process, whatever its `init_method`."""
+    """Let `init_process_group` find ranks by the fabric's process, whatever its `init_method`.
+
+    `rank` and `world_size` that a script gives are those of the group, in any order of the run's ranks.
+    """
 
     def handler(url: str, timeout: timedelta = timedelta(minutes=5), **_: object) -> Iterator[Any]:
-        yield dist.PrefixStore(url, FabricStore(process, timeout)), process.rank, process.size
+        address, _, query = url.partition("?")
+        given = parse_qs(query)
+        rank, size = int(given.get("rank", ["-1"])[0]), int(given.get("world_size", ["-1"])[0])
+        yield (
+            dist.PrefixStore(address, FabricStore(process, timeout)),
+            process.rank if rank < 0 else rank,
+            process.size if size < 0 else size,
+        )
 
     for scheme in ("env", "tcp", "file"):
         _rendezvous_handlers[scheme] = handler

@@ -34,6 +34,21 @@ class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
             self._fetch()
         return super().wait()
 
+    def then(self, callback: Callable[[Any], Any]) -> Any:
+        """Return the future of what `callback` makes of this one."""
+        chained = _WaitingFuture(self.wait)
+
+        def carry_out(future: Any) -> None:
+            try:
+                value = callback(future)
+            except Exception as error:
+                chained.set_exception(error)
+            else:
+                chained.set_result(value)
+
+        self.add_done_callback(carry_out)
+        return chained
+
 
 @final
 class FabricWork(dist.Work):  # type: ignore[misc]

@@ -16,9 +16,13 @@ import traceback
 from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from railyard.torch.clock import Clock
+    from railyard.torch.process import RankProcess
+
+__all__ = ["become_rank", "main"]
 
 _PR_SET_PDEATHSIG = 1
 
@@ -73,15 +77,13 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _rank(rank: int, size: int, descriptor: int, settings: dict[str, Any]) -> int:
-    """Run the script as a rank; return the exit status."""
+def become_rank(rank: int, size: int, connection: Connection, clock: Clock) -> RankProcess:
+    """Make this process a rank on the fabric behind a connection, with the environment that torchrun sets."""
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    from railyard.torch.clock import Clock, counting
     from railyard.torch.process import RankProcess, set_current
     from railyard.torch.store import install
 
-    _end_with_parent()
     os.environ.update(
         RANK=str(rank),
         LOCAL_RANK=str(rank),
@@ -97,11 +99,20 @@ def _rank(rank: int, size: int, descriptor: int, settings: dict[str, Any]) -> in
         TORCHELASTIC_RESTART_COUNT="0",
         TORCHELASTIC_MAX_RESTARTS="0",
     )
-    clock = Clock(settings["tflops"], settings["scale"])
-    process = RankProcess(rank, size, Connection(descriptor), clock)
+    process = RankProcess(rank, size, connection, clock)
     set_current(process)
     install(process)
     register_optimizer_step_post_hook(lambda *_: process.note("step", {}))
+    return process
+
+
+def _rank(rank: int, size: int, descriptor: int, settings: dict[str, Any]) -> int:
+    """Run the script as a rank; return the exit status."""
+    from railyard.torch.clock import Clock, counting
+
+    _end_with_parent()
+    clock = Clock(settings["tflops"], settings["scale"])
+    process = become_rank(rank, size, Connection(descriptor), clock)
     sys.argv = [settings["script"], *settings["arguments"]]
     sys.path.insert(0, str(Path(settings["script"]).resolve().parent))
     why = ""
