@@ -55,6 +55,7 @@ class Clock:
 def counting(clock: Clock) -> Any:
     """Return a context in which floating-point operations count, by the formulas of PyTorch's flop counter.
 
+    Attention on a processor, for which that counter has no formula, counts as attention on a GPU does.
     Operations of tensor subclasses such as DTensor count as the operations of their local tensors.
     """
     from torch import Tensor
@@ -64,7 +65,7 @@ def counting(clock: Clock) -> Any:
     from torch.utils.flop_counter import flop_registry
 
     plain = {Tensor, Parameter}
-    formulas: Mapping[Any, Callable[..., int]] = flop_registry
+    formulas: Mapping[Any, Callable[..., int]] = {**_attention_on_a_processor(), **flop_registry}
 
     class Counting(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(
@@ -87,6 +88,20 @@ def counting(clock: Clock) -> Any:
             return result
 
     return Counting()
+
+
+def _attention_on_a_processor() -> dict[Any, Callable[..., int]]:
+    """Return the formulas of attention's operations on a processor: those of the same operations on a GPU."""
+    from torch import ops
+    from torch.utils.flop_counter import flop_registry
+
+    aten = ops.aten
+    forward = flop_registry[aten._scaled_dot_product_flash_attention]
+    backward = flop_registry[aten._scaled_dot_product_flash_attention_backward]
+    return {
+        aten._scaled_dot_product_flash_attention_for_cpu: forward,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: backward,
+    }
 
 
 def _is_meta(result: Any) -> bool:

@@ -42,6 +42,7 @@ OTHERS = {
     "40_hpn_15360": "many minutes and gigabytes",
     "41_lumoscore_8192": "many minutes and gigabytes",
     "42_simai": "another simulator",
+    "47_training": "PyTorch, many minutes",
     "45_congestion": "minutes; the guide runs the small incast",
 }
 """Experiments whose figures no test compares, and why."""
