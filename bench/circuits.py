@@ -19,7 +19,7 @@ from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, Change
 from papers.lumoscore.ratios import METHODS, SMALL, ratios
 from papers.lumoscore.speed import Cluster, clusters
 
-__all__ = ["rewiring_figures", "time_figures"]
+__all__ = ["reconfiguration_figures", "time_figures"]
 
 
 def time_figures() -> list[dict[str, object]]:
@@ -52,7 +52,7 @@ def _row(cluster: Cluster) -> dict[str, object]:
     return row
 
 
-def rewiring_figures(seeds: int = 6, changes: int = 3) -> dict[str, object]:
+def reconfiguration_figures(seeds: int = 6, changes: int = 3) -> dict[str, object]:
     """Circuits made by each method over those of the exact program; where that makes none, one and those."""
     every = [ratios(shape, range(seeds), changes) for shape in SMALL]
     return {method: _spread(list(chain.from_iterable(some[method] for some in every))) for method in METHODS}
@@ -68,6 +68,6 @@ def _spread(values: list[float]) -> dict[str, object]:
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    figures = {"machine": machine(), "rewirings_over_exact": rewiring_figures(), "times": time_figures()}
+    figures = {"machine": machine(), "reconfigurations_over_exact": reconfiguration_figures(), "times": time_figures()}
     json.dump(figures, sys.stdout, indent=2)
     print()

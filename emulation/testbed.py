@@ -33,7 +33,7 @@ __all__ = [
     "PacketInHandler",
     "PortHandler",
     "RecentFrame",
-    "SilenceHandler",
+    "RepathHandler",
     "SwitchReport",
     "Testbed",
     "Watch",
@@ -55,7 +55,7 @@ DoneHandler = Callable[[str], None]
 IterationHandler = Callable[[str, int], None]
 """Callback with a node, and the number of an iteration that has ended."""
 
-SilenceHandler = Callable[[str, int, frozenset[int]], None]
+RepathHandler = Callable[[str, int, frozenset[int]], None]
 """Callback with the node of an agent, the CNA of a peer, and the buckets whose paths to it are silent."""
 
 
@@ -194,7 +194,7 @@ class ControlledTestbed(Protocol):
     """Real seconds for each second of the testbed's time; 1 if time is virtual."""
     on_port: PortHandler | None
     on_packet_in: PacketInHandler | None
-    on_silence: SilenceHandler | None
+    on_repath: RepathHandler | None
     circuits: Mapping[str, CircuitSwitch]
     """The fabric's optical switches, by name."""
 

@@ -17,7 +17,7 @@ __all__ = ["Device", "Discovered", "TopologyScan"]
 _NUMBERS = 1 << 16
 
 # A node and one of its ports.
-Place = tuple[int, int]
+SwitchPort = tuple[int, int]
 
 
 @final
@@ -44,8 +44,8 @@ class Discovered:
     """
 
     nodes: dict[int, Device] = field(default_factory=dict)
-    links: dict[Place, Place] = field(default_factory=dict)
-    dark: list[Place] = field(default_factory=list)
+    links: dict[SwitchPort, SwitchPort] = field(default_factory=dict)
+    dark: list[SwitchPort] = field(default_factory=list)
     requests: int = 0
     unexpected: int = 0
 
@@ -62,7 +62,7 @@ class TopologyScan:
     def __init__(self, hops: Hops = Hops.BITS_8) -> None:
         self.discovered = Discovered()
         self._hops = hops
-        self._waiting: dict[int, Place | None] = {}  # by number of the request; None for the root's own
+        self._waiting: dict[int, SwitchPort | None] = {}  # by number of the request; None for the root's own
         self._nodes: deque[int] = deque()
         self._begun = False
 
@@ -121,7 +121,7 @@ class TopologyScan:
         self.discovered.nodes[answer.guid] = device
         self._nodes.append(answer.guid)
 
-    def _request(self, place: Place | None, path: tuple[int, ...], back: tuple[int, ...]) -> bytes:
+    def _request(self, place: SwitchPort | None, path: tuple[int, ...], back: tuple[int, ...]) -> bytes:
         number = self.discovered.requests % _NUMBERS
         self.discovered.requests += 1
         self._waiting[number] = place

@@ -15,7 +15,7 @@ failures have moved to a link beyond these subscribes at both ends of that link,
 the link is down already. This is derived here: the paper does not describe a second failure.
 
 Which paths replace a failed path is for the forwarding scheme to say (`Scheme.repair`). An agent that hears
-nothing over the paths that it knows asks its own node for others (`on_silence`).
+nothing over the paths that it knows asks its own node for others (`on_repath`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from typing import final, get_args
 
 from controller.errors import PlanError
 from controller.forwarding.next_hop import next_hop
-from controller.paths.shares.repathing import replace_silent
+from controller.paths.shares.repathing import repath
 from controller.paths.source_route import MAX_INSTRUCTIONS
 from controller.plan.diff import diff
 from controller.plan.entry import BUCKETS, Entry, Path, hops_of
@@ -164,7 +164,7 @@ class NodeController:
             notices=self._sent(self._notice(link), self._scheme.plain_paths(self.node, [origin.name]))
         )
 
-    def on_silence(self, cna: int, buckets: Iterable[int]) -> Reaction:
+    def on_repath(self, cna: int, buckets: Iterable[int]) -> Reaction:
         """Replace the paths of buckets over which this node's agent hears nothing from a destination.
 
         Once every permitted path has been silent, earlier ones are taken again.
@@ -179,10 +179,10 @@ class NodeController:
         silent = self._silent.setdefault(destination, set())
         silent |= reported
         scheme = self._scheme
-        after = replace_silent(scheme, before, silent)
+        after = repath(scheme, before, silent)
         if after == before:
             silent &= reported
-            after = replace_silent(scheme, before, silent)
+            after = repath(scheme, before, silent)
         self._replaced[destination] = after
         old, new = (scheme.source_routes(self.node, {destination: routes}) for routes in (before, after))
         moved = frozenset(bucket for bucket, path in enumerate(after) if path != before[bucket])
@@ -234,7 +234,7 @@ class NodeController:
         routes = scheme.repair(
             present if len(present) == BUCKETS else self._planned[destination], lambda: self._schemes.load
         )
-        return replace_silent(scheme, routes, silent)
+        return repath(scheme, routes, silent)
 
     def _lost_buckets(
         self,

@@ -29,7 +29,7 @@ __all__ = [
     "SET_TREE",
     "SET_TREE_NEIGHBOUR",
     "SET_VL",
-    "SET_WAY",
+    "SET_EGRESS_PORT",
     "Action",
 ]
 
@@ -94,7 +94,7 @@ SET_PORT = Action("linear", "set_port", ("port",))
 SET_GROUP = Action("linear", "set_group", ("group", "shift", "mask"))
 """A hash of the frame selects a member of a group by its bits (hash >> shift & mask)."""
 
-SET_WAY = Action("multipath", "set_way", ("port",))
+SET_EGRESS_PORT = Action("multipath", "set_egress_port", ("port",))
 """The egress port of a member of a group."""
 
 SET_RANKS = Action("pxn_segment", "set_ranks", ("base", "shift", "mask"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from controller.paths.finder import PathFinder
 from controller.plan.entry import Entry, Exact, Hashing
-from controller.tables.actions import SET_WAY
+from controller.tables.actions import SET_EGRESS_PORT
 from controller.tables.segments.segment import EgressPort, NextHop
 from topologies import Fabric
 from topologies.model.computed_once import computed_once
@@ -58,7 +58,7 @@ def group_entry(finder: PathFinder, node: str, group: int, members: Sequence[Egr
     The selector takes the value of the hash modulo the members.
     """
     ports = [finder.port_to(node, member) if isinstance(member, str) else member for member in members]
-    return SET_WAY.group((("group", Exact(group)),), *ports)
+    return SET_EGRESS_PORT.group((("group", Exact(group)),), *ports)
 
 
 @computed_once

@@ -6,9 +6,9 @@ loop               ControlLoop: table writes and notices, after detection and pr
 hellos             hellos between the two ends of a link, paused while no data arrive
 messenger          messages of node controllers in band, acknowledged and repeated
 takeover           replacement of failed nodes by spares
-rewiring           optical circuits that follow the jobs and the ports that have light
+reconfiguration           optical circuits that follow the jobs and the ports that have light
 circuit_change     a change of circuits under way
-rewiring_record    a change of circuits as a value, for results
+reconfiguration_record    a change of circuits as a value, for results
 light_monitor      usable ports of optical switches, from the light at them
 bonding            LACP between NICs and ToRs, and host routes that ToRs learn from it
 packet_outs        frames that the control plane sends through a switch

@@ -23,8 +23,8 @@ from emulation.control.frames import is_slow, read_management, sender_of
 from emulation.control.hellos import Hellos, HelloTimes
 from emulation.control.messenger import Messenger
 from emulation.control.packet_outs import received_frame, send_packet_outs
-from emulation.control.rewiring import RewiringController, RewiringPolicy
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration import ReconfigurationController, ReconfigurationPolicy
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from emulation.control.takeover import SparePolicy, TakeoverController, TakeoverRecord
 from emulation.testbed import ControlledTestbed
 
@@ -38,7 +38,7 @@ class ControlReport:
 
     `notices_sent` counts subscriptions too, `notices_repeated` repetitions of either, and
     `notices_unconfirmed` messages that stayed unacknowledged in spite of these. `nodes_notified` is the
-    number of nodes that acted on a notice. `silence_reports` counts agents' requests for other paths.
+    number of nodes that acted on a notice. `repath_requests` counts agents' requests for other paths.
     `converged_ps` is the time of the last table write, or None.
     """
 
@@ -50,7 +50,7 @@ class ControlReport:
     lacpdus_sent: int = 0
     notices_repeated: int = 0
     notices_unconfirmed: int = 0
-    silence_reports: int = 0
+    repath_requests: int = 0
 
 
 @final
@@ -61,7 +61,7 @@ class ControlLoop:
     are acknowledged, and repeated after `repeat_ps` without an acknowledgement; without `repeat_ps` they are
     sent once. With `hellos`, a port counts as up only while its two ends hear each other, from start() on.
     With `lacp`, a port between a NIC and a ToR counts as up while it is in its bundle. With `spares`, a spare
-    NPU replaces a failed one. With `rewiring`, optical circuits follow the jobs. The controller of a node
+    NPU replaces a failed one. With `reconfiguration`, optical circuits follow the jobs. The controller of a node
     without power (`set_power`) sends, receives and writes nothing.
     """
 
@@ -77,7 +77,7 @@ class ControlLoop:
         repeat_ps: int | None = None,
         hellos: HelloTimes | None = None,
         spares: SparePolicy | None = None,
-        rewiring: RewiringPolicy | None = None,
+        reconfiguration: ReconfigurationPolicy | None = None,
         lacp: LacpTimes | None = None,
     ) -> None:
         self._testbed = testbed
@@ -96,15 +96,15 @@ class ControlLoop:
             self._takeovers = TakeoverController(
                 self, plan, spares, detect_ps=detect_ps, processing_ps=processing_ps
             )
-        self._rewiring: RewiringController | None = None
-        if rewiring is not None:
-            self._rewiring = RewiringController(
-                self, rewiring, detect_ps=detect_ps, processing_ps=processing_ps
+        self._reconfiguration: ReconfigurationController | None = None
+        if reconfiguration is not None:
+            self._reconfiguration = ReconfigurationController(
+                self, reconfiguration, detect_ps=detect_ps, processing_ps=processing_ps
             )
             for name, switch in testbed.circuits.items():
-                switch.on_light = partial(self._on_light, self._rewiring, name)
+                switch.on_light = partial(self._on_light, self._reconfiguration, name)
         # Controllers that reconfigure optical switches.
-        self._movers = [mover for mover in (self._takeovers, self._rewiring) if mover is not None]
+        self._movers = [mover for mover in (self._takeovers, self._reconfiguration) if mover is not None]
         self.bonding: Bonding | None = None
         if lacp is not None:
             self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
@@ -112,12 +112,12 @@ class ControlLoop:
         """Receives each reaction of a controller as it takes effect."""
         self._told: set[str] = set()
         self._answering: set[tuple[str, int]] = set()  # silent pairs whose new paths are not yet written
-        self._rewritten = self._silence_reports = 0
+        self._rewritten = self._repath_requests = 0
         self._converged: int | None = None
         self._hellos = None if hellos is None else Hellos(self, testbed, hellos)
         testbed.on_port = self._on_port
         testbed.on_packet_in = self._on_packet_in
-        testbed.on_silence = self._on_silence
+        testbed.on_repath = self._on_repath
 
     def _use_plan(self, plan: Plan, sequences: Mapping[str, int]) -> None:
         self.plan = plan
@@ -143,7 +143,7 @@ class ControlLoop:
             self.bonding.sent if self.bonding else 0,
             self._messenger.repeated,
             self._messenger.unconfirmed,
-            self._silence_reports,
+            self._repath_requests,
         )
 
     @property
@@ -165,20 +165,20 @@ class ControlLoop:
         return tuple(self._takeovers.done) if self._takeovers else ()
 
     @property
-    def rewirings(self) -> tuple[RewiringRecord, ...]:
+    def reconfigurations(self) -> tuple[ReconfigurationRecord, ...]:
         """Changes of circuits for jobs, in order."""
-        return tuple(self._rewiring.done) if self._rewiring else ()
+        return tuple(self._reconfiguration.done) if self._reconfiguration else ()
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Jobs that have arrived and have no circuits yet."""
-        return self._rewiring.waiting if self._rewiring else ()
+        return self._reconfiguration.waiting if self._reconfiguration else ()
 
     @property
-    def rewiring(self) -> RewiringController:
+    def reconfiguration(self) -> ReconfigurationController:
         """Controller that changes circuits for jobs."""
-        assert self._rewiring is not None, "the loop has no rewiring policy"
-        return self._rewiring
+        assert self._reconfiguration is not None, "the loop has no reconfiguration policy"
+        return self._reconfiguration
 
     @property
     def now_ps(self) -> int:
@@ -274,10 +274,10 @@ class ControlLoop:
 
         self._testbed.at(self._testbed.now_ps + self._detect_ps, detected)
 
-    def _on_light(self, rewiring: RewiringController, optical: str, port: int, lit: bool) -> None:
+    def _on_light(self, reconfiguration: ReconfigurationController, optical: str, port: int, lit: bool) -> None:
         """Handle the loss or return of light at a port of an optical switch."""
         self._testbed.at(
-            self._testbed.now_ps + self._detect_ps, lambda: rewiring.on_light(optical, port, lit)
+            self._testbed.now_ps + self._detect_ps, lambda: reconfiguration.on_light(optical, port, lit)
         )
 
     def _on_packet_in(self, node: str) -> None:
@@ -315,13 +315,13 @@ class ControlLoop:
             self._told.add(node)
         self._later(node, reaction, News("by a notice", self.now_ps, name, message.up, teller))
 
-    def _on_silence(self, node: str, cna: int, buckets: frozenset[int]) -> None:
+    def _on_repath(self, node: str, cna: int, buckets: frozenset[int]) -> None:
         """Handle an agent's report of silent paths; ignore its repetitions until new paths are written."""
         pair = node, cna
         if pair not in self._answering and node not in self._withheld:
             self._answering.add(pair)
-            self._silence_reports += 1
-            reaction = self._controllers[node].on_silence(cna, buckets)
+            self._repath_requests += 1
+            reaction = self._controllers[node].on_repath(cna, buckets)
             self._later(node, reaction, News("by silence", self.now_ps))
             at = self._testbed.now_ps + self._processing_ps
             self._testbed.at(at, lambda: self._answering.discard(pair))
@@ -345,8 +345,8 @@ class ControlLoop:
     def _later(self, node: str, reaction: Reaction, news: News) -> None:
         if reaction:
             at, plan = self._testbed.now_ps + self._processing_ps, self.plan
-            if self._rewiring is not None:
-                at = max(at, self._rewiring.held_until(node))
+            if self._reconfiguration is not None:
+                at = max(at, self._reconfiguration.held_until(node))
             self._testbed.at(at, lambda: self._apply(node, reaction, news) if self.plan is plan else None)
 
     def _apply(self, node: str, reaction: Reaction, news: News) -> None:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, final
 
-from emulation._engine import Network, Station
+from emulation._engine import Network, Application
 from emulation.embedded.virtual_time import call_engine
 from emulation.testbed import Host
 from emulation.traffic.host.participant import Output, Participant, RepeatingParticipant
@@ -25,7 +25,7 @@ class Agents:
         self._attached: dict[str, Any] = {}
         self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
 
-    def attach(self, node: str, host: Host | Station) -> None:
+    def attach(self, node: str, host: Host | Application) -> None:
         """Put `host` on the node's own port, in place of another, and let it send its first frames."""
         if hasattr(self._attached.get(node), "stats"):
             self._keep_counts(node)

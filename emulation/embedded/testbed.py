@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
 
-from emulation._engine import Network, Station
+from emulation._engine import Network, Application
 from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.embedded.agents import Agents
 from emulation.embedded.frame_service import frame_service
@@ -36,7 +36,7 @@ from emulation.testbed import (
     PacketInHandler,
     PortHandler,
     RecentFrame,
-    SilenceHandler,
+    RepathHandler,
     SwitchReport,
     Watch,
 )
@@ -98,7 +98,7 @@ class EmbeddedTestbed(Lifetime):
         self.make_agents: Callable[[Sequence[AgentSpec | MemberSpec], int], Sequence[Any]] = make_all
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
-        self.on_silence: SilenceHandler | None = None
+        self.on_repath: RepathHandler | None = None
         self.on_log: Callable[[str], None] | None = None
         self.watch: Watch | None = None
         self.network = Network()
@@ -216,11 +216,11 @@ class EmbeddedTestbed(Lifetime):
         """Virtual time in picoseconds."""
         return self.network.now
 
-    def attach(self, node: str, host: Host | Station) -> None:
+    def attach(self, node: str, host: Host | Application) -> None:
         """Put `host` on the node's own port and let it send its first frames."""
         self._host_number(node)
-        if isinstance(host, Participant) and self.on_silence is not None:
-            host.on_silence = partial(self.on_silence, node)  # type: ignore[union-attr]
+        if isinstance(host, Participant) and self.on_repath is not None:
+            host.on_repath = partial(self.on_repath, node)  # type: ignore[union-attr]
         self.agents.attach(node, host)
 
     def attach_agents(
@@ -449,6 +449,6 @@ class EmbeddedTestbed(Lifetime):
             self._server.stop()
             self._server = None
         self.agents.forget()
-        self.on_port = self.on_packet_in = self.on_silence = self.on_log = self.watch = None
+        self.on_port = self.on_packet_in = self.on_repath = self.on_log = self.watch = None
         self._time.on_event = None  # no cycle keeps the network's memory
         self.network.end_recordings()

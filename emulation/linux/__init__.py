@@ -6,7 +6,7 @@ processes    processes of a run or in a namespace
 netns        named network namespaces
 netlink      batches of rtnetlink requests, and dumps
 requests     encoded requests for links, queues and filters
-lanes        requests for a link that serves frames by their priority
+priority_queues  requests for a link that serves frames by their priority
 kernel       kernel features, tried in a temporary namespace
 watch        changes of carrier
 backlog      waiting until frames inside veth pairs are delivered

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import final
 
 from emulation.errors import MachineError
-from emulation.linux import lanes, netns, requests
+from emulation.linux import netns, priority_queues, requests
 from emulation.linux.netlink import Refusal, Request, RouteSocket
 
 __all__ = [
@@ -90,7 +90,7 @@ def _try() -> dict[Feature, str]:
     trials: tuple[tuple[Feature, Callable[[], Request]], ...] = (
         (VETH, lambda: requests.veth(*pair, namespace, "a veth pair")),
         (TBF, lambda: requests.rate_limit(_INNER, 1e6, _MTU, 1 << 20, "tbf")),
-        (HTB, lambda: lanes.queue(_DEVICE, "htb")),
+        (HTB, lambda: priority_queues.queue(_DEVICE, "htb")),
         (NETEM, lambda: requests.delay(_DEVICE, 1e-3, 1000, "netem")),
         (CLSACT, lambda: requests.clsact(_INNER, "clsact")),
         (CLS_BPF, lambda: requests.loss(_INNER, 0.5, "a filter")),

@@ -29,7 +29,7 @@ from emulation.testbed import (
     LinkUsage,
     PacketInHandler,
     PortHandler,
-    SilenceHandler,
+    RepathHandler,
     SwitchReport,
     Watch,
 )
@@ -87,7 +87,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
-        self.on_silence: SilenceHandler | None = None
+        self.on_repath: RepathHandler | None = None
         self.watch: Watch | None = None
         self.seconds: dict[str, float] = {}
         self.circuits = circuit_switches(fabric, self)
@@ -227,7 +227,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
                 self.on_packet_in(node)
 
     def _hear(self, message: tuple[object, ...]) -> None:
-        self._agents.on_silence = self.on_silence
+        self._agents.on_repath = self.on_repath
         self._agents.hear(message)
 
     # -- results

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn, final
 
 from harness.formats.files import read_unpacked
-from harness.formats.text import Place
+from harness.formats.text import FileLocation
 
 __all__ = ["Item", "read_json"]
 
@@ -29,12 +29,12 @@ class _Document:
         self.path = path
         self.text = text
 
-    def place(self, steps: Steps) -> Place:
+    def location(self, steps: Steps) -> FileLocation:
         """Return the line of the value to which keys and numbers of elements lead."""
         at = 0
         for step in steps:
             at = self._child(self._past_blanks(at) + 1, step)
-        return Place(self.path, self.text.count("\n", 0, self._past_blanks(at)) + 1)
+        return FileLocation(self.path, self.text.count("\n", 0, self._past_blanks(at)) + 1)
 
     def _child(self, at: int, step: str | int) -> int:
         """Return where the value of a key or element begins in a block or list that begins before `at`."""
@@ -73,13 +73,13 @@ class Item:
         return self._document.path
 
     @property
-    def place(self) -> Place:
+    def location(self) -> FileLocation:
         """File and line of the value."""
-        return self._document.place(self._steps)
+        return self._document.location(self._steps)
 
     def refuse(self, message: str, remedy: str = "") -> NoReturn:
         """Raise FormatError with file and line."""
-        self.place.refuse(message, remedy)
+        self.location.refuse(message, remedy)
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.value, dict) and key in self.value
@@ -149,18 +149,18 @@ def read_json(path: Path) -> Item:
 
     FormatError names the line that is no JSON; a block with a key twice and values such as NaN are none.
     """
-    place = Place(path)
+    location = FileLocation(path)
     try:
         text = read_unpacked(path).decode("utf-8-sig")
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except UnicodeDecodeError:
-        place.refuse("no UTF-8 text")
+        location.refuse("no UTF-8 text")
     except json.JSONDecodeError as ex:
-        Place(path, ex.lineno).refuse(f"no JSON: {ex.msg}", "correct the line; the file may be cut short")
+        FileLocation(path, ex.lineno).refuse(f"no JSON: {ex.msg}", "correct the line; the file may be cut short")
     except RecursionError:
-        place.refuse("blocks inside of blocks, too deep to read")
+        location.refuse("blocks inside of blocks, too deep to read")
     except ValueError as ex:
-        place.refuse(f"no JSON: {ex}")
+        location.refuse(f"no JSON: {ex}")
     return Item(_Document(path, text), (), value)
 
 

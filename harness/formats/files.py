@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
-from harness.formats.text import Place, open_file
+from harness.formats.text import FileLocation, open_file
 
 __all__ = ["MAX_RATIO", "read_unpacked", "unpacked", "within"]
 
@@ -26,9 +26,9 @@ def within(folder: Path, path: Path) -> Path:
     try:
         inside = path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError) as ex:
-        Place(path).refuse(f"no path of a file: {ex}")
+        FileLocation(path).refuse(f"no path of a file: {ex}")
     if not inside:
-        Place(path).refuse(f"a path that leads out of {folder}", "put the file into the folder")
+        FileLocation(path).refuse(f"a path that leads out of {folder}", "put the file into the folder")
     return path
 
 
@@ -43,10 +43,10 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
             return
         limit = _FREE + MAX_RATIO * path.stat().st_size
         try:
-            with gzip.open(raw) as packed, io.BufferedReader(_Bounded(packed, Place(path), limit)) as file:
+            with gzip.open(raw) as packed, io.BufferedReader(_Bounded(packed, FileLocation(path), limit)) as file:
                 yield file
         except (OSError, EOFError, zlib.error) as ex:
-            Place(path).refuse(f"the gzip file is damaged or cut short: {ex}")
+            FileLocation(path).refuse(f"the gzip file is damaged or cut short: {ex}")
 
 
 def read_unpacked(path: Path) -> bytes:
@@ -55,16 +55,16 @@ def read_unpacked(path: Path) -> bytes:
         try:
             return file.read()
         except OSError as ex:
-            Place(path).refuse(ex.strerror or str(ex))
+            FileLocation(path).refuse(ex.strerror or str(ex))
 
 
 @final
 class _Bounded(io.RawIOBase):
     """Content of a gzip file, up to a number of bytes."""
 
-    def __init__(self, file: gzip.GzipFile, place: Place, limit: int) -> None:
+    def __init__(self, file: gzip.GzipFile, location: FileLocation, limit: int) -> None:
         self._file = file
-        self._place = place
+        self._location = location
         self._limit = limit
 
     def readable(self) -> bool:
@@ -74,7 +74,7 @@ class _Bounded(io.RawIOBase):
         data = self._file.read(min(len(buffer), _PIECE))
         self._limit -= len(data)
         if self._limit < 0:
-            self._place.refuse(
+            self._location.refuse(
                 f"more than {MAX_RATIO} bytes for each compressed byte", "unpack the file if you trust it"
             )
         buffer[: len(data)] = data

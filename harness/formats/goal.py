@@ -18,7 +18,7 @@ from pathlib import Path
 
 from emulation.traffic.graph.operations import Graph, Operation
 from harness.formats.imported import Imported, Waits, mesh_of
-from harness.formats.text import Place, lines_of
+from harness.formats.text import FileLocation, lines_of
 
 __all__ = ["read_goal"]
 
@@ -37,7 +37,7 @@ _RANK = re.compile(r"rank\s+(\d+)\s*\{")
 class _Begun:
     """An operation whose dependencies are not all known yet."""
 
-    place: Place
+    location: FileLocation
     operation: Operation
     requires: list[str] = field(default_factory=list)
     begins_with: list[str] = field(default_factory=list)
@@ -52,64 +52,64 @@ def read_goal(paths: Sequence[Path]) -> Imported:
     operations: list[Operation] = []
     seen: set[int] = set()
     waits = Waits()
-    place = Place(path)
-    for place, text in lines_of(path, comment="//"):
+    location = FileLocation(path)
+    for location, text in lines_of(path, comment="//"):
         if match := re.fullmatch(r"num_ranks\s+(\d+)", text):
-            ranks = place.integer(match[1], "num_ranks", low=2, high=_MAX_RANKS)
+            ranks = location.integer(match[1], "num_ranks", low=2, high=_MAX_RANKS)
         elif match := _RANK.fullmatch(text):
-            rank = place.integer(match[1], "rank", high=ranks - 1)
+            rank = location.integer(match[1], "rank", high=ranks - 1)
             if rank in seen:
-                place.refuse(f"rank {rank} is there twice")
+                location.refuse(f"rank {rank} is there twice")
             seen.add(rank)
             begun = {}
         elif text == "}" and rank is not None:
             operations += _resolved(rank, begun, waits)
             rank = None
         elif rank is None:
-            place.refuse(f"{text[:60]!r} outside of a rank", "begin with `num_ranks N`, then `rank R {`")
+            location.refuse(f"{text[:60]!r} outside of a rank", "begin with `num_ranks N`, then `rank R {`")
         elif match := _WAITS.fullmatch(text):
-            _wait(place, begun, match[1], match[2], match[3])
+            _wait(location, begun, match[1], match[2], match[3])
         else:
-            _begin(place, begun, rank, ranks, text)
+            _begin(location, begun, rank, ranks, text)
     if rank is not None:
-        place.refuse(f"rank {rank} has no end; the file is cut short", "close it with `}`")
+        location.refuse(f"rank {rank} has no end; the file is cut short", "close it with `}`")
     if not operations:
-        place.refuse("no operation", "give a send, recv or calc")
+        location.refuse("no operation", "give a send, recv or calc")
     notes = ("Times come from the fabric, not from LogGP's parameters; `nic` is ignored.",)
     return Imported(path.stem, Graph(path.stem, tuple(operations)), topology=mesh_of(ranks), notes=notes)
 
 
-def _begin(place: Place, begun: dict[str, _Begun], rank: int, ranks: int, text: str) -> None:
+def _begin(location: FileLocation, begun: dict[str, _Begun], rank: int, ranks: int, text: str) -> None:
     match = _OPERATION.fullmatch(text)
     if match is None:
-        place.refuse(
+        location.refuse(
             f"{text[:60]!r} is no operation",
             "write `label: send 8b to 1 tag 0`, `recv 8b from 1`, `calc 100` or `label requires label`",
         )
-    label = match["label"] or f"#{place.line}"
+    label = match["label"] or f"#{location.line}"
     if label in begun:
-        place.refuse(f"label {label} is there twice", "give each operation of a rank a label of its own")
+        location.refuse(f"label {label} is there twice", "give each operation of a rank a label of its own")
     options = dict(zip(*[iter(match["options"].split())] * 2, strict=True))
     name, member = f"r{rank}.{label}", f"npu{rank}"
     if match["kind"] is None:
-        time = place.integer(match["time"], "calc") * _PS_PER_NS
-        unit = place.integer(options.get("cpu", "0"), "cpu", high=255)
+        time = location.integer(match["time"], "calc") * _PS_PER_NS
+        unit = location.integer(options.get("cpu", "0"), "cpu", high=255)
         operation = Operation(name, "compute", member, compute_ps=time, unit=unit)
     else:
-        peer = place.integer(match["peer"], "rank", high=ranks - 1)
+        peer = location.integer(match["peer"], "rank", high=ranks - 1)
         if peer == rank:
-            place.refuse(f"rank {rank} sends to itself")
-        tag = place.integer(options.get("tag", "0"), "tag")
-        size = place.integer(match["size"], "size", low=1)
+            location.refuse(f"rank {rank} sends to itself")
+        tag = location.integer(options.get("tag", "0"), "tag")
+        size = location.integer(match["size"], "size", low=1)
         kind = "send" if match["kind"] == "send" else "receive"
         operation = Operation(name, kind, member, f"npu{peer}", size, tag=tag)
-    begun[label] = _Begun(place, operation)
+    begun[label] = _Begun(location, operation)
 
 
-def _wait(place: Place, begun: dict[str, _Begun], label: str, verb: str, other: str) -> None:
+def _wait(location: FileLocation, begun: dict[str, _Begun], label: str, verb: str, other: str) -> None:
     for name in (label, other):
         if name not in begun:
-            place.refuse(f"no operation of this rank is called {name}", "name an operation above this line")
+            location.refuse(f"no operation of this rank is called {name}", "name an operation above this line")
     (begun[label].requires if verb == "requires" else begun[label].begins_with).append(other)
 
 
@@ -125,10 +125,10 @@ def _resolved(rank: int, begun: dict[str, _Begun], counted: Waits) -> list[Opera
             at = pending.pop()
             if at not in visited:
                 visited.add(at)
-                counted.add(1 + len(begun[at].requires), begun[at].place)
+                counted.add(1 + len(begun[at].requires), begun[at].location)
                 waits |= dict.fromkeys(begun[at].requires)
                 pending += begun[at].begins_with
         if label in waits:
-            entry.place.refuse(f"{label} waits for itself")
+            entry.location.refuse(f"{label} waits for itself")
         result.append(replace(entry.operation, after=tuple(f"r{rank}.{name}" for name in waits)))
     return result

@@ -22,7 +22,7 @@ from typing import Any, final
 
 from harness.formats.htsim_traffic import read_matrix
 from harness.formats.imported import Imported
-from harness.formats.text import Place, lines_of, open_file
+from harness.formats.text import FileLocation, lines_of, open_file
 
 __all__ = ["is_plan", "read_plan"]
 
@@ -60,11 +60,11 @@ _BALANCING = ("oblivious", "bitmap", "reps", "mixed")
 @final
 @dataclass(slots=True)
 class _Experiment:
-    place: Place
+    location: FileLocation
     matrix: Path
     name: str = ""
     options: dict[str, list[str]] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    locations: dict[str, FileLocation] = field(default_factory=dict)
     tail_us: int | None = None
     flows: tuple[str, ...] = ()  # with a target of their own
 
@@ -72,13 +72,13 @@ class _Experiment:
         """Return the whole number behind an option."""
         if option not in self.options:
             return default
-        return self.places[option].integer(self.options[option][which], option, low=low, high=1 << 40)
+        return self.locations[option].integer(self.options[option][which], option, low=low, high=1 << 40)
 
     def word(self, option: str, default: str, known: tuple[str, ...]) -> str:
         """Return the word behind an option, one of those known."""
         value = self.options[option][0] if option in self.options else default
         if value not in known:
-            self.places[option].refuse(f"{option} {value} is not supported", f"give {' or '.join(known)}")
+            self.locations[option].refuse(f"{option} {value} is not supported", f"give {' or '.join(known)}")
         return value
 
 
@@ -96,7 +96,7 @@ def read_plan(path: Path) -> tuple[Imported, ...]:
     """
     experiments = list(_experiments(path))
     if not experiments:
-        Place(path).refuse("no experiment", "begin one with the file of a connection matrix")
+        FileLocation(path).refuse("no experiment", "begin one with the file of a connection matrix")
     with tempfile.TemporaryDirectory() as folder:
         return tuple(
             _imported(experiment, f"{number:02}-{experiment.name}", path.parent, Path(folder))
@@ -106,14 +106,14 @@ def read_plan(path: Path) -> tuple[Imported, ...]:
 
 def _experiments(path: Path) -> Iterator[_Experiment]:
     now: _Experiment | None = None
-    for place, text in lines_of(path):
+    for location, text in lines_of(path):
         if not text.startswith("!"):
             if now is not None:
                 yield now
-            now = _Experiment(place, path.parent / text)
+            now = _Experiment(location, path.parent / text)
             continue
         if now is None:
-            place.refuse(
+            location.refuse(
                 f"{text[:40]!r} above the first matrix", "begin with the file of a connection matrix"
             )
         key, _, rest = text[1:].partition(" ")
@@ -122,30 +122,30 @@ def _experiments(path: Path) -> Iterator[_Experiment]:
             now.name = rest.strip()
         elif key == "Binary":
             if Path(rest.strip()).name != "htsim_uec":
-                place.refuse(f"binary {rest.strip()[:40]!r} is not supported", "give htsim_uec")
+                location.refuse(f"binary {rest.strip()[:40]!r} is not supported", "give htsim_uec")
         elif key == "Param":
-            _option(now, place, words)
+            _option(now, location, words)
         elif key == "tailFCT":
-            now.tail_us = place.integer(rest, "tailFCT", low=1)
+            now.tail_us = location.integer(rest, "tailFCT", low=1)
         elif key == "FCT" and len(words) == 2:
             now.flows = (*now.flows, words[0])
         else:
-            place.refuse(
+            location.refuse(
                 f"{text[:40]!r} is no line of a plan", "give Experiment, Binary, Param, tailFCT or FCT"
             )
     if now is not None:
         yield now
 
 
-def _option(experiment: _Experiment, place: Place, words: list[str]) -> None:
+def _option(experiment: _Experiment, location: FileLocation, words: list[str]) -> None:
     name = words[0] if words else ""
     values = {**_IGNORED, **_TAKEN}.get(name)
     if values is None:
-        place.refuse(f"option {name or '(none)'} is not supported", "take the experiment out of the plan")
+        location.refuse(f"option {name or '(none)'} is not supported", "take the experiment out of the plan")
     if len(words) != values + 1:
-        place.refuse(f"option {name} has {len(words) - 1} values", f"give {values}")
+        location.refuse(f"option {name} has {len(words) - 1} values", f"give {values}")
     experiment.options[name] = words[1:]
-    experiment.places[name] = place
+    experiment.locations[name] = location
 
 
 def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> Imported:
@@ -193,7 +193,7 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
     timeout_us = 15 + frames * packet * 6 * 8 / gbps / 1_000
     algorithm = _ALGORITHMS[experiment.word("-sender_cc_algo", "nscc", tuple(_ALGORITHMS))]
     if not {"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & experiment.options.keys():
-        experiment.place.refuse(
+        experiment.location.refuse(
             "no congestion control of the sender is chosen", "add `!Param -sender_cc_only`"
         )
     parameters = {}
@@ -240,10 +240,10 @@ def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any
     names = {node.name for node in matrix.fabric.nodes}
     cores = sum(name.startswith("core") for name in names)
     if cores == 0:
-        experiment.places["-failed"].refuse("-failed in a topology of two tiers is not supported")
+        experiment.locations["-failed"].refuse("-failed in a topology of two tiers is not supported")
     half = math.isqrt(cores)
     if half * half != cores or count > cores:
-        experiment.places["-failed"].refuse(f"-failed {count} of {cores} cores is not supported")
+        experiment.locations["-failed"].refuse(f"-failed {count} of {cores} cores is not supported")
     return tuple(
         {
             "at_us": 0.001,
@@ -271,15 +271,15 @@ def _fat_tree(experiment: _Experiment, gbps: float) -> str:
     """Return the topology file of a fat tree of three tiers for the hosts of the matrix, 1 us a link."""
     nodes = next(
         (
-            place.integer(text.split()[-1], "Nodes", low=2, high=1 << 16)
-            for place, text in lines_of(experiment.matrix)
+            location.integer(text.split()[-1], "Nodes", low=2, high=1 << 16)
+            for location, text in lines_of(experiment.matrix)
             if text.startswith("Nodes")
         ),
         0,
     )
     radix = round((4 * nodes) ** (1 / 3))
     if radix % 2 or radix**3 != 4 * nodes:
-        experiment.place.refuse(f"no fat tree has {nodes} hosts", "give radix^3 / 4 hosts, or `-topo FILE`")
+        experiment.location.refuse(f"no fat tree has {nodes} hosts", "give radix^3 / 4 hosts, or `-topo FILE`")
     half = radix // 2
     lines = [f"Nodes {nodes}", "Tiers 3", f"Podsize {half * half}"]
     for tier in range(3):

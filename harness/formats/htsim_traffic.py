@@ -19,7 +19,7 @@ from pathlib import Path
 
 from emulation.traffic.graph.operations import Operation
 from harness.formats.imported import Imported, Waits, graph_of, mesh_of
-from harness.formats.text import Place, lines_of, open_file
+from harness.formats.text import FileLocation, lines_of, open_file
 from topologies import Fabric
 from topologies.sources.files import read_fabric
 
@@ -33,7 +33,7 @@ _MAX_NODES = 1 << 16
 
 @dataclass(slots=True)
 class _Flow:
-    place: Place
+    location: FileLocation
     source: int
     target: int
     values: dict[str, int]
@@ -42,13 +42,13 @@ class _Flow:
     @property
     def name(self) -> str:
         if "id" not in self.values or self.message:
-            return f"line{self.place.line}"
+            return f"line{self.location.line}"
         return f"flow{self.values['id']}"
 
 
 @dataclass(slots=True)
 class _Trigger:
-    place: Place
+    location: FileLocation
     kind: str
     count: int
 
@@ -65,30 +65,30 @@ def read_matrix(paths: Sequence[Path]) -> Imported:
     topologies = [path for path in paths if path.suffix == ".topo"]
     matrices = [path for path in paths if path not in topologies]
     if len(matrices) != 1 or len(topologies) > 1:
-        Place(paths[0]).refuse(
+        FileLocation(paths[0]).refuse(
             f"{len(matrices)} matrices and {len(topologies)} topologies",
             "give a matrix, and perhaps a topology",
         )
     path = matrices[0]
     matrix = _Matrix()
-    for place, text in lines_of(path):
+    for location, text in lines_of(path):
         words = text.split()
         if words[0] in _COUNTS:
-            number = place.integer(words[1] if len(words) > 1 else "", words[0], high=1 << 24)
+            number = location.integer(words[1] if len(words) > 1 else "", words[0], high=1 << 24)
             matrix.counts[_COUNTS[words[0]]] = number
         elif "->" in words[0]:
-            matrix.flows.append(_flow(place, words, matrix.counts))
+            matrix.flows.append(_flow(location, words, matrix.counts))
         elif words[0] == "trigger":
-            _trigger(place, words[1:], matrix.triggers)
+            _trigger(location, words[1:], matrix.triggers)
         elif words[0] == "failure":
-            place.refuse("a failure of a switch", "write it as a fault of the scenario")
+            location.refuse("a failure of a switch", "write it as a fault of the scenario")
         else:
-            place.refuse(f"{words[0]!r} begins no line of a connection matrix")
+            location.refuse(f"{words[0]!r} begins no line of a connection matrix")
     for what, here in (("flows", len(matrix.flows)), ("triggers", len(matrix.triggers))):
         if matrix.counts.get(what, 0) != here:
-            Place(path).refuse(f"the head says {matrix.counts.get(what, 0)} {what}, the file has {here}")
+            FileLocation(path).refuse(f"the head says {matrix.counts.get(what, 0)} {what}, the file has {here}")
     if not matrix.flows:
-        Place(path).refuse("no flow")
+        FileLocation(path).refuse("no flow")
     graph, notes = graph_of(path.stem, _operations(path, matrix))
     if any("prio" in flow.values for flow in matrix.flows):
         notes = ("`prio` is ignored.", *notes)
@@ -103,54 +103,54 @@ def _fabric(path: Path, matrix_path: Path, matrix: _Matrix) -> Fabric:
     fabric = read_fabric(path)
     nodes = sum(node.name.startswith("npu") for node in fabric.nodes)
     if nodes < matrix.counts["nodes"]:
-        Place(matrix_path).refuse(f"{matrix.counts['nodes']} nodes, but {path} has {nodes}")
+        FileLocation(matrix_path).refuse(f"{matrix.counts['nodes']} nodes, but {path} has {nodes}")
     return fabric
 
 
-def _flow(place: Place, words: Sequence[str], counts: Mapping[str, int]) -> _Flow:
+def _flow(location: FileLocation, words: Sequence[str], counts: Mapping[str, int]) -> _Flow:
     if "nodes" not in counts:
-        place.refuse("a flow above the number of nodes", "begin with `Nodes N`")
+        location.refuse("a flow above the number of nodes", "begin with `Nodes N`")
     if not 2 <= counts["nodes"] <= _MAX_NODES:
-        place.refuse(f"{counts['nodes']} nodes", f"give 2 to {_MAX_NODES}")
+        location.refuse(f"{counts['nodes']} nodes", f"give 2 to {_MAX_NODES}")
     ends = words[0].split("->")
-    source, target = (place.integer(end, "node", high=counts["nodes"] - 1) for end in ends[:2])
+    source, target = (location.integer(end, "node", high=counts["nodes"] - 1) for end in ends[:2])
     if len(ends) != 2 or source == target:
-        place.refuse(f"a flow {words[0]}", "give two different nodes, A->B")
+        location.refuse(f"a flow {words[0]}", "give two different nodes, A->B")
     values: dict[str, int] = {}
     rest = iter(words[1:])
     for key in rest:
         if key == "msg":
             continue  # one of several messages of a connection, which a pair of hosts shares here
         if key not in _FLOW_KEYS:
-            place.refuse(f"key {key!r}", f"give {', '.join(_FLOW_KEYS)}")
+            location.refuse(f"key {key!r}", f"give {', '.join(_FLOW_KEYS)}")
         text = next(rest, "")
         if key == "start" and text.count(".") == 1:
             text, fraction = text.split(".")
             if fraction.strip("0"):
-                place.refuse(f"start {text}.{fraction}", "give whole picoseconds")
-        values[key] = place.integer(text, key)
+                location.refuse(f"start {text}.{fraction}", "give whole picoseconds")
+        values[key] = location.integer(text, key)
     if values.get("size", 0) == 0:
-        place.refuse("a flow without a size has no end", "give `size BYTES`")
+        location.refuse("a flow without a size has no end", "give `size BYTES`")
     if ("start" in values) == ("trigger" in values):
-        place.refuse("a flow begins at a time or by a trigger", "give `start` or `trigger`")
-    return _Flow(place, source, target, values, message="msg" in words)
+        location.refuse("a flow begins at a time or by a trigger", "give `start` or `trigger`")
+    return _Flow(location, source, target, values, message="msg" in words)
 
 
-def _trigger(place: Place, words: Sequence[str], triggers: dict[int, _Trigger]) -> None:
+def _trigger(location: FileLocation, words: Sequence[str], triggers: dict[int, _Trigger]) -> None:
     kind, values = "", {"count": 0}
     rest = iter(words)
     for key in rest:
         if key in _KINDS:
             kind = key
         elif key in ("id", "count"):
-            values[key] = place.integer(next(rest, ""), key, low=1)
+            values[key] = location.integer(next(rest, ""), key, low=1)
         else:
-            place.refuse(f"key {key!r} of a trigger", "give id, count, oneshot, multishot or barrier")
+            location.refuse(f"key {key!r} of a trigger", "give id, count, oneshot, multishot or barrier")
     if not kind or "id" not in values:
-        place.refuse("a trigger has an id and a kind", "write `trigger id 1 oneshot`")
+        location.refuse("a trigger has an id and a kind", "write `trigger id 1 oneshot`")
     if values["id"] in triggers:
-        place.refuse(f"trigger {values['id']} is there twice")
-    triggers[values["id"]] = _Trigger(place, kind, values["count"])
+        location.refuse(f"trigger {values['id']} is there twice")
+    triggers[values["id"]] = _Trigger(location, kind, values["count"])
 
 
 def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
@@ -169,7 +169,7 @@ def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
             number = flow.values["trigger"]
             after = _fired_by(flow, number, matrix, causes[number], fired[number])
             fired[number] += 1
-            waits.add(len(after), flow.place)
+            waits.add(len(after), flow.location)
         operations.append(
             Operation(
                 flow.name,
@@ -190,16 +190,16 @@ def _fired_by(
     """Return the sends whose ends start the flow."""
     trigger = matrix.triggers.get(number)
     if trigger is None:
-        flow.place.refuse(f"trigger {number} is nowhere described", f"add `trigger id {number} oneshot`")
+        flow.location.refuse(f"trigger {number} is nowhere described", f"add `trigger id {number} oneshot`")
     if not causes:
-        flow.place.refuse(f"no flow fires trigger {number}: this flow never begins")
+        flow.location.refuse(f"no flow fires trigger {number}: this flow never begins")
     if trigger.kind == "multishot":
         if place_in_list >= len(causes):
-            flow.place.refuse(f"trigger {number} fires {len(causes)} times, and starts more flows than that")
+            flow.location.refuse(f"trigger {number} fires {len(causes)} times, and starts more flows than that")
         return (causes[place_in_list].name,)
     needed = 1 if trigger.kind == "oneshot" else trigger.count
     if len(causes) != needed:
-        trigger.place.refuse(
+        trigger.location.refuse(
             f"trigger {number} fires after {needed} of {len(causes)} flows; which are the first is not known",
             "give as many flows as it needs",
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from emulation.traffic.graph.operations import Graph, Operation
-from harness.formats.text import Place
+from harness.formats.text import FileLocation
 from topologies import Fabric
 
 __all__ = ["MAX_OPERATIONS", "WHOLE", "Imported", "Part", "Waits", "graph_of", "mesh_of"]
@@ -82,11 +82,11 @@ class Waits:
     def __init__(self) -> None:
         self._left = _MAX_WAITS
 
-    def add(self, count: int, place: Place) -> None:
+    def add(self, count: int, location: FileLocation) -> None:
         """Count names; FormatError if a graph would have too many."""
         self._left -= count
         if self._left < 0:
-            place.refuse(
+            location.refuse(
                 f"more than {_MAX_WAITS} waits of operations for others", "let fewer operations wait for all"
             )
 

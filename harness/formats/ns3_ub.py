@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from emulation.traffic.graph.operations import Operation
 from harness.formats.files import within
 from harness.formats.imported import Imported, Waits, graph_of
-from harness.formats.text import Place, lines_of
+from harness.formats.text import FileLocation, lines_of
 from topologies import Fabric
 from topologies.model.graphs import from_graph
 
@@ -48,12 +48,12 @@ def read_case(paths: Sequence[Path]) -> Imported:
     """Return fabric, traffic and faults of a case folder; node n is called nN."""
     (folder,) = paths
     if not folder.is_dir():
-        Place(folder).refuse("no folder", "name the folder of node.csv, topology.csv and traffic.csv")
+        FileLocation(folder).refuse("no folder", "name the folder of node.csv, topology.csv and traffic.csv")
     graph = _nodes(within(folder, folder / "node.csv"))
     rates = _links(within(folder, folder / "topology.csv"), graph)
     for node, degree in graph.degree():
         if not degree:
-            Place(folder / "topology.csv").refuse(f"node {node[1:]} has no link")
+            FileLocation(folder / "topology.csv").refuse(f"node {node[1:]} has no link")
     fabric = from_graph(graph, folder.name)
     endpoints = {node.name for node in fabric.endpoints}
     operations, notes = _tasks(within(folder, folder / "traffic.csv"), endpoints)
@@ -99,37 +99,37 @@ def _several_ports(path: Path) -> bool:
     )
 
 
-def _rows(path: Path, columns: int) -> Iterator[tuple[Place, list[str]]]:
+def _rows(path: Path, columns: int) -> Iterator[tuple[FileLocation, list[str]]]:
     """Yield the rows of a CSV file below its head; cells are stripped of blanks."""
     head = True
-    for place, text in lines_of(path):
+    for location, text in lines_of(path):
         if head:
             head = False
             continue
         try:
             cells = [cell.strip() for cell in next(csv.reader([text]))]
         except csv.Error as ex:
-            place.refuse(f"no line of a CSV file: {ex}")
+            location.refuse(f"no line of a CSV file: {ex}")
         if len(cells) < columns:
-            place.refuse(f"{len(cells)} columns; the file may be cut short", f"give at least {columns}")
-        yield place, cells
+            location.refuse(f"{len(cells)} columns; the file may be cut short", f"give at least {columns}")
+        yield location, cells
     if head:
-        Place(path).refuse("no line", "begin with a line of column names")
+        FileLocation(path).refuse("no line", "begin with a line of column names")
 
 
 def _nodes(path: Path) -> "nx.MultiGraph":
     import networkx as nx
 
     graph = nx.MultiGraph()
-    for place, (nodes, kind, *_) in _rows(path, 3):
+    for location, (nodes, kind, *_) in _rows(path, 3):
         first, _, last = nodes.partition("..")
-        low = place.integer(first, "nodeId", high=_MAX_NODES)
-        high = place.integer(last, "nodeId", low=low, high=_MAX_NODES) if last else low
+        low = location.integer(first, "nodeId", high=_MAX_NODES)
+        high = location.integer(last, "nodeId", low=low, high=_MAX_NODES) if last else low
         if kind not in ("DEVICE", "SWITCH"):
-            place.refuse(f"nodeType {kind!r}", "give DEVICE or SWITCH")
+            location.refuse(f"nodeType {kind!r}", "give DEVICE or SWITCH")
         for number in range(low, high + 1):
             if f"n{number}" in graph:
-                place.refuse(f"node {number} is there twice")
+                location.refuse(f"node {number} is there twice")
             graph.add_node(f"n{number}", kind="npu" if kind == "DEVICE" else "switch")
     return graph
 
@@ -137,25 +137,25 @@ def _nodes(path: Path) -> "nx.MultiGraph":
 def _links(path: Path, graph: "nx.MultiGraph") -> dict[tuple[str, int], float]:
     """Add the links; return the rate in Gbit/s at each port."""
     rates: dict[tuple[str, int], float] = {}
-    for place, cells in _rows(path, 6):
+    for location, cells in _rows(path, 6):
         ends = []
         for node, port in (cells[:2], cells[2:4]):
-            name = f"n{place.integer(node, 'nodeId')}"
+            name = f"n{location.integer(node, 'nodeId')}"
             if name not in graph:
-                place.refuse(f"node {node} is not in node.csv")
-            number = place.integer(port, "portId", high=250)
+                location.refuse(f"node {node} is not in node.csv")
+            number = location.integer(port, "portId", high=250)
             if (name, number) in rates:
-                place.refuse(f"port {port} of node {node} has two links")
-            rates[name, number] = place.rate_gbps(cells[4])
+                location.refuse(f"port {port} of node {node} has two links")
+            rates[name, number] = location.rate_gbps(cells[4])
             ends.append((name, number))
         (a, port_a), (b, port_b) = ends
         if a == b:
-            place.refuse(f"a link from node {a[1:]} to itself")
+            location.refuse(f"a link from node {a[1:]} to itself")
         graph.add_edge(
             a,
             b,
             rate_gbps=rates[a, port_a],
-            delay_ns=place.picoseconds(cells[5]) / 1000,
+            delay_ns=location.picoseconds(cells[5]) / 1000,
             ports=f"{a}:{port_a + 1} {b}:{port_b + 1}",
         )
     return rates
@@ -166,36 +166,36 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
     tasks = []
     by_phase: dict[int, list[int]] = defaultdict(list)
     reads = 0
-    for place, cells in _rows(path, 7):
-        number = place.integer(cells[0], "taskId")
+    for location, cells in _rows(path, 7):
+        number = location.integer(cells[0], "taskId")
         ends = [
-            f"n{place.integer(cell, what)}"
+            f"n{location.integer(cell, what)}"
             for cell, what in zip(cells[1:3], ("source", "destination"), strict=True)
         ]
         for end in ends:
             if end not in endpoints:
-                place.refuse(f"task {number}: node {end[1:]} is no DEVICE")
+                location.refuse(f"task {number}: node {end[1:]} is no DEVICE")
         if ends[0] == ends[1]:
-            place.refuse(f"task {number} sends to its own node")
+            location.refuse(f"task {number} sends to its own node")
         if cells[4] not in _READS | _WRITES:
-            place.refuse(f"opType {cells[4]!r}", f"give {', '.join(sorted(_READS | _WRITES))}")
+            location.refuse(f"opType {cells[4]!r}", f"give {', '.join(sorted(_READS | _WRITES))}")
         reads += cells[4] in _READS
-        phase = place.integer(cells[7], "phaseId") if len(cells) > 7 and cells[7] else 0
-        needs = [place.integer(text, "phase") for text in cells[8].split()] if len(cells) > 8 else []
-        size = place.integer(cells[3], "dataSize", low=1)
-        delay = place.picoseconds(cells[6]) if cells[6] else 0
+        phase = location.integer(cells[7], "phaseId") if len(cells) > 7 and cells[7] else 0
+        needs = [location.integer(text, "phase") for text in cells[8].split()] if len(cells) > 8 else []
+        size = location.integer(cells[3], "dataSize", low=1)
+        delay = location.picoseconds(cells[6]) if cells[6] else 0
         by_phase[phase].append(number)
-        tasks.append((place, number, ends, size, cells[4], delay, needs))
+        tasks.append((location, number, ends, size, cells[4], delay, needs))
     if not tasks:
-        Place(path).refuse("no task")
+        FileLocation(path).refuse("no task")
     operations = []
     waits = Waits()
-    for place, number, (source, target), size, kind, delay, needs in tasks:
-        waits.add(sum(len(by_phase[phase]) for phase in needs if phase in by_phase), place)
+    for location, number, (source, target), size, kind, delay, needs in tasks:
+        waits.add(sum(len(by_phase[phase]) for phase in needs if phase in by_phase), location)
         after = tuple(f"task{other}" for phase in needs for other in by_phase.get(phase, ()))
         for phase in needs:
             if phase not in by_phase:
-                place.refuse(f"task {number} depends on phase {phase}, which has no task")
+                location.refuse(f"task {number} depends on phase {phase}, which has no task")
         first = Operation(f"task{number}", "send", source, target, size, after=after)
         first = replace(first, delay_ps=delay) if after else replace(first, at_ps=delay)
         if kind in _READS:
@@ -215,27 +215,27 @@ def _faults(
     if not path.exists():
         return []
     faults = []
-    for place, cells in _rows(path, 5):
-        kind = place.integer(cells[1], "faultType", high=len(_FAULTS) - 1)
+    for location, cells in _rows(path, 5):
+        kind = location.integer(cells[1], "faultType", high=len(_FAULTS) - 1)
         if kind not in _SLOWER:
             notes.append(
-                f"The fault of line {place.line} ({_FAULTS[kind]} of task {cells[0]}) is left out: "
+                f"The fault of line {location.line} ({_FAULTS[kind]} of task {cells[0]}) is left out: "
                 "faults belong to links here, not to tasks."
             )
             continue
         parts = cells[4].split()
         if len(parts) != 3:
-            place.refuse(f"{cells[4]!r}", "give node, port and rate in Mbit/s")
+            location.refuse(f"{cells[4]!r}", "give node, port and rate in Mbit/s")
         node, port, rate = (
-            place.integer(part, what) for part, what in zip(parts, ("node", "port", "rate"), strict=True)
+            location.integer(part, what) for part, what in zip(parts, ("node", "port", "rate"), strict=True)
         )
         if (f"n{node}", port) not in rates:
-            place.refuse(f"port {port} of node {node} has no link")
+            location.refuse(f"port {port} of node {node} has no link")
         link = fabric.link_at(f"n{node}", port + 1)
         assert link is not None
         factor = rate / 1000 / rates[f"n{node}", port]
         if not 0 < factor <= 1:
-            place.refuse(f"rate {rate} Mbit/s", f"give 1 to {round(rates[f'n{node}', port] * 1000)}")
+            location.refuse(f"rate {rate} Mbit/s", f"give 1 to {round(rates[f'n{node}', port] * 1000)}")
         peer = (link.b if link.a.node == f"n{node}" else link.a).node
         percent = round(100 * factor, 6)
         faults.append({"at_us": 0.001, "direction": f"n{node}->{peer}", "event": "rate", "percent": percent})

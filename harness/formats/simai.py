@@ -8,7 +8,7 @@ of the gradients of the weights, and the time of the update (ns).
 Every rank carries out the layers forward and then backward. Collectives of the forward pass and of the
 gradients of the input are waited for; those of weights run beside the rest of the backward pass.
 Computations that follow each other without a collective are one operation. Collectives that are waited for
-and have the same group and size use the same places of the arrays, one after the other.
+and have the same group and size use the same parts of the arrays, one after the other.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from typing import final
 from emulation.traffic.graph.operations import Operation
 from harness.formats.collectives import begin_of, collective, end_of
 from harness.formats.imported import MAX_OPERATIONS, WHOLE, Imported, Part, graph_of, mesh_of
-from harness.formats.text import Place, lines_of
+from harness.formats.text import FileLocation, lines_of
 
 __all__ = ["read_workload"]
 
 _PS_PER_NS = 1000
 _FIELDS = 12
-_WEIGHTS = 2  # place of the gradients of weights among the passes of a layer
+_WEIGHTS = 2  # index of the gradients of weights among the passes of a layer
 _MAX_BYTES = 1 << 40
 _KINDS = {
     "ALLREDUCE": "allreduce",
@@ -50,7 +50,7 @@ class _Pass:
 @final
 @dataclass(frozen=True)
 class _Ranks:
-    """Ranks by their places: tensor parallel first, then data parallel, then pipeline."""
+    """Ranks by their positions: tensor parallel first, then data parallel, then pipeline."""
 
     tensor: int
     data: int
@@ -94,18 +94,18 @@ def read_workload(paths: Sequence[Path], part: Part = WHOLE) -> Imported:
     """Return the traffic of a pass over a workload's layers; rank r is npuR of a full mesh."""
     (path,) = paths
     lines = lines_of(path)
-    place, head = next(lines, (Place(path), ""))
-    values = _head(place, head)
-    place, count = next(lines, (Place(path), ""))
+    location, head = next(lines, (FileLocation(path), ""))
+    values = _head(location, head)
+    location, count = next(lines, (FileLocation(path), ""))
     layers = [_layer(*line) for line in lines]
-    if place.integer(count, "number of layers", low=1) != len(layers):
-        place.refuse(f"{count} layers, but the file has {len(layers)}; it may be cut short")
-    whole = _ranks(Place(path, 1), values)
-    ranks = _fewer(Place(path, 1), whole, part.ranks)
+    if location.integer(count, "number of layers", low=1) != len(layers):
+        location.refuse(f"{count} layers, but the file has {len(layers)}; it may be cut short")
+    whole = _ranks(FileLocation(path, 1), values)
+    ranks = _fewer(FileLocation(path, 1), whole, part.ranks)
     taken = [
         tuple(_scaled(step, part.scale) for step in layer) for layer in layers[: part.layers or len(layers)]
     ]
-    places = _bound(path, ranks, taken)
+    array_bytes = _bound(path, ranks, taken)
     forward = [layer[0] for layer in taken]
     backward = [step for layer in reversed(taken) for step in layer[1:]]
     built = _Built(ranks)
@@ -118,7 +118,7 @@ def read_workload(paths: Sequence[Path], part: Part = WHOLE) -> Imported:
     notes = [
         "One forward and one backward pass; collectives are carried out by the direct algorithm.",
         "The update of weights takes no time.",
-        f"The arrays of all ranks take {places / 2**30:.3g} GiB.",
+        f"The arrays of all ranks take {array_bytes / 2**30:.3g} GiB.",
     ]
     if len(taken) < len(layers):
         notes.append(f"The first {len(taken)} of {len(layers)} layers.")
@@ -142,14 +142,14 @@ def _scaled(step: _Pass, factor: float) -> _Pass:
     return replace(step, compute_ps=round(step.compute_ps * factor), size=size)
 
 
-def _fewer(place: Place, whole: _Ranks, count: int | None) -> _Ranks:
+def _fewer(location: FileLocation, whole: _Ranks, count: int | None) -> _Ranks:
     """Return `count` ranks of a pipeline stage, with the groups of tensors and experts of the file."""
     if count is None:
         return whole
     least = whole.tensor * whole.expert
     most = whole.tensor * whole.data
     if count % least or not least <= count <= most or count < 2:
-        place.refuse(
+        location.refuse(
             f"{count} ranks: no multiple of {whole.tensor} tensor-parallel by {whole.expert} expert-parallel "
             f"ranks, or more than the {most} of a pipeline stage",
             f"give a multiple of {least} up to {most} to --ranks",
@@ -162,7 +162,7 @@ def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> int:
 
     A workload that would become too many operations or bytes is refused: a line of it can stand for millions.
     """
-    count, places = 3 * ranks.all, 0
+    count, array_bytes = 3 * ranks.all, 0
     shapes = set()
     for layer in layers:
         for at, step in enumerate(layer):
@@ -173,64 +173,64 @@ def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> int:
             count += ranks.all * (sends + 2)
             shape = (step.kind, step.group, step.size)
             if at == _WEIGHTS or shape not in shapes:
-                places += step.size * (2 if step.kind == "all-to-all" else 1) * ranks.all
+                array_bytes += step.size * (2 if step.kind == "all-to-all" else 1) * ranks.all
             if at != _WEIGHTS:
                 shapes.add(shape)
-    if count <= MAX_OPERATIONS and places <= _MAX_BYTES:
-        return places
+    if count <= MAX_OPERATIONS and array_bytes <= _MAX_BYTES:
+        return array_bytes
     least = max(2, ranks.tensor * ranks.expert)
-    Place(path, 1).refuse(
+    FileLocation(path, 1).refuse(
         f"{ranks.all} ranks and {len(layers)} layers are {count} operations or so, and the arrays of all "
-        f"ranks take {places / 2**30:.0f} GiB, for every rank holds real numbers",
+        f"ranks take {array_bytes / 2**30:.0f} GiB, for every rank holds real numbers",
         f"up to {MAX_OPERATIONS} operations and {_MAX_BYTES >> 30} GiB are taken: `railyard import simai` "
         f"takes fewer ranks (--ranks {least}), fewer layers (--layers), and a part of all bytes and of all "
         "times of computations (--scale 0.001)",
     )
 
 
-def _head(place: Place, text: str) -> dict[str, int]:
+def _head(location: FileLocation, text: str) -> dict[str, int]:
     """Return the numbers of the first line; `pp_comm` may stand without its colon."""
     words = text.replace(":", " ").split()
     if not words or words[0].isdigit():
-        place.refuse("no first line with model_parallel_NPU_group, all_gpus and others")
+        location.refuse("no first line with model_parallel_NPU_group, all_gpus and others")
     values = {}
     for name, value in zip(words[1::2], words[2::2], strict=False):
-        values[name] = place.integer(value, name)
+        values[name] = location.integer(value, name)
     return values
 
 
-def _ranks(place: Place, values: dict[str, int]) -> _Ranks:
+def _ranks(location: FileLocation, values: dict[str, int]) -> _Ranks:
     tensor, stages, expert = (max(1, values.get(key, 1)) for key in ("model_parallel_NPU_group", "pp", "ep"))
     total = values.get("all_gpus", 0)
     if total < 2 or total % (tensor * stages):
-        place.refuse(
+        location.refuse(
             f"all_gpus {total}: no multiple of {tensor} tensor-parallel ranks by {stages} pipeline stages"
         )
     data = total // tensor // stages
     if data % expert:
-        place.refuse(f"ep {expert} does not divide {data} data-parallel ranks")
+        location.refuse(f"ep {expert} does not divide {data} data-parallel ranks")
     return _Ranks(tensor, data, stages, expert)
 
 
-def _layer(place: Place, text: str) -> tuple[_Pass, _Pass, _Pass]:
+def _layer(location: FileLocation, text: str) -> tuple[_Pass, _Pass, _Pass]:
     fields = text.split()
     if len(fields) != _FIELDS:
-        place.refuse(f"{len(fields)} fields", f"give {_FIELDS}")
+        location.refuse(f"{len(fields)} fields", f"give {_FIELDS}")
     return (
-        _pass(place, fields[0], fields[2:5], "tp"),
-        _pass(place, fields[0], fields[5:8], "tp"),
-        _pass(place, fields[0], fields[8:11], "dp"),
+        _pass(location, fields[0], fields[2:5], "tp"),
+        _pass(location, fields[0], fields[5:8], "tp"),
+        _pass(location, fields[0], fields[8:11], "dp"),
     )
 
 
-def _pass(place: Place, name: str, fields: Sequence[str], group: str) -> _Pass:
-    compute = place.integer(fields[0], "computation") * _PS_PER_NS
-    size = place.integer(fields[2], "bytes")
+def _pass(location: FileLocation, name: str, fields: Sequence[str], group: str) -> _Pass:
+    compute = location.integer(fields[0], "computation") * _PS_PER_NS
+    size = location.integer(fields[2], "bytes")
     if fields[1] == "NONE" or not size:
         return _Pass(name, compute, "", group, 0)
     kind, _, suffix = fields[1].partition("_")
     if kind not in _KINDS or suffix not in ("", "EP", "DP_EP", "DP"):
-        place.refuse(f"collective {fields[1]!r}", f"give NONE, {', '.join(_KINDS)}, with _EP, _DP or _DP_EP")
+        location.refuse(f"collective {fields[1]!r}", f"give NONE, {', '.join(_KINDS)}, with _EP, _DP or _DP_EP")
     return _Pass(name, compute, _KINDS[kind], suffix.lower() or group, size)
 
 
@@ -242,7 +242,7 @@ class _Built:
         self.operations: list[Operation] = []
         self._ranks = ranks
         self._last: dict[int, tuple[str, ...]] = {}
-        self._places: dict[tuple[str, str, int], int] = {}
+        self._offsets: dict[tuple[str, str, int], int] = {}
         self._computed_ps = 0  # by every rank since its last operation
         self._number = self._end = 0
 
@@ -270,20 +270,20 @@ class _Built:
 
     def _collective(self, name: str, step: _Pass, *, waited: bool) -> None:
         shape = (step.kind, step.group, step.size)
-        place = self._places.get(shape, self._end) if waited else self._end
+        offset = self._offsets.get(shape, self._end) if waited else self._end
         taken = 0
         for number, group in enumerate(self._ranks.groups(step.group)):
             members = [f"npu{rank}" for rank in group]
             after = {member: self._last.get(rank, ()) for member, rank in zip(members, group, strict=True)}
             label = f"{name}.{step.group}{number}"
             operations, taken = collective(
-                label, step.kind, members, step.size, after, place, compute_ps=self._computed_ps
+                label, step.kind, members, step.size, after, offset, compute_ps=self._computed_ps
             )
             self.operations += operations
             for member, rank in zip(members, group, strict=True):
                 self._last[rank] = (end_of(label, member) if waited else begin_of(label, member),)
         self._computed_ps = 0
-        if place == self._end:
+        if offset == self._end:
             self._end += taken
         if waited:
-            self._places[shape] = place
+            self._offsets[shape] = offset

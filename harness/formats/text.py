@@ -8,7 +8,7 @@ from typing import BinaryIO, NoReturn, final
 
 from harness.errors import FormatError
 
-__all__ = ["MAX_LINE", "Place", "lines_of", "open_file", "open_text"]
+__all__ = ["MAX_LINE", "FileLocation", "lines_of", "open_file", "open_text"]
 
 MAX_LINE = 1 << 20
 """Bytes of the longest line that is read."""
@@ -19,7 +19,7 @@ _QUANTITY = re.compile(r"\+?(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 
 
 @final
-class Place:
+class FileLocation:
     """A line of a file, by which errors are named."""
 
     __slots__ = ("line", "path")
@@ -68,31 +68,31 @@ def open_file(path: Path) -> BinaryIO:
     """Open a regular file for reading; FormatError for anything else, such as a pipe or a device."""
     try:
         if path.exists() and not path.is_file():
-            Place(path).refuse("a folder" if path.is_dir() else "no regular file", "name a file")
+            FileLocation(path).refuse("a folder" if path.is_dir() else "no regular file", "name a file")
         return path.open("rb")
     except OSError as ex:
-        Place(path).refuse(ex.strerror or str(ex))
+        FileLocation(path).refuse(ex.strerror or str(ex))
 
 
 def open_text(path: Path) -> Iterator[str]:
     """Yield the lines of a file without their ends; FormatError if it cannot be read, or is no text."""
-    place = Place(path)
+    location = FileLocation(path)
     try:
         with open_file(path) as file:
             while raw := file.readline(MAX_LINE + 1):
-                place.line += 1
+                location.line += 1
                 if len(raw) > MAX_LINE:
-                    place.refuse(f"a line of more than {MAX_LINE} bytes")
-                yield raw.decode("utf-8-sig" if place.line == 1 else "utf-8").rstrip("\r\n")
+                    location.refuse(f"a line of more than {MAX_LINE} bytes")
+                yield raw.decode("utf-8-sig" if location.line == 1 else "utf-8").rstrip("\r\n")
     except OSError as ex:
-        Place(path).refuse(ex.strerror or str(ex))
+        FileLocation(path).refuse(ex.strerror or str(ex))
     except UnicodeDecodeError:
-        place.refuse("no UTF-8 text")
+        location.refuse("no UTF-8 text")
 
 
-def lines_of(path: Path, comment: str = "#") -> Iterator[tuple[Place, str]]:
-    """Yield place and text of each line that is neither empty nor a comment."""
+def lines_of(path: Path, comment: str = "#") -> Iterator[tuple[FileLocation, str]]:
+    """Yield location and text of each line that is neither empty nor a comment."""
     for number, line in enumerate(open_text(path), 1):
         text = line.strip()
         if text and not text.startswith(comment):
-            yield Place(path, number), text
+            yield FileLocation(path, number), text

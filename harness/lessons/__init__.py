@@ -9,8 +9,8 @@ runs in a further process, confined, and hands over JSON only.
     folder      a student's folder: start, hints, progress, restore
     attempt     what a stage's check gets, and the verdict that it returns
     p4_program  the P4 program of a lab with the student's file, compiled or as shipped for the starter
-    station     a host that sends given frames and keeps those that arrive
-    numbered_frames  frames of which each is counted, between stations
+    scripted_host    a host that sends given frames and keeps those that arrive
+    numbered_frames  frames of which each is counted, between hosts
     confined/   a student's code in a process with limits
     checker     the stages of one folder, checked in a process of its own
     report      report.json of a check, and its verification

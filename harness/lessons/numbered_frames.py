@@ -11,7 +11,7 @@ from typing import final
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.wire import readdress
 from harness.frames.craft import Order, craft
-from harness.lessons.station import Station
+from harness.lessons.scripted_host import ScriptedHost
 from topologies import Fabric
 
 __all__ = ["Frames"]
@@ -48,15 +48,15 @@ class Frames:
             self._add(*pair, time_ps)
             self._add(pair[1], pair[0], time_ps)
 
-    def attach(self, bed: EmbeddedTestbed) -> dict[str, Station]:
+    def attach(self, bed: EmbeddedTestbed) -> dict[str, ScriptedHost]:
         """Give all frames that wait to new agents of the hosts."""
-        senders = {name: Station(timed=plan) for name, plan in self._plan.items()}
+        senders = {name: ScriptedHost(timed=plan) for name, plan in self._plan.items()}
         for name, sender in senders.items():
             bed.attach(name, sender)
             self._plan[name] = []
         return senders
 
-    def lost(self, senders: Mapping[str, Station]) -> Counter[Pair]:
+    def lost(self, senders: Mapping[str, ScriptedHost]) -> Counter[Pair]:
         """Count by pair, the sending host first, the frames that have not arrived."""
         arrived = {
             (name, frame[-NUMBER_BYTES:]) for name, sender in senders.items() for _, frame in sender.arrived

@@ -2,7 +2,7 @@
 """A recording in the Trace Event format, for the Perfetto page and chrome://tracing; bounded in size.
 
 Each variant is a process in the scenario's time. Its tracks: jobs with their iterations, faults, changes of
-table entries, notices, takeovers and rewirings; counters of the whole run; and the load of the busiest links.
+table entries, notices, takeovers and reconfigurations; counters of the whole run; and the load of the busiest links.
 Format: "Trace Event Format", Google, 2016.
 """
 
@@ -34,7 +34,7 @@ MAX_EVENTS = 2000
 
 _FULL = 255
 _JOBS = 1
-_TRACKS = ("fault", "rewrite", "notice", "takeover", "rewiring", "deadlock", "cut-off")
+_TRACKS = ("fault", "rewrite", "notice", "takeover", "reconfiguration", "deadlock", "cut-off")
 _FIRST_JOB = 100
 
 _Event = dict[str, Any]

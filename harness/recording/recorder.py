@@ -62,7 +62,7 @@ class Recorder:
         self._links = 0
         self._begun: set[str] = set()
         self._ended: set[str] = set()
-        self._takeovers = self._rewirings = 0
+        self._takeovers = self._reconfigurations = 0
         self._before: LinkSample | None = None
         self._logs: Callable[[Activity], None] | None = None
 
@@ -109,7 +109,7 @@ class Recorder:
         self.next_ps = run.testbed.now_ps + self._width_ps
         self._ticks, self._links = 0, len(names)
         self._begun, self._ended = set(), set()
-        self._takeovers = self._rewirings = 0
+        self._takeovers = self._reconfigurations = 0
         self._before = None
         self.put(
             json_record(
@@ -198,9 +198,9 @@ class Recorder:
                 event(takeover.at_ps, "takeover", str(takeover), node=takeover.npu, spare=takeover.spare)
             )
         self._takeovers = len(run.control.takeovers)
-        for rewiring in run.control.rewirings[self._rewirings :]:
-            self.put(event(run.testbed.now_ps, "rewiring", str(rewiring)))
-        self._rewirings = len(run.control.rewirings)
+        for reconfiguration in run.control.reconfigurations[self._reconfigurations :]:
+            self.put(event(run.testbed.now_ps, "reconfiguration", str(reconfiguration)))
+        self._reconfigurations = len(run.control.reconfigurations)
         # A run whose jobs are done waits for timers: nothing changes, and nothing is put.
         for record in self._keeper.look() if self._keeper and run.busy else ():
             self.put(record)

@@ -64,9 +64,9 @@ def to_document(result: Result) -> dict[str, Any]:
         }
     if result.cut_off:
         document["cut_off"] = dict(result.cut_off)
-    if result.rewired:
+    if result.reconfigurations:
         document["reconfigurations"] = {
-            name: [change.document() for change in changes] for name, changes in result.rewired.items()
+            name: [change.document() for change in changes] for name, changes in result.reconfigurations.items()
         }
     if result.operations:
         document["operations"] = {

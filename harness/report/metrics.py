@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from statistics import mean
 
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from emulation.traffic.host.reduction import ReductionStats
 from harness.report.job_metrics import JOB_FIGURES, work_percent
 from harness.run.memory_pool.plan import PoolReport
@@ -69,7 +69,7 @@ def _pool(run: VariantRun) -> PoolReport:
     return run.observation.pool
 
 
-def _lacked(change: RewiringRecord) -> int:
+def _lacked(change: ReconfigurationRecord) -> int:
     """Return the number of circuits that jobs lacked after a reconfiguration."""
     return sum(lack.wanted - lack.has for lack in change.lacks)
 
@@ -96,7 +96,7 @@ _FIGURES: Mapping[str, Callable[[VariantRun], Figure]] = {
     "notices": lambda run: run.observation.recovery.notices,
     "notices_repeated": lambda run: run.observation.recovery.notices_repeated,
     "notices_unconfirmed": lambda run: run.observation.recovery.notices_unconfirmed,
-    "silence_reports": lambda run: run.observation.recovery.silence_reports,
+    "repath_requests": lambda run: run.observation.recovery.repath_requests,
     "nodes_notified": lambda run: run.observation.recovery.nodes_notified,
     "entries_rewritten": lambda run: run.observation.recovery.entries_rewritten,
     "takeovers": lambda run: sum(len(takeover.spares) for takeover in run.observation.takeovers),
@@ -126,12 +126,12 @@ _FIGURES: Mapping[str, Callable[[VariantRun], Figure]] = {
     "lent_bytes": lambda run: _pool(run).lent_bytes,
     "lost_lenders": lambda run: _pool(run).lost_lenders,
     "moved_pages": lambda run: _pool(run).moved_pages,
-    "reconfigurations": lambda run: len(run.observation.rewired),
-    "circuits_created": lambda run: sum(len(c.created) for c in run.observation.rewired),
-    "circuits_removed": lambda run: sum(len(c.torn) for c in run.observation.rewired),
-    "circuits_missing": lambda run: max(map(_lacked, run.observation.rewired), default=0),
+    "reconfigurations": lambda run: len(run.observation.reconfigurations),
+    "circuits_created": lambda run: sum(len(c.created) for c in run.observation.reconfigurations),
+    "circuits_removed": lambda run: sum(len(c.torn) for c in run.observation.reconfigurations),
+    "circuits_missing": lambda run: max(map(_lacked, run.observation.reconfigurations), default=0),
     "circuits_missing_at_end": lambda run: (
-        _lacked(run.observation.rewired[-1]) if run.observation.rewired else 0
+        _lacked(run.observation.reconfigurations[-1]) if run.observation.reconfigurations else 0
     ),
     "work_percent": work_percent,
 }
@@ -151,7 +151,7 @@ def measure(run: VariantRun) -> dict[str, Figure]:
         chosen |= RAIL_METRICS
     if run.observation.cross_plane_frames is not None:
         chosen |= PLANE_METRICS
-    if run.observation.rewired:
+    if run.observation.reconfigurations:
         chosen |= CIRCUIT_METRICS
     if run.observation.pool is not None:
         chosen |= POOL_METRICS

@@ -20,7 +20,7 @@ from harness.report.explore.parts import (
 )
 from harness.report.fidelity import FIDELITY_STYLE, NOT_TRUSTWORTHY, fidelity_html, verdict_html
 from harness.report.figures.captured_frames import MAX_CAPTURES, captures_svg
-from harness.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, jobs_table, rewired_words
+from harness.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, jobs_table, reconfiguration_words
 from harness.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
 from harness.report.figures.fabric import FABRIC_STYLE
 from harness.report.figures.heat_map import heat_map_svg
@@ -192,7 +192,7 @@ def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
     needed = {
         CYCLE_STYLE: bool(result.deadlocks),
         FIDELITY_STYLE: bool(result.fidelity),
-        CIRCUITS_STYLE: any(run.observation.rewired for run in runs.values()),
+        CIRCUITS_STYLE: any(run.observation.reconfigurations for run in runs.values()),
         OPERATIONS_STYLE: any(run.observation.operations for run in runs.values()),
         PHASES_STYLE: any(job.iterations for run in runs.values() for job in run.observation.jobs),
     }
@@ -284,11 +284,11 @@ def _circuits(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
     figures = [
         _panel(
             index,
-            f"{escape(variant.label)}, {escape(rewired_words(change))}",
+            f"{escape(variant.label)}, {escape(reconfiguration_words(change))}",
             circuits_svg(change.before, change.after, change.dark),
         )
         for index, variant in enumerate(scenario.variants)
-        for change in runs[variant.name].observation.rewired
+        for change in runs[variant.name].observation.reconfigurations
     ]
     return _section("Circuits between Pods", "", figures)
 

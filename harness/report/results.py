@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
 from harness.report.incidents import fault_metrics
@@ -85,7 +85,7 @@ class Result:
         deadlocks: Deadlocks of the variants that ended in one.
         takeovers: Takeovers by spare NPUs, of the variants that had any.
         cut_off: Nodes that were unreachable at the end, in words, of the variants with any.
-        rewired: Reconfigurations of circuits, of the variants that had any.
+        reconfigurations: Reconfigurations of circuits, of the variants that had any.
         faults: Faults by variant, ordered by time, with the keys that they have in a scenario file.
         bounds: Lower bounds of the collective of each job by variant, the largest first.
         operations: Operations of traffic graphs by variant, of the variants with any.
@@ -106,7 +106,7 @@ class Result:
     deadlocks: Mapping[str, Deadlock] = field(default_factory=dict)
     takeovers: Mapping[str, tuple[TakeoverRecord, ...]] = field(default_factory=dict)
     cut_off: Mapping[str, str] = field(default_factory=dict)
-    rewired: Mapping[str, tuple[RewiringRecord, ...]] = field(default_factory=dict)
+    reconfigurations: Mapping[str, tuple[ReconfigurationRecord, ...]] = field(default_factory=dict)
     faults: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     bounds: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)
     input: str = ""
@@ -161,7 +161,7 @@ def conclude(
             name: run.observation.takeovers for name, run in runs.items() if run.observation.takeovers
         },
         cut_off={name: run.observation.cut_off for name, run in runs.items() if run.observation.cut_off},
-        rewired={name: run.observation.rewired for name, run in runs.items() if run.observation.rewired},
+        reconfigurations={name: run.observation.reconfigurations for name, run in runs.items() if run.observation.reconfigurations},
         faults={name: _faults(scenario.variant(name)) for name in runs},
         bounds={name: _bounds(run) for name, run in runs.items()},
         operations={

@@ -13,7 +13,7 @@ from controller.garbage import earlier_objects_left_out
 from emulation.control.bonding import LacpTimes
 from emulation.control.hellos import HelloTimes
 from emulation.control.loop import ControlLoop
-from emulation.control.rewiring import RewiringPolicy
+from emulation.control.reconfiguration import ReconfigurationPolicy
 from emulation.control.takeover import SparePolicy
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import CutOffError, DeadlockedError, EmulationError, ThreadsError
@@ -262,8 +262,8 @@ def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testb
     if control.bonding is not None and testbed.virtual:
         jobs.before = control.bonding.when_up
     if variant.control.circuits == "per-job":
-        jobs.before = control.rewiring.begin
-        jobs.after = lambda job: control.rewiring.reallocate(f"{job} ends")
+        jobs.before = control.reconfiguration.begin
+        jobs.after = lambda job: control.reconfiguration.reallocate(f"{job} ends")
     if variant.control.scheduler != "none":
         scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
         jobs.before = _after(jobs.before, scheduling.enqueue)
@@ -285,7 +285,7 @@ def control_loop(ready: Prepared, up: Booted, jobs: Jobs | PoolRun | None) -> Co
         repeat_ps=None if control.repeat_us is None else round(control.repeat_us * 10**6),
         hellos=hellos,
         spares=None if jobs is None else _spares(ready, jobs),
-        rewiring=None if jobs is None else _rewiring(ready, jobs),
+        reconfiguration=None if jobs is None else _reconfiguration(ready, jobs),
         lacp=None
         if control.lacp_us is None
         else LacpTimes(round(control.lacp_us * 10**6), control.lacp_multiplier, control.tor_identities),
@@ -299,13 +299,13 @@ def _after(first: Before | None, then: Before) -> Before:
     return lambda name, begin: first(name, lambda: then(name, begin))
 
 
-def _rewiring(ready: Prepared, jobs: Jobs | PoolRun) -> RewiringPolicy | None:
+def _reconfiguration(ready: Prepared, jobs: Jobs | PoolRun) -> ReconfigurationPolicy | None:
     """Return the policy for circuits per job; None where circuits are static."""
     if ready.variant.control.circuits == "static":
         return None
     known = ready.variant.routing.weights == "traffic-aware"
     drain_ps = round(ready.variant.control.drain_us * 10**6)
-    return RewiringPolicy(drain_ps, jobs.demands, known)
+    return ReconfigurationPolicy(drain_ps, jobs.demands, known)
 
 
 def _spares(ready: Prepared, jobs: Jobs | PoolRun) -> SparePolicy | None:

@@ -66,7 +66,7 @@ METRICS: Mapping[str, Metric] = {
     "notices": Metric("frames", "notices of failed links sent"),
     "notices_repeated": Metric("", "notices sent again because nobody acknowledged them", timed=True),
     "notices_unconfirmed": Metric("", "notices that nobody acknowledged in spite of repetitions", timed=True),
-    "silence_reports": Metric(
+    "repath_requests": Metric(
         "", "requests of agents for other paths, after silence on all that they had tried", timed=True
     ),
     "nodes_notified": Metric("", "nodes that received a notice of a failed link"),

@@ -21,7 +21,7 @@ from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import Impairment
 from emulation.traffic.host.saturate import steered_frame
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
-from harness.lessons.station import Station
+from harness.lessons.scripted_host import ScriptedHost
 from harness.run.boot import filled, programs_of
 from topologies import HOST_PORT, Fabric, full_mesh
 
@@ -198,7 +198,7 @@ def _run(mesh: Mesh, transfers: list[Transfer], shares: list[list[tuple[Path, fl
         order = _in_turn([share for _, share in own], count)
         frames.setdefault(source, []).append([steered[number] for number in order])
     # A host with several transfers sends a frame of each in turn.
-    stations = {node.name: Station(_merged(frames.get(node.name, []))) for node in fabric.nodes}
+    hosts = {node.name: ScriptedHost(_merged(frames.get(node.name, []))) for node in fabric.nodes}
     rules = rule_set("T2-G", fabric)
     entries = {node.name: turn_entries(rules, fabric, node.name) for node in fabric.nodes}
     testbed = EmbeddedTestbed(fabric, credit_bytes=1 << 24)
@@ -210,11 +210,11 @@ def _run(mesh: Mesh, transfers: list[Transfer], shares: list[list[tuple[Path, fl
                 for direction in (0, 1):
                     how = Impairment(rate_bps=mesh.rates[link.name] * 10**9)
                     testbed.impair(link.name, direction, how)
-        for name, station in stations.items():
-            testbed.attach(name, station)
+        for name, host in hosts.items():
+            testbed.attach(name, host)
         testbed.run()
         targets = {target for _, target, _ in transfers}
-        times = [time for target in targets for time, _ in stations[target].arrived]
+        times = [time for target in targets for time, _ in hosts[target].arrived]
         busy, busiest = _busiest(mesh, testbed)
     return Run(sent, len(times), max(times, default=inf) / 1e6, busiest, busy)
 

@@ -14,7 +14,7 @@ from controller.tables.turns import turn_entries
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import steered_frame
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
-from harness.lessons.station import Station
+from harness.lessons.scripted_host import ScriptedHost
 from harness.run.boot import filled, programs_of
 from harness.run.saturation import saturate
 from topologies import HOST_PORT, Fabric, full_mesh
@@ -155,16 +155,16 @@ def _arrived(fabric: Fabric, rules: RuleSet, paths: list[tuple[str, ...]]) -> se
         ends = fabric.node(path[0]).address, fabric.node(path[-1]).address
         frame = steered_frame(*ends, ports, 128)[:-4] + number.to_bytes(4)
         frames.setdefault(path[0], []).append(frame)
-    stations = {name: Station(own) for name, own in frames.items()}
+    hosts = {name: ScriptedHost(own) for name, own in frames.items()}
     entries = {node.name: turn_entries(rules, fabric, node.name) for node in fabric.nodes}
     testbed = EmbeddedTestbed(fabric, credit_bytes=1 << 22)
     with filled(testbed, programs_of(fabric), entries):
-        for name, station in stations.items():
-            testbed.attach(name, station)
+        for name, host in hosts.items():
+            testbed.attach(name, host)
         testbed.run()
         return {
             number
-            for name, station in stations.items()
-            for _, frame in station.arrived
+            for name, host in hosts.items()
+            for _, frame in host.arrived
             if paths[number := int.from_bytes(frame[-4:])][-1] == name
         }

@@ -25,7 +25,7 @@ from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import make_inputs, truth
 from emulation.traffic.schedule.schedule import Sliced, slice_schedule
 from harness.lessons.attempt import Attempt, Verdict, failed, passed
-from harness.lessons.station import Station
+from harness.lessons.scripted_host import ScriptedHost
 from harness.run.boot import booted, filled, programs_of
 from harness.run.collectives.schedule import schedule_of
 from harness.scenario.schema import Collective
@@ -225,15 +225,15 @@ def _measured(attempt: Attempt) -> Takeover:
         before = {node.name: testbed.requests(node.name) for node in fabric.nodes}
         _call(attempt, rack, testbed)
         asked = {name: (testbed.requests(name), count) for name, count in before.items()}
-        stations = {name: Station([_frame(fabric.node(name).address, lost)]) for name in others}
-        stations[rack.spare] = Station([_frame(lost, fabric.node(name).address) for name in others])
-        for name, station in stations.items():
-            testbed.attach(name, station)
+        hosts = {name: ScriptedHost([_frame(fabric.node(name).address, lost)]) for name in others}
+        hosts[rack.spare] = ScriptedHost([_frame(lost, fabric.node(name).address) for name in others])
+        for name, host in hosts.items():
+            testbed.attach(name, host)
         testbed.run(LONGEST_PS)
-    sources = {Ether(frame)[NTH].scna for _, frame in stations[rack.spare].arrived}
+    sources = {Ether(frame)[NTH].scna for _, frame in hosts[rack.spare].arrived}
     return Takeover(
         tuple(name for name in others if fabric.node(name).address not in sources),
-        tuple(name for name in others if not stations[name].arrived),
+        tuple(name for name in others if not hosts[name].arrived),
         {
             name: after.updates - count.updates
             for name, (after, count) in asked.items()

@@ -25,7 +25,7 @@ from harness.files import PROGRAMS
 from harness.frames.capture import Record, write_capture
 from harness.frames.craft import Order, craft
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
-from harness.lessons.station import Station
+from harness.lessons.scripted_host import ScriptedHost
 from harness.run.boot import Booted, booted
 from harness.run.observation.collect import dropped
 from harness.run.prepare import prepare
@@ -236,13 +236,13 @@ def _exchange(attempt: Attempt, bed: EmbeddedTestbed, pairs: Sequence[Pair]) -> 
         sent[payload] = (source, destination)
         order = Order(source, destination, psn=number, payload=payload)
         frames.setdefault(source, []).append(bytes(craft(bed.fabric, order)))
-    stations = {name: Station(frames.get(name, ())) for name in _gpus(bed.fabric)}
-    for name, station in stations.items():
-        bed.attach(name, station)
+    hosts = {name: ScriptedHost(frames.get(name, ())) for name in _gpus(bed.fabric)}
+    for name, host in hosts.items():
+        bed.attach(name, host)
     bed.run()
     arrived: Counter[Pair] = Counter()
-    for name, station in stations.items():
-        for _, frame in station.arrived:
+    for name, host in hosts.items():
+        for _, frame in host.arrived:
             pair = sent.get(frame[-PAYLOAD:])
             if pair is not None and pair[1] == name:
                 arrived[pair] += 1

@@ -22,7 +22,7 @@ from emulation.traffic.frames.wire import readdress
 from harness.frames.craft import Order, craft
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
 from harness.lessons.p4_program import compiled_program
-from harness.lessons.station import Station
+from harness.lessons.scripted_host import ScriptedHost
 from harness.run.boot import booted
 from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
@@ -263,11 +263,11 @@ def _send(bed: EmbeddedTestbed, flows: Sequence[tuple[str, bytes]]) -> int:
     frames: dict[str, list[bytes]] = {}
     for source, frame in flows:
         frames.setdefault(source, []).append(frame)
-    stations = {node.name: Station(frames.get(node.name, ())) for node in bed.fabric.endpoints}
-    for name, station in stations.items():
-        bed.attach(name, station)
+    hosts = {node.name: ScriptedHost(frames.get(node.name, ())) for node in bed.fabric.endpoints}
+    for name, host in hosts.items():
+        bed.attach(name, host)
     bed.run()
-    return sum(len(station.arrived) for station in stations.values())
+    return sum(len(host.arrived) for host in hosts.values())
 
 
 def _switch_frames(bed: EmbeddedTestbed) -> Counter[Way]:

@@ -8,7 +8,7 @@
 #define INGRESS_P4
 
 #include "refuse.p4"
-#include "intake.p4"
+#include "ingress_validation.p4"
 #include "vl_turn.p4"
 #include "deliver.p4"
 #include "slow_protocol.p4"
@@ -18,7 +18,7 @@
 
 control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     SlowProtocol() slow_protocol;
-    Intake() intake;
+    IngressValidation() ingress_validation;
     Route() route;
     VlTurn() vl_turn;
     Deliver(HAS_HOST) deliver;
@@ -31,7 +31,7 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             slow_protocol.apply(hdr, std);
             return;
         }
-        intake.apply(hdr, meta, std);
+        ingress_validation.apply(hdr, meta, std);
 #ifdef REDUCE
         if (meta.routed && hdr.reduction.isValid()) {
             reduce.apply(hdr, std);

@@ -41,7 +41,7 @@ struct metadata_t {
     bit<16> mask;
     bit<16> index;
     bit<16> group;        // group of ports that lead to the same place
-    bit<16> way;          // which of them
+    bit<16> ecmp_hash;    // selects one of them
     bool on_rail;         // base, shift and mask are those of the switch's own rail
     group_t in_group;     // direction of the hop the frame came by
     bit<1> in_up;

@@ -16,7 +16,7 @@ from harness.frames.exchange import exchange as exchange_frames
 from harness.run.boot import Booted, filled
 from harness.run.programs.own_program import entries_for, own_program
 from railyard.api.records import Record, entry_record
-from railyard.api.testbeds import Station
+from railyard.api.testbeds import ManualHost
 from topologies import Fabric
 
 __all__ = ["ProgramTestbed", "exchange", "exercise_testbed", "program_testbed"]
@@ -30,9 +30,9 @@ class ProgramTestbed:
         self.fabric = fabric
         self._bed = bed
         self._booted = booted
-        self._stations = {name: Station() for name in fabric.host_ends()}
-        for name, station in self._stations.items():
-            bed.attach(name, station)
+        self._hosts = {name: ManualHost() for name in fabric.host_ends()}
+        for name, host in self._hosts.items():
+            bed.attach(name, host)
 
     @property
     def address(self) -> str:
@@ -44,8 +44,8 @@ class ProgramTestbed:
 
         A host goes by the name of its endpoint, whose port 0 it is behind, or by its own name.
         """
-        self._station(host).waiting.append((bytes(frame), 0))
-        self._bed.attach(host, self._station(host))
+        self._host(host).waiting.append((bytes(frame), 0))
+        self._bed.attach(host, self._host(host))
 
     def run(self, until_us: float | None = None) -> None:
         """Let virtual time pass: until a time in microseconds, or until nothing moves."""
@@ -53,18 +53,18 @@ class ProgramTestbed:
 
     def received(self, host: str) -> list[bytes]:
         """Return the frames that left by a host's port, in their order."""
-        return [frame for _, frame in self._station(host).arrived]
+        return [frame for _, frame in self._host(host).arrived]
 
     def entries(self, node: str) -> list[Record]:
         """Return the table entries that a switch holds now, read back over P4Runtime."""
         self.fabric.node(node)
         return [entry_record(node, entry) for entry in self._booted.client.read(node)]
 
-    def _station(self, host: str) -> Station:
-        if host not in self._stations:
+    def _host(self, host: str) -> ManualHost:
+        if host not in self._hosts:
             self.fabric.node(host)
             raise PlanError(f"{host} is a switch and has no host", remedy="name an endpoint")
-        return self._stations[host]
+        return self._hosts[host]
 
 
 @contextmanager

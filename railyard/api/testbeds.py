@@ -23,7 +23,7 @@ from harness.run.observation.collect import link_of
 from railyard.api.records import Record, entry_record, link_records
 from topologies import Fabric
 
-__all__ = ["Station", "Testbed", "testbed"]
+__all__ = ["ManualHost", "Testbed", "testbed"]
 
 # Times of a scenario that says nothing else: docs/use/scenarios.md.
 _DETECT_PS = 10 * 10**6
@@ -32,7 +32,7 @@ _PROCESSING_PS = 5 * 10**6
 
 @final
 @dataclass(slots=True)
-class Station:
+class ManualHost:
     """The host of an endpoint: sends frames that are waiting, keeps frames that arrive with their times."""
 
     waiting: list[tuple[bytes, int]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Testbed:
         self.plan = plan
         self._bed = bed
         self._booted = booted
-        self._stations = {node.name: Station() for node in plan.fabric.endpoints}
+        self._hosts = {node.name: ManualHost() for node in plan.fabric.endpoints}
         self._psn = 0
 
     @property
@@ -100,16 +100,16 @@ class Testbed:
         """
         for name in (source, destination):
             self.fabric.node(name)
-            if name not in self._stations:
+            if name not in self._hosts:
                 raise PlanError(f"{name} is a switch and has no host", remedy="name two endpoints")
         if not 0 <= bucket < BUCKETS:
             raise PlanError(f"no path bucket {bucket}", remedy=f"buckets are 0 to {BUCKETS - 1}")
-        station = self._stations[source]
+        host = self._hosts[source]
         for _ in range(count):
             order = Order(source, destination, bucket=bucket, psn=self._psn, payload=payload)
-            station.waiting.append((bytes(craft(self.fabric, order)), VL_DATA))
+            host.waiting.append((bytes(craft(self.fabric, order)), VL_DATA))
             self._psn = self._psn + 1 & 0xFFFFFF
-        self._bed.attach(source, station)
+        self._bed.attach(source, host)
 
     def run(self, until_us: float | None = None) -> None:
         """Let virtual time pass.
@@ -129,9 +129,9 @@ class Testbed:
             self.fabric.node(node)
         return [
             {"node": name, "time_us": time_ps / 10**6, **_contents(self.fabric, frame)}
-            for name, station in self._stations.items()
+            for name, host in self._hosts.items()
             if node in (None, name)
-            for time_ps, frame in station.arrived
+            for time_ps, frame in host.arrived
         ]
 
     def cut(self, link: str) -> None:
@@ -159,8 +159,8 @@ class Testbed:
         return [entry_record(node, entry) for entry in self._booted.client.read(node)]
 
     def _open(self) -> None:
-        for name, station in self._stations.items():
-            self._bed.attach(name, station)
+        for name, host in self._hosts.items():
+            self._bed.attach(name, host)
         ControlLoop(
             self._bed,
             self._booted.client,

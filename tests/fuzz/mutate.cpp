@@ -138,13 +138,13 @@ constexpr std::array kOperators = {
     "usat_cast", "sat_cast", "b2d", "d2b", "valid", "access_field"};
 
 // A node, with what it hangs from.
-struct Place {
+struct Position {
     Json* node;
     Json* parent;
     std::string key;  // of an object's member; of an array's element: the array's own
 };
 
-void collect(Json& node, Json* parent, const std::string& key, std::vector<Place>& out) {
+void collect(Json& node, Json* parent, const std::string& key, std::vector<Position>& out) {
     out.push_back({&node, parent, key});
     if (node.is_object())
         for (auto& [name, value] : node.items()) collect(value, &node, name, out);
@@ -161,12 +161,12 @@ class Mutator {
         collect(json_, nullptr, "", places_);
         donors_.clear();
         collect(donor_.is_null() ? json_ : donor_, nullptr, "", donors_);
-        const Place at = pick(places_);
+        const Position at = pick(places_);
         switch (below(11)) {
             case 0:
             case 1: *at.node = like(at); break;
             case 2: {
-                const Place other = place_like(at);
+                const Position other = place_like(at);
                 if (!holds(*at.node, other.node) && !holds(*other.node, at.node))
                     std::swap(*at.node, *other.node);
                 break;
@@ -185,7 +185,7 @@ class Mutator {
             case 7: wrap(*at.node); break;
             case 8:
                 if (at.node->is_object()) {
-                    const Place from = pick(donors_);
+                    const Position from = pick(donors_);
                     if (!from.key.empty()) (*at.node)[from.key] = Json(*from.node);
                 }
                 break;
@@ -198,27 +198,27 @@ class Mutator {
     }
 
    private:
-    const Place& pick(const std::vector<Place>& among) { return among[below(among.size())]; }
+    const Position& pick(const std::vector<Position>& among) { return among[below(among.size())]; }
 
     // A node under the same key, or else any.
-    Place place_like(const Place& at) {
+    Position place_like(const Position& at) {
         for (int i = 0; i < 200; ++i)
-            if (const Place& other = pick(donors_);
+            if (const Position& other = pick(donors_);
                 other.key == at.key && other.node->type() == at.node->type())
                 return other;
         return pick(donors_);
     }
-    Json like(const Place& at) { return *place_like(at).node; }
+    Json like(const Position& at) { return *place_like(at).node; }
 
     static bool holds(Json& node, const Json* part) {
-        std::vector<Place> all;
+        std::vector<Position> all;
         collect(node, nullptr, "", all);
-        for (const Place& p : all)
+        for (const Position& p : all)
             if (p.node == part) return true;
         return false;
     }
 
-    static void remove(const Place& at) {
+    static void remove(const Position& at) {
         if (at.parent == nullptr) return;
         if (at.parent->is_object()) {
             at.parent->erase(at.key);
@@ -252,8 +252,8 @@ class Mutator {
 
     // Operands become operations.
     void wrap(Json& node) {
-        const Place &left = pick(donors_), &right = pick(donors_);
-        const auto operand = [](const Place& p) {
+        const Position &left = pick(donors_), &right = pick(donors_);
+        const auto operand = [](const Position& p) {
             return p.node->is_object() && p.node->contains("type") && p.node->contains("value");
         };
         if (!node.is_object() || !node.contains("type") || !node.contains("value")) return scalar();
@@ -267,7 +267,7 @@ class Mutator {
 
     void scalar() {
         for (int i = 0; i < 100; ++i) {
-            const Place& at = pick(places_);
+            const Position& at = pick(places_);
             if (at.node->is_structured()) continue;
             if (at.node->is_boolean()) *at.node = !at.node->get<bool>();
             else if (at.node->is_number()) number(*at.node);
@@ -289,7 +289,7 @@ class Mutator {
         }
     }
 
-    void word(const Place& at) {
+    void word(const Position& at) {
         auto& s = at.node->get_ref<std::string&>();
         if (s.starts_with("0x") && below(3) != 0) {
             std::string digits = "0x";
@@ -302,7 +302,7 @@ class Mutator {
             s.resize(below(s.size() + 1));
         } else {
             for (int i = 0; i < 100; ++i)
-                if (const Place& other = pick(donors_);
+                if (const Position& other = pick(donors_);
                     other.node->is_string() && (i > 40 || other.key == at.key)) {
                     *at.node = Json(*other.node);
                     return;
@@ -313,7 +313,7 @@ class Mutator {
     Json& json_;
     Json& donor_;
     std::minstd_rand random_;
-    std::vector<Place> places_, donors_;
+    std::vector<Position> places_, donors_;
 };
 
 }  // namespace

@@ -10,8 +10,8 @@ from tests.labs.classroom import passing, solution, starter, verdicts
 
 LAB = "07_dual_tor"
 EVERY = ["bundle", "cut", "spread"]
-LINE = "meta.way = (meta.way >> meta.shift) & meta.mask;"
-FLOW = "meta.way = flow[15:0];"
+LINE = "meta.ecmp_hash = (meta.ecmp_hash >> meta.shift) & meta.mask;"
+FLOW = "meta.ecmp_hash = flow[15:0];"
 
 needs_p4c = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c is not installed")
 
@@ -45,12 +45,12 @@ LONG_SETTINGS = ("another address, from 256 on", "the other way round", "a large
 
 # Lines of P4 in place of the last choice, and of the hash.
 PROGRAMS = {
-    "one plane pinned": (LINE, "meta.way = 0;"),
-    "one shift for all tiers": (LINE, "meta.way = (meta.way >> 4) & meta.mask;"),
-    "a way by chance": (FLOW, "random(meta.way, 0, 16w0xFFFF);"),
-    "lb in place of a hash": (FLOW, "meta.way = (bit<16>)hdr.nth.lb;"),
+    "one plane pinned": (LINE, "meta.ecmp_hash = 0;"),
+    "one shift for all tiers": (LINE, "meta.ecmp_hash = (meta.ecmp_hash >> 4) & meta.mask;"),
+    "a way by chance": (FLOW, "random(meta.ecmp_hash, 0, 16w0xFFFF);"),
+    "lb in place of a hash": (FLOW, "meta.ecmp_hash = (bit<16>)hdr.nth.lb;"),
     "the source alone": ("{ hdr.nth.scna, hdr.nth.dcna, hdr.nth.lb }", "{ hdr.nth.scna }"),
-    "no mask": (LINE, "meta.way = meta.shift == 0 ? 16w1 : meta.way;"),
+    "no mask": (LINE, "meta.ecmp_hash = meta.shift == 0 ? 16w1 : meta.ecmp_hash;"),
 }
 LONG_PROGRAMS = ("no mask", "the source alone")
 
@@ -110,10 +110,10 @@ def test_another_line_of_p4_fails(name: str, tmp_path: Path):
 
 @needs_p4c
 def test_an_error_of_p4c_is_shown_with_its_line(tmp_path: Path):
-    program = solution(LAB)["multipath.p4"].replace(LINE, "meta.way = meta.wayy;")
+    program = solution(LAB)["multipath.p4"].replace(LINE, "meta.ecmp_hash = meta.ecmp_hashh;")
     verdict = verdicts(LAB, {"lacp.yaml": "", "multipath.p4": program}, tmp_path)["spread"]
     assert verdict.observed.startswith("p4c: multipath.p4(")
-    assert "wayy" in verdict.observed
+    assert "ecmp_hashh" in verdict.observed
 
 
 @pytest.mark.usefixtures("no_p4c")

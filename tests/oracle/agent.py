@@ -34,7 +34,7 @@ class Agent(Slices):
     `result` is the rank's array, initially its input. `finished_ps` is the time at which the result became
     final, None before; `done` is True once all sent frames are acknowledged as well, and `on_done` is called
     then. `failed` is set if a peer stays silent for too long; the agent then sends nothing more. Before that
-    it calls `on_silence` with the peer's address and the buckets whose paths are silent: it asks for others.
+    it calls `on_repath` with the peer's address and the buckets whose paths are silent: it asks for others.
     Without `reduction`, arrivals take no time and no memory traffic is counted. Agents of one NPU share a
     `unit`; its counts are then not in `stats`.
     """
@@ -56,7 +56,7 @@ class Agent(Slices):
         check_agent(rank, sliced, data)
         self.failed: Failure | None = None
         self.on_done: Callable[[], None] | None = None
-        self.on_silence: Callable[[int, frozenset[int]], None] | None = None
+        self.on_repath: Callable[[int, frozenset[int]], None] | None = None
         self.address = addresses[rank]
         self._job = job
         self._kind = int(element_type(data))
@@ -258,5 +258,5 @@ class Agent(Slices):
             self._deadline = receiver.ack_at
 
     def _ask(self, address: int, silent: frozenset[int]) -> None:
-        if silent and self.on_silence is not None:
-            self.on_silence(address, silent)
+        if silent and self.on_repath is not None:
+            self.on_repath(address, silent)

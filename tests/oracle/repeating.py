@@ -60,7 +60,7 @@ class RepeatingAgent:
         self.address = addresses[rank]
         self.profile = profile
         self.on_done: Callable[[], None] | None = None
-        self.on_silence: Callable[[int, frozenset[int]], None] | None = None
+        self.on_repath: Callable[[int, frozenset[int]], None] | None = None
         # Called with the number of an iteration that has ended.
         self.on_iteration: Callable[[int], None] | None = None
         self.finished_ps: int | None = None
@@ -148,13 +148,13 @@ class RepeatingAgent:
         if number not in self._agents:
             parameters = replace(self._parameters, first_psn=number % WINDOWS * MOST_FRAMES)
             agent = self._make(input_of(self._data, number), job=number + 1, parameters=parameters)
-            agent.on_silence = self._ask
+            agent.on_repath = self._ask
             self._agents[number] = agent
         return self._agents[number]
 
     def _ask(self, address: int, silent: frozenset[int]) -> None:
-        if self.on_silence is not None:
-            self.on_silence(address, silent)
+        if self.on_repath is not None:
+            self.on_repath(address, silent)
 
     def _number(self, frame: bytes) -> int:
         """Return the iteration that a frame belongs to; the current one, as junk, if it belongs to none."""

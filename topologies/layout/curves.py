@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from math import hypot
 from typing import TYPE_CHECKING
 
-from topologies.layout.values import Place
+from topologies.layout.values import Point
 from topologies.model.fabric import Fabric
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Centre", "bends_of"]
 
 # Middle of a circle on which both ends of a link stand, by their names; None if they stand on no circle.
-Centre = Callable[[str, str], Place | None]
+Centre = Callable[[str, str], Point | None]
 
 # Distance from a node at which a link does not pass it.
 _CLEAR = 0.22
@@ -28,7 +28,7 @@ _INWARDS = 0.32
 _PARALLEL = 0.3
 
 
-def bends_of(fabric: Fabric, places: Mapping[str, Place], centre: Centre) -> dict[str, Place]:
+def bends_of(fabric: Fabric, places: Mapping[str, Point], centre: Centre) -> dict[str, Point]:
     """Return the control point of each link's quadratic curve, by name of the link."""
     import numpy as np
 
@@ -56,14 +56,14 @@ def bends_of(fabric: Fabric, places: Mapping[str, Place], centre: Centre) -> dic
     return bends
 
 
-def _across(x: float, y: float) -> Place:
+def _across(x: float, y: float) -> Point:
     """Return the unit vector across a direction that points upwards, or to the right."""
     across = (y, -x)
     points_down = across[1] > 1e-9 or (abs(across[1]) <= 1e-9 and across[0] < 0)
     return (-across[0], -across[1]) if points_down else across
 
 
-def _passes(spots: np.ndarray, start: Place, end: Place, across: Place) -> bool:
+def _passes(spots: np.ndarray, start: Point, end: Point, across: Point) -> bool:
     """Return whether a straight link passes a node between its ends; `spots` has a row for each node."""
     offset = spots - start
     along = (end[0] - start[0], end[1] - start[1])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
-from topologies.layout.values import Place
+from topologies.layout.values import Point
 from topologies.model.fabric import Node
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _LEAST_STEP, _MOST_STEP, _SLOPE = 1.6, 14.0, 0.12
 
 def rows_of(
     levels: Sequence[Sequence[Node]], graph: nx.Graph, leaves: Mapping[str, Sequence[Node]]
-) -> dict[str, Place]:
+) -> dict[str, Point]:
     """Return the position of each node; `levels` are rows from below upwards, `leaves` those of a node."""
-    places: dict[str, Place] = {}
+    places: dict[str, Point] = {}
     xs: dict[str, float] = {}
     for number, level in enumerate(levels):
         names = [node.name for node in level]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, final
 
 from topologies.layout.curves import bends_of
 from topologies.layout.rows import rows_of
-from topologies.layout.values import Group, Layout, Place
+from topologies.layout.values import Group, Layout, Point
 from topologies.model.fabric import Fabric, Node
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def place_graph(fabric: Fabric) -> Layout:
     if any(names.values()):
         places = _grouped(shape)
 
-        def between(a: str, b: str) -> Place | None:
+        def between(a: str, b: str) -> Point | None:
             apart = a in names and b in names and names[a] != names[b]
             return (0.0, 0.0) if apart else None
 
@@ -126,7 +126,7 @@ def _rings(leaves: int) -> Iterator[int]:
         radius += _RING
 
 
-def _with_leaves(shape: _Graph, places: dict[str, Place], angles: Mapping[str, float]) -> dict[str, Place]:
+def _with_leaves(shape: _Graph, places: dict[str, Point], angles: Mapping[str, float]) -> dict[str, Point]:
     """Return the places with those of the leaves, by the direction in which each node has its leaves."""
     for name, leaves in shape.leaves.items():
         (x, y), angle, first = places[name], angles[name], 0
@@ -139,7 +139,7 @@ def _with_leaves(shape: _Graph, places: dict[str, Place], angles: Mapping[str, f
     return places
 
 
-def _given(shape: _Graph) -> dict[str, Place]:
+def _given(shape: _Graph) -> dict[str, Point]:
     """Return the positions that the fabric gives, in the unit of the layout."""
     given = {node.name: node.position for node in shape.core if node.position is not None}
     spots = list(given.values())
@@ -160,7 +160,7 @@ def _given(shape: _Graph) -> dict[str, Place]:
 
 def _ring_places(
     names: Sequence[str], rooms: Sequence[float], least: float
-) -> tuple[dict[str, Place], float]:
+) -> tuple[dict[str, Point], float]:
     """Return places on a circle about (0, 0), from the top clockwise, and its radius; `rooms` are widths."""
     whole = sum(rooms)
     radius = max(least, whole / (2 * pi)) if len(names) > 1 else 0.0
@@ -173,7 +173,7 @@ def _ring_places(
     return places, radius
 
 
-def _circle(shape: _Graph) -> dict[str, Place]:
+def _circle(shape: _Graph) -> dict[str, Point]:
     names = [node.name for node in shape.core]
     if len(names) == 1 and len(shape.leaves[names[0]]) > _FEW // 2:
         leaves = [leaf.name for leaf in shape.leaves[names[0]]]
@@ -182,7 +182,7 @@ def _circle(shape: _Graph) -> dict[str, Place]:
     return _with_leaves(shape, places, {name: atan2(y, x) for name, (x, y) in places.items()})
 
 
-def _grouped(shape: _Graph) -> dict[str, Place]:
+def _grouped(shape: _Graph) -> dict[str, Point]:
     members: dict[str, list[str]] = {}
     for node in shape.core:
         members.setdefault(node.group, []).append(node.name)
@@ -192,7 +192,7 @@ def _grouped(shape: _Graph) -> dict[str, Place]:
         # A box is wider than the circle in it.
         reach.append(_SQUARE * (radius + max(map(shape.depth, names)) + _BOX) + _GROUP_GAP)
     centres, _ = _ring_places(list(members), reach, max(reach) / 2)
-    places: dict[str, Place] = {}
+    places: dict[str, Point] = {}
     angles: dict[str, float] = {}
     for group, spots in inside.items():
         left, top = centres[group]
@@ -203,7 +203,7 @@ def _grouped(shape: _Graph) -> dict[str, Place]:
     return _with_leaves(shape, places, angles)
 
 
-def _boxes(shape: _Graph, places: Mapping[str, Place]) -> tuple[Group, ...]:
+def _boxes(shape: _Graph, places: Mapping[str, Point]) -> tuple[Group, ...]:
     """Return a box for each group that has a name."""
     members: dict[str, list[str]] = {}
     for node in shape.core:
@@ -250,7 +250,7 @@ def _is_round(shape: _Graph) -> bool:
     return median(degrees) > 2 and nx.is_connected(graph) and nx.diameter(graph) <= _FEW_HOPS
 
 
-def _springs(shape: _Graph) -> dict[str, Place]:
+def _springs(shape: _Graph) -> dict[str, Point]:
     import networkx as nx
 
     spots = nx.kamada_kawai_layout(shape.graph)
@@ -269,6 +269,6 @@ def _springs(shape: _Graph) -> dict[str, Place]:
     return _with_leaves(shape, {name: _rounded(place) for name, place in places.items()}, angles)
 
 
-def _rounded(place: Place) -> Place:
+def _rounded(place: Point) -> Point:
     """Return a place without digits that differ between machines."""
     return round(place[0], 3), round(place[1], 3)

@@ -13,7 +13,7 @@ The unit is the distance of two neighbours; x grows to the right and y downwards
 from collections.abc import Mapping, Sequence
 from math import log
 
-from topologies.layout.values import Group, Place
+from topologies.layout.values import Group, Point
 from topologies.model.fabric import Fabric, Node
 from topologies.model.places import racks
 
@@ -35,12 +35,12 @@ _TIER_STEP = 1.6
 _POD_GAP = 2.0
 
 
-def grid(fabric: Fabric) -> dict[str, Place]:
-    """Place nodes by their first two dimensions, the planes of further dimensions in a grid of their own."""
+def grid(fabric: Fabric) -> dict[str, Point]:
+    """Point nodes by their first two dimensions, the planes of further dimensions in a grid of their own."""
     columns, rows = (*fabric.dims, 1)[:2]
     count = -(-len(fabric.nodes) // (columns * rows))
     across = _columns(count, columns + 1, rows + 1)
-    places: dict[str, Place] = {}
+    places: dict[str, Point] = {}
     for node in fabric.nodes:
         plane, inside = divmod(node.index, columns * rows)
         left, above = (plane % across) * (columns + 1), (plane // across) * (rows + 1)
@@ -54,8 +54,8 @@ def _columns(count: int, width: float, height: float) -> int:
     return min(divisors, key=lambda columns: abs(log(columns**2 * width / (count * height * _ASPECT))))
 
 
-def with_tiers(fabric: Fabric) -> dict[str, Place]:
-    """Place endpoints row by row and switches above them by tier, each close to its neighbours below."""
+def with_tiers(fabric: Fabric) -> dict[str, Point]:
+    """Point endpoints row by row and switches above them by tier, each close to its neighbours below."""
     rows: dict[tuple[int, ...], list[Node]] = {}
     tiers: dict[int, list[Node]] = {}
     for node in fabric.nodes:
@@ -68,7 +68,7 @@ def with_tiers(fabric: Fabric) -> dict[str, Place]:
     down = len(rows) // across
     widest = max((len(row) for row in tiers.values()), default=0)
     width = max(across * (row_width + 1.0) - 1, float(_MIN_COLUMNS), _MIN_STEP * widest)
-    places: dict[str, Place] = {}
+    places: dict[str, Point] = {}
     for at, row in enumerate(rows.values()):
         block = width / across
         _spread(places, row, at // down * block, block, _TIER_STEP * len(tiers) + at % down)
@@ -79,7 +79,7 @@ def with_tiers(fabric: Fabric) -> dict[str, Place]:
     return places
 
 
-def _middle(fabric: Fabric, node: Node, places: Mapping[str, Place]) -> float:
+def _middle(fabric: Fabric, node: Node, places: Mapping[str, Point]) -> float:
     """Return the mean x of the neighbours that have a place."""
     below = [places[name][0] for name in fabric.neighbours(node.name) if name in places]
     return sum(below) / len(below) if below else 0.0
@@ -87,8 +87,8 @@ def _middle(fabric: Fabric, node: Node, places: Mapping[str, Place]) -> float:
 
 def with_planes(
     fabric: Fabric, switch_planes: Sequence[Sequence[Node]]
-) -> tuple[dict[str, Place], tuple[Group, ...]]:
-    """Place nodes rack by rack, racks in the grid of their Pod, Pods in a grid that is as wide as high."""
+) -> tuple[dict[str, Point], tuple[Group, ...]]:
+    """Point nodes rack by rack, racks in the grid of their Pod, Pods in a grid that is as wide as high."""
     plane_of = {node.name: plane for plane in switch_planes for node in plane}
     in_racks = racks(fabric)
     inside_of = [_rack(rack, plane_of) for rack in in_racks]
@@ -100,7 +100,7 @@ def with_planes(
     inside = {node.name for rack in in_racks for node in rack}
     between = [node for node in fabric.nodes if node.name not in inside]
     top = 2.0 if between else 0.0
-    places: dict[str, Place] = {}
+    places: dict[str, Point] = {}
     groups: list[Group] = []
     for number, of_rack in enumerate(inside_of):
         pod, rest = divmod(number, columns * rows)
@@ -121,13 +121,13 @@ def with_planes(
     return places, tuple(groups)
 
 
-def _pod(number: int, in_racks: Sequence[Group], size: Place) -> Group:
+def _pod(number: int, in_racks: Sequence[Group], size: Point) -> Group:
     names = tuple(name for rack in in_racks for name in rack.nodes)
     return Group("Pod", f"Pod {number}", in_racks[0].place, size, names)
 
 
-def _rack(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> dict[str, Place]:
-    """Place the nodes of a rack: a row for each board, planes of switches to the right, others below.
+def _rack(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> dict[str, Point]:
+    """Point the nodes of a rack: a row for each board, planes of switches to the right, others below.
 
     A plane has a column of its switches of the lowest tier, each in the row of its board, and beside it a
     column of those above.
@@ -143,7 +143,7 @@ def _rack(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> dict[
         else:
             rest.append(node)
     width = float(max([_MIN_COLUMNS, *(len(board) for board in boards.values())]))
-    places: dict[str, Place] = {}
+    places: dict[str, Point] = {}
     for row, board in enumerate(boards.values()):
         _spread(places, board, 0.0, width, float(row))
     depth, right = len(boards), width + _PLANE_GAP
@@ -163,15 +163,15 @@ def _rack(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> dict[
     return places
 
 
-def _spread(places: dict[str, Place], row: Sequence[Node], left: float, width: float, y: float) -> None:
-    """Place a row of nodes in the middle of a width, a unit apart, closer together if `width` demands."""
+def _spread(places: dict[str, Point], row: Sequence[Node], left: float, width: float, y: float) -> None:
+    """Point a row of nodes in the middle of a width, a unit apart, closer together if `width` demands."""
     step = min(1.0, width / max(len(row), 1))
     first = left + (width - 1) / 2 - step * (len(row) - 1) / 2
     places.update({node.name: (first + step * at, y) for at, node in enumerate(row)})
 
 
-def add_optical(fabric: Fabric, places: dict[str, Place]) -> None:
-    """Place optical switches in a row above all nodes."""
+def add_optical(fabric: Fabric, places: dict[str, Point]) -> None:
+    """Point optical switches in a row above all nodes."""
     if not fabric.optical:
         return
     left = min(x for x, _ in places.values())

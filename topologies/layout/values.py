@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-__all__ = ["Group", "Layout", "Place"]
+__all__ = ["Group", "Layout", "Point"]
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 
 
 @final
@@ -20,8 +20,8 @@ class Group:
 
     kind: str
     label: str
-    place: Place
-    size: Place
+    place: Point
+    size: Point
     nodes: tuple[str, ...]
 
 
@@ -34,6 +34,6 @@ class Layout:
     arc, whose form follows from the positions of its ends. All links have one, or none.
     """
 
-    places: Mapping[str, Place]
+    places: Mapping[str, Point]
     groups: tuple[Group, ...] = ()
-    bends: Mapping[str, Place] = field(default_factory=dict)
+    bends: Mapping[str, Point] = field(default_factory=dict)

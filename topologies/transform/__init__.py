@@ -3,7 +3,7 @@
 
 circuits  the fabric with other circuits of its optical switches
 cabling   cables exchanged or not plugged in
-lanes     lanes of endpoints dealt otherwise among the dimensions
+serdes_lanes  lanes of endpoints dealt otherwise among the dimensions
 spares    idle endpoints and switches, and the fabric in which they replace failed ones
 remedies  replacements for a failed node, in the order in which to try them
 """

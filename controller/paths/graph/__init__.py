@@ -9,5 +9,5 @@ every path of up to three hops is admitted: it has one valley at most.
 admitted     paths that the rules admit, by a search over (node, direction of the last hop, lane)
 path_sets    equal-cost, k-shortest, edge-disjoint paths, and paths within a stretch
 next_hops    next hop of every node to a destination, for the tables
-lanes        lanes that routes use, beside those of an assignment by layers of shortest paths
+virtual_lanes  lanes that routes use, beside those of an assignment by layers of shortest paths
 """

@@ -8,13 +8,13 @@ from controller.paths.choice import PathChoice
 from controller.paths.source_route import MAX_INSTRUCTIONS
 from controller.plan.entry import Path, hops_of
 
-__all__ = ["replace_silent"]
+__all__ = ["repath"]
 
 # Hops up to which paths are searched while some hop of every path found is a hop of a silent path too.
 _SEARCHED_HOPS = 4
 
 
-def replace_silent(
+def repath(
     choice: PathChoice, routes: Sequence[Path | None], silent: Collection[Path]
 ) -> tuple[Path | None, ...]:
     """Return the paths of one destination with the silent paths replaced, as far as there are others.

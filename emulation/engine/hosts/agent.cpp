@@ -43,7 +43,7 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
                 .slices = slices_,
                 .finish = [this](std::uint32_t index, const Phase& phase,
                                  Time now) { finish(index, phase, now); },
-                .leave = [this](std::uint32_t index) { leave_by(index, plan_of(index).releases[0]); }});
+                .release = [this](std::uint32_t index) { release_by(index, plan_of(index).releases[0]); }});
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
@@ -64,7 +64,7 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
         send_of_.assign(rank_->tasks->size(), kNone);
         for (std::uint32_t send = 0; send < plan.sends.size(); ++send) send_of_[plan.sends[send].task] = send;
     }
-    if (!rank_->overlap) gate_.emplace(plan.due);
+    if (!rank_->overlap) barrier_.emplace(plan.due);
     for (const std::uint32_t slice : table_.order) release(slice, 0);
     ready_.clear();
     for (const auto& peer : peers_)
@@ -116,9 +116,9 @@ std::vector<Progress::Span> Agent::times() const {
     return progress_ ? progress_->times() : std::vector<Progress::Span>{};
 }
 
-void Agent::answer_deadline(Answer& answer) const {
-    answer.deadline.reset();
-    if (deadline_ != kNever) answer.deadline = deadline_;
+void Agent::answer_deadline(Actions& actions) const {
+    actions.deadline.reset();
+    if (deadline_ != kNever) actions.deadline = deadline_;
 }
 
 void Agent::tell() {
@@ -128,7 +128,7 @@ void Agent::tell() {
 }
 
 // Frames that arrive before are taken and acknowledged, but no data leave.
-void Agent::start(Time now, Answer& answer) {
+void Agent::start(Time now, Actions& actions) {
     started_ = true;
     if (progress_) progress_->start(now);
     if (open_ == 0 && !computing()) finished_ = now;
@@ -136,28 +136,28 @@ void Agent::start(Time now, Answer& answer) {
         reducer_->begin(now);
         deadline_ = std::min(deadline_, reducer_->due());
     }
-    work(now, answer);
+    work(now, actions);
     tell();
-    answer_deadline(answer);
+    answer_deadline(actions);
 }
 
 void Agent::ask(std::uint16_t address, BucketSet silent) const {
-    if (silent != 0 && on_silence) on_silence(address, silent);
+    if (silent != 0 && on_repath) on_repath(address, silent);
 }
 
-void Agent::leave() {
+void Agent::detach() {
     on_done = nullptr;
-    on_silence = nullptr;
+    on_repath = nullptr;
     for (const auto& peer : peers_)
-        for (const auto& sender : peer->senders) sender->leave();
+        for (const auto& sender : peer->senders) sender->detach();
     held_.clear();
     free_held_.clear();
     for (SliceState& slice : slices_) slice.held = 0;
-    if (reducer_) reducer_->leave();
+    if (reducer_) reducer_->detach();
     payloads_.keep_all();
 }
 
-void Agent::expect(const Frame& frame, unsigned stage) const {
+void Agent::prefetch(const Frame& frame, unsigned stage) const {
     if (frame.stored < kAckBytes) return;
     const Preview next = preview(frame.data());
     const Peer* const peer = peer_at(next.scna);
@@ -166,7 +166,7 @@ void Agent::expect(const Frame& frame, unsigned stage) const {
         fetch(peer);
         fetch(reinterpret_cast<const char*>(peer) + 64);
     } else if (stage == 1 && !peer->receivers.empty()) {
-        peer->expect(next.data);
+        peer->prefetch(next.data);
     }
     if (next.data) expect_data(frame, next, stage);
 }
@@ -188,33 +188,33 @@ void Agent::expect_data(const Frame& frame, const Preview& next, unsigned stage)
     }
 }
 
-void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
-    answer.deadline.reset();
+void Agent::on_frame(FrameHandle frame, Time now, Actions& actions) {
+    actions.deadline.reset();
     if (failed_) return;
     arrange(*frame);
     Fields fields;
     if (const char* junk = scan(frame->data(), frame->length, fields); junk != nullptr) {
         ++junk_[junk];
-        return answer_deadline(answer);
+        return answer_deadline(actions);
     }
     Peer* const peer = fields.dcna == rank_->address ? peer_at(fields.scna) : nullptr;
     const auto number = peer == nullptr ? std::nullopt : peer->number(fields);
     if (!number) ++junk_["connection"];
-    else if (fields.trimmed) on_trimmed(*peer, *number, fields, now, answer);
-    else if (fields.opcode == kOpcodeData) on_data(*peer, *number, fields, std::move(frame), now, answer);
-    else on_ack(*peer, *number, fields, now, answer);
-    if (started_) work(now, answer);
+    else if (fields.trimmed) on_trimmed(*peer, *number, fields, now, actions);
+    else if (fields.opcode == kOpcodeData) on_data(*peer, *number, fields, std::move(frame), now, actions);
+    else on_ack(*peer, *number, fields, now, actions);
+    if (started_) work(now, actions);
     if (reducer_) deadline_ = std::min(deadline_, reducer_->due());
     if (finished_) tell();
-    answer_deadline(answer);
+    answer_deadline(actions);
 }
 
-void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer) {
+void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
     Sender& sender = *peer.senders[number];
     const bool measured = trips_.peak != 0;
     const bool moved = sender.on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks);
     if (fields.opcode == kOpcodeNack) sender.on_trim(fields.nacked, now);
-    sender.resend_lost(now, answer);
+    sender.resend_lost(now, actions);
     if (!measured && trips_.peak != 0) {
         // Timers that were set before the first measured round trip are too long.
         for (const auto& other : peers_)
@@ -227,51 +227,51 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
     deadline_ = std::min(deadline_, sender.due());  // the backoff has ended
 }
 
-void Agent::on_reroute(const Routes& routes, Time now, Answer& answer) {
-    answer.deadline.reset();
+void Agent::on_reroute(const Routes& routes, Time now, Actions& actions) {
+    actions.deadline.reset();
     if (failed_) return;
     for (const auto& [address, buckets] : routes) {
         Peer* const peer = peer_at(address);
         if (peer == nullptr) continue;
         for (const auto& sender : peer->senders) {
-            sender->on_reroute(buckets, now, answer);
+            sender->on_reroute(buckets, now, actions);
             deadline_ = std::min(deadline_, sender->due());
         }
         for (Receiver& receiver : peer->receivers)
-            if (receiver.last_by(buckets)) receiver.acknowledge(now, answer);
+            if (receiver.last_by(buckets)) receiver.acknowledge(now, actions);
     }
-    answer_deadline(answer);
+    answer_deadline(actions);
 }
 
-void Agent::on_timer(Time now, Answer& answer) {
-    answer.deadline.reset();
+void Agent::on_timer(Time now, Actions& actions) {
+    actions.deadline.reset();
     if (failed_) return;
-    const std::size_t before = answer.departures.size();
+    const std::size_t before = actions.departures.size();
     Time deadline = kNever;
     bool opened = false;
     if (reducer_) {
         reducer_->run(now);
-        if (!ready_.empty() && started_) pump(now, answer);
+        if (!ready_.empty() && started_) pump(now, actions);
         deadline = reducer_->due();
     }
     for (const auto& peer : peers_) {
         for (Receiver& receiver : peer->receivers) {
-            if (receiver.ack_at <= now) receiver.acknowledge(now, answer);
+            if (receiver.ack_at <= now) receiver.acknowledge(now, actions);
             deadline = std::min(deadline, receiver.ack_at);
         }
         for (const auto& sender : peer->senders) {
             if (sender->timer <= now) {
-                sender->on_timeout(now, answer);
+                sender->on_timeout(now, actions);
                 if (sender->failed_psn) {
                     failed_ = Failure{peer->rank(), *sender->failed_psn, now};
                     deadline_ = kNever;
-                    answer.departures.resize(before);  // an agent that has failed sends nothing more
+                    actions.departures.resize(before);  // an agent that has failed sends nothing more
                     return;
                 }
                 ask(peer->address(), sender->silent_buckets());
             }
             if (sender->open(now)) {
-                sender->resend_lost(now, answer);
+                sender->resend_lost(now, actions);
                 make_ready(*peer);
                 opened = true;
             }
@@ -279,9 +279,9 @@ void Agent::on_timer(Time now, Answer& answer) {
         }
     }
     deadline_ = deadline;
-    if ((progress_ || opened) && started_) work(now, answer);
+    if ((progress_ || opened) && started_) work(now, actions);
     if ((progress_ || reducer_ || opened) && finished_) tell();
-    answer_deadline(answer);
+    answer_deadline(actions);
 }
 
 // Let a peer take part in the round robin if it has something to send.
@@ -292,12 +292,12 @@ void Agent::make_ready(Peer& peer) {
 }
 
 // The headers of a data frame, which a full queue has trimmed: the sender is told at once.
-void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer) {
-    peer.receivers[number].refuse(fields.psn, now, answer);
+void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
+    peer.receivers[number].refuse(fields.psn, now, actions);
 }
 
 void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
-                    Answer& answer) {
+                    Actions& actions) {
     if (fields.job != job_ || fields.dtype != rank_->dtype) {
         ++junk_["job"];
         return;
@@ -347,7 +347,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         ask(peer.address(), receiver.silent_buckets());
     }
     if (fields.marked) receiver.note_mark(fields.lb);
-    if (receiver.ack_at <= now) receiver.acknowledge(now, answer);
+    if (receiver.ack_at <= now) receiver.acknowledge(now, actions);
     else deadline_ = std::min(deadline_, receiver.ack_at);
 }
 

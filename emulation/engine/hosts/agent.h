@@ -19,7 +19,7 @@
 #include "hosts/schedule/schedule.h"
 #include "hosts/schedule/tasks.h"
 #include "hosts/transport/peer.h"
-#include "network/links/station.h"
+#include "network/links/application.h"
 
 namespace railyard {
 
@@ -54,10 +54,10 @@ struct AgentStats {
     AgentStats& operator+=(const AgentStats& other);
 };
 
-// A station that takes part in a collective.
-class Participant : public Station {
+// An application that takes part in a collective.
+class Participant : public Application {
    public:
-    virtual void on_reroute(const Routes& routes, Time now, Answer& answer) = 0;
+    virtual void on_reroute(const Routes& routes, Time now, Actions& actions) = 0;
     virtual std::shared_ptr<Bytes> result() const = 0;
     virtual AgentStats stats() const = 0;
     virtual std::uint64_t received() const { return stats().received; }  // data frames
@@ -69,7 +69,7 @@ class Participant : public Station {
 
     std::function<void()> on_done;
     // Asks for other paths to a peer, by address, in place of those of these buckets, which are silent.
-    std::function<void(std::uint16_t, BucketSet)> on_silence;
+    std::function<void(std::uint16_t, BucketSet)> on_repath;
 };
 
 class Agent final : public Participant {
@@ -78,13 +78,13 @@ class Agent final : public Participant {
     Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std::uint16_t job,
           const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit = nullptr);
 
-    void start(Time now, Answer& answer) override;
-    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
-    void on_timer(Time now, Answer& answer) override;
-    void on_reroute(const Routes& routes, Time now, Answer& answer) override;
-    void expect(const Frame& frame, unsigned stage) const override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& routes, Time now, Actions& actions) override;
+    void prefetch(const Frame& frame, unsigned stage) const override;
     bool isolated() const override { return !on_done; }
-    void leave() override;
+    void detach() override;
 
     std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
     AgentStats stats() const override;
@@ -110,23 +110,23 @@ class Agent final : public Participant {
     void expect_data(const Frame& frame, const Preview& next, unsigned stage) const;
     const CellPlan& plan_of(std::uint32_t index) const { return *plans_[table_.cell[index]]; }
     Peer* peer_at(std::uint16_t address) const;  // null: none
-    void answer_deadline(Answer& answer) const;
+    void answer_deadline(Actions& actions) const;
     void tell();
     void ask(std::uint16_t address, BucketSet silent) const;
     void on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
-                 Answer& answer);
-    void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer);
-    void on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer);
+                 Actions& actions);
+    void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
+    void on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
     void make_ready(Peer& peer);
     HeldPhase& held(std::uint32_t index, std::uint32_t place, std::size_t sources);
     void settle(std::uint32_t index, Time now);
     void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now);
     void finish(std::uint32_t index, const Phase& phase, Time now);
     void release(std::uint32_t index, std::uint32_t applied);
-    void leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends);
+    void release_by(std::uint32_t index, const std::vector<std::uint32_t>& sends);
     void enqueue(std::uint32_t index, std::uint32_t send);
-    void work(Time now, Answer& answer);
-    void pump(Time now, Answer& answer);
+    void work(Time now, Actions& actions);
+    void pump(Time now, Actions& actions);
     void copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool);
     void left(std::uint32_t index, std::uint32_t send, Time now);
     bool computing() const { return progress_ && progress_->computing(); }
@@ -149,7 +149,7 @@ class Agent final : public Participant {
     std::optional<Reducer> reducer_;
     std::vector<HeldPhase> held_;
     std::vector<std::uint32_t> free_held_;
-    std::optional<StepGate> gate_;
+    std::optional<StepBarrier> barrier_;
     std::optional<Progress> progress_;
     std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends
     Ring<std::pair<std::uint32_t, std::uint32_t>>

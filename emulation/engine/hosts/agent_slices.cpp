@@ -90,8 +90,8 @@ void Agent::finish(std::uint32_t index, const Phase& phase, Time now) {
     ++slice.applied;
     ASSERT(slice.applied <= plan_of(index).phases.size());
     release(index, slice.applied);
-    if (gate_)
-        for (const auto& [freed, send] : gate_->arrived(phase.step)) enqueue(freed, send);
+    if (barrier_)
+        for (const auto& [freed, send] : barrier_->arrived(phase.step)) enqueue(freed, send);
     if (progress_) progress_->slice_done(phase.task, now);
     if (--open_ == 0 && !computing()) finished_ = now;
 }
@@ -99,14 +99,14 @@ void Agent::finish(std::uint32_t index, const Phase& phase, Time now) {
 void Agent::release(std::uint32_t index, std::uint32_t applied) {
     const std::vector<std::uint32_t>& sends = plan_of(index).releases[applied];
     slices_[index].unsent += static_cast<std::uint32_t>(sends.size());
-    if (sends.empty() || !reducer_ || !reducer_->stages(index, applied)) leave_by(index, sends);
+    if (sends.empty() || !reducer_ || !reducer_->stages(index, applied)) release_by(index, sends);
 }
 
-void Agent::leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends) {
+void Agent::release_by(std::uint32_t index, const std::vector<std::uint32_t>& sends) {
     for (const std::uint32_t send : sends) {
         const std::uint32_t task = rank_->plan->sends[send].task;
         if (progress_ && !progress_->open(task)) progress_->hold(task, index);
-        else if (!gate_ || !gate_->hold(rank_->plan->sends[send].step, {index, send})) enqueue(index, send);
+        else if (!barrier_ || !barrier_->hold(rank_->plan->sends[send].step, {index, send})) enqueue(index, send);
     }
 }
 
@@ -126,9 +126,9 @@ void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
 }
 
 // Send what can be sent, and open the tasks that are due, until neither changes anything.
-void Agent::work(Time now, Answer& answer) {
+void Agent::work(Time now, Actions& actions) {
     if (!progress_) {
-        if (!ready_.empty()) pump(now, answer);
+        if (!ready_.empty()) pump(now, actions);
         return;
     }
     while (true) {
@@ -140,10 +140,10 @@ void Agent::work(Time now, Answer& answer) {
             }
         }
         if (ready_.empty() && local_.empty()) break;
-        pump(now, answer);
+        pump(now, actions);
         while (!local_.empty()) {
             const auto [index, send] = local_.pop_front();
-            copy(index, send, now, answer.pool);
+            copy(index, send, now, actions.pool);
         }
     }
     if (!finished_ && open_ == 0 && !computing()) finished_ = now;
@@ -184,7 +184,7 @@ void Agent::left(std::uint32_t index, std::uint32_t send, Time now) {
 // Send a frame to each peer in turn, until no peer has both a frame and room in its window. The queue with
 // the fewest slices left goes first, so that short later steps, which other ranks wait for, pass the long
 // first step, and equal steps of a ring go in order.
-void Agent::pump(Time now, Answer& answer) {
+void Agent::pump(Time now, Actions& actions) {
     while (!ready_.empty()) {
         Peer& peer = *ready_.pop_front();
         Sender* const sender = peer.pick();
@@ -208,7 +208,7 @@ void Agent::pump(Time now, Answer& answer) {
                               .chunk = static_cast<std::uint16_t>(table_.cell[index]),
                               .offset = static_cast<std::uint32_t>(start + send.shift),
                               .size = table_.size[index]};
-        sender->send(message, index, start, peer.left == 0, now, answer);
+        sender->send(message, index, start, peer.left == 0, now, actions);
         peer.message_sent();
         if (reducer_) reducer_->sent(index);
         deadline_ = std::min(deadline_, sender->due());

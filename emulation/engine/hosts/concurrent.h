@@ -22,12 +22,12 @@ class Concurrent final : public Participant {
     void remove(std::uint16_t first);
 
     // Start all agents that have not been started.
-    void start(Time now, Answer& answer) override;
-    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
-    void on_timer(Time now, Answer& answer) override;
-    void on_reroute(const Routes& routes, Time now, Answer& answer) override;
-    void expect(const Frame& frame, unsigned stage) const override;
-    void leave() override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& routes, Time now, Actions& actions) override;
+    void prefetch(const Frame& frame, unsigned stage) const override;
+    void detach() override;
 
     // Empty: each agent has an array of its own.
     std::shared_ptr<Bytes> result() const override { return std::make_shared<Bytes>(); }
@@ -55,8 +55,8 @@ class Concurrent final : public Participant {
     Members::const_iterator at(std::uint32_t queue) const;
     // Let an agent answer an event.
     template <typename Event>
-    void consult(std::uint16_t first, Member& member, Answer& answer, const Event& event);
-    void answer_deadline(Answer& answer) const;
+    void consult(std::uint16_t first, Member& member, Actions& actions, const Event& event);
+    void answer_deadline(Actions& actions) const;
 
     Members members_;
     AgentStats past_;  // of agents that are gone

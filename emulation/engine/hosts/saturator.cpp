@@ -22,25 +22,25 @@ Saturator::Saturator(std::vector<std::string> frames, std::uint64_t at_first, Py
     if (frames_.empty()) throw std::invalid_argument("no frames to send");
 }
 
-void Saturator::start(Time /*now*/, Answer& answer) {
+void Saturator::start(Time /*now*/, Actions& actions) {
     const std::uint64_t count = std::min(at_first_, budget_->left);
-    for (std::uint64_t i = 0; i < count; ++i) send(answer);
-    answer.deadline.reset();
+    for (std::uint64_t i = 0; i < count; ++i) send(actions);
+    actions.deadline.reset();
 }
 
-void Saturator::on_frame(FrameHandle /*frame*/, Time /*now*/, Answer& answer) {
+void Saturator::on_frame(FrameHandle /*frame*/, Time /*now*/, Actions& actions) {
     ++budget_->received;
-    if (budget_->left > 0) send(answer);
-    answer.deadline.reset();
+    if (budget_->left > 0) send(actions);
+    actions.deadline.reset();
 }
 
-void Saturator::on_timer(Time /*now*/, Answer& answer) { answer.deadline.reset(); }
+void Saturator::on_timer(Time /*now*/, Actions& actions) { actions.deadline.reset(); }
 
-void Saturator::send(Answer& answer) {
+void Saturator::send(Actions& actions) {
     --budget_->left;
     const auto place = static_cast<std::size_t>(random_.uniform() * static_cast<double>(frames_.size()));
     const std::string& frame = frames_[place];
-    answer.add(answer.pool.acquire(frame.data(), frame.size()), kVlData);
+    actions.add(actions.pool.acquire(frame.data(), frame.size()), kVlData);
 }
 
 }  // namespace railyard

@@ -9,28 +9,28 @@
 #include <vector>
 
 #include "hosts/random/python_random.h"
-#include "network/links/station.h"
+#include "network/links/application.h"
 
 namespace railyard {
 
-// Frames that all stations together may still send, and frames received.
+// Frames that all applications together may still send, and frames received.
 struct SaturationBudget {
     std::uint64_t left = 0, received = 0;
 };
 
 // Sends a random frame of `frames`, first `at_first` times, then for every received frame.
-class Saturator final : public Station {
+class Saturator final : public Application {
    public:
     // invalid_argument without frames.
     Saturator(std::vector<std::string> frames, std::uint64_t at_first, PythonRandom random,
               std::shared_ptr<SaturationBudget> budget);
 
-    void start(Time now, Answer& answer) override;
-    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
-    void on_timer(Time now, Answer& answer) override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
 
    private:
-    void send(Answer& answer);
+    void send(Actions& actions);
 
     std::vector<std::string> frames_;
     std::uint64_t at_first_;

@@ -12,29 +12,29 @@ namespace railyard {
 
 bool Hosts::isolated() const {
     return std::all_of(hosts_.begin(), hosts_.end(),
-                       [](const Host& host) { return host.station == nullptr || host.station->isolated(); });
+                       [](const Host& host) { return host.application == nullptr || host.application->isolated(); });
 }
 
-void Hosts::leave() {
+void Hosts::detach() {
     for (const Host& host : hosts_)
-        if (host.station) host.station->leave();
+        if (host.application) host.application->detach();
 }
 
-void Hosts::set_station(Index<Host> host, std::shared_ptr<Station> station) {
+void Hosts::set_application(Index<Host> host, std::shared_ptr<Application> application) {
     clear_timer(host);
     Partition& p = *hosts_[host].partition;
-    hosts_[host].station.swap(station);
-    if (!station) return;
-    station->leave();
-    if (p.consulting > 0) p.replaced.push_back(std::move(station));
+    hosts_[host].application.swap(application);
+    if (!application) return;
+    application->detach();
+    if (p.consulting > 0) p.replaced.push_back(std::move(application));
 }
 
-// Let the station of a host answer an event. A station may replace stations, its own included, which last
-// until no station is at work.
+// Let the application of a host answer an event. An application may replace applications, its own included, which last
+// until no application is at work.
 template <typename Event>
 void Hosts::consult(Partition& p, Index<Host> host, const Event& event) {
-    Station* const station = hosts_[host].station.get();
-    if (station == nullptr) return;
+    Application* const application = hosts_[host].application.get();
+    if (application == nullptr) return;
     struct Consultation {
         Partition& partition;
         explicit Consultation(Partition& of) : partition(of) { ++partition.consulting; }
@@ -43,22 +43,22 @@ void Hosts::consult(Partition& p, Index<Host> host, const Event& event) {
             if (--partition.consulting == 0) partition.replaced.clear();
         }
     } const consultation(p);
-    Answer answer(p.pool, std::move(p.departures));
-    event(*station, answer);
-    act(p, host, answer);
+    Actions actions(p.pool, std::move(p.departures));
+    event(*application, actions);
+    act(p, host, actions);
 }
 
 void Hosts::start(Partition& p, Index<Host> host) {
-    consult(p, host, [&p](Station& station, Answer& answer) { station.start(p.now, answer); });
+    consult(p, host, [&p](Application& application, Actions& actions) { application.start(p.now, actions); });
 }
 
-void Hosts::act(Partition& p, Index<Host> host, Answer& answer) {
-    for (Answer::Departure& departure : answer.departures)
+void Hosts::act(Partition& p, Index<Host> host, Actions& actions) {
+    for (Actions::Departure& departure : actions.departures)
         send(p, host, std::move(departure.frame), departure.vl);
-    if (answer.deadline) set_timer(p, host, *answer.deadline);
+    if (actions.deadline) set_timer(p, host, *actions.deadline);
     else clear_timer(host);
-    answer.departures.clear();
-    p.departures = std::move(answer.departures);
+    actions.departures.clear();
+    p.departures = std::move(actions.departures);
 }
 
 void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, int vl) {
@@ -82,14 +82,14 @@ void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
     }
     if (cna24_) from_cna24(*frame);
     consult(p, host,
-            [&](Station& station, Answer& answer) { station.on_frame(std::move(frame), p.now, answer); });
+            [&](Application& application, Actions& actions) { application.on_frame(std::move(frame), p.now, actions); });
 }
 
 void Hosts::on_timer(Partition& p, Index<Host> host) {
     Host& h = hosts_[host];
     if (h.deadline != p.now) return;  // changed or cleared
     h.deadline = -1;
-    consult(p, host, [&p](Station& station, Answer& answer) { station.on_timer(p.now, answer); });
+    consult(p, host, [&p](Application& application, Actions& actions) { application.on_timer(p.now, actions); });
 }
 
 void Hosts::set_timer(Partition& p, Index<Host> host, Time deadline) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts of the network: frames and timers for their stations, and what stations answer.
+// Hosts of the network: frames and timers for their applications, and what applications answer.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "network/events/timeline.h"
 #include "network/links/links.h"
-#include "network/links/station.h"
+#include "network/links/application.h"
 
 namespace railyard {
 
@@ -17,7 +17,7 @@ class Queues;
 struct Host {
     Index<Channel> out, in;  // from the host, to the host
     Time deadline = -1;
-    std::shared_ptr<Station> station;  // shared with the control plane, which asks it for its result
+    std::shared_ptr<Application> application;  // shared with the control plane, which asks it for its result
     Partition* partition = nullptr;
 };
 
@@ -28,7 +28,7 @@ class Hosts {
     [[nodiscard]] Index<Host> next() const { return hosts_.next(); }
     void add(const Links::HostChannels& channels, Partition& partition) {
         hosts_.push_back(
-            {.out = channels.out, .in = channels.in, .station = nullptr, .partition = &partition});
+            {.out = channels.out, .in = channels.in, .application = nullptr, .partition = &partition});
     }
     // Convert the frames that hosts send to the CNA24 network header, and back where they arrive: agents know
     // the CNA16 header only.
@@ -40,16 +40,16 @@ class Hosts {
     }
     [[nodiscard]] const Host& at(Index<Host> host) const { return hosts_.at(host); }
     [[nodiscard]] const Host& operator[](Index<Host> host) const { return hosts_[host]; }
-    // True if stations share nothing that windows of several partitions do not know.
+    // True if applications share nothing that windows of several partitions do not know.
     [[nodiscard]] bool isolated() const;
-    // Let all stations go: their frames belong to the network's pool.
-    void leave();
+    // Let all applications go: their frames belong to the network's pool.
+    void detach();
 
-    // Put a station on a host in place of another; null: none.
-    void set_station(Index<Host> host, std::shared_ptr<Station> station);
+    // Put an application on a host in place of another; null: none.
+    void set_application(Index<Host> host, std::shared_ptr<Application> application);
     void start(Partition& p, Index<Host> host);
     // Carry out an answer.
-    void act(Partition& p, Index<Host> host, Answer& answer);
+    void act(Partition& p, Index<Host> host, Actions& actions);
     void send(Partition& p, Index<Host> host, FrameHandle frame, int vl);
     void deliver(Partition& p, FrameHandle frame, Index<Host> host);
     void on_timer(Partition& p, Index<Host> host);
@@ -58,7 +58,7 @@ class Hosts {
     void clear_timer(Index<Host> host) { hosts_.at(host).deadline = -1; }
 
    private:
-    // Call a station for an event, and carry out its answer.
+    // Call an application for an event, and carry out its answer.
     template <typename Event>
     void consult(Partition& p, Index<Host> host, const Event& event);
 

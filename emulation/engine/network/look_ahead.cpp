@@ -25,9 +25,9 @@ void LookAhead::fetch(const Partition& p) const {
     if (const Ahead next = at(p, Distance::kRings); next.channel != nullptr) fetch_rings(next);
     if (const Ahead next = at(p, Distance::kFrame); next.channel != nullptr) fetch_frame(next);
     if (const Ahead next = at(p, Distance::kBytes); next.channel != nullptr) fetch_bytes(next);
-    for (unsigned stage = 0; stage < Station::kStages; ++stage)
+    for (unsigned stage = 0; stage < Application::kStages; ++stage)
         if (const Ahead next = at(p, Distance::kStation - stage); next.channel != nullptr)
-            fetch_station(next, stage);
+            fetch_application(next, stage);
 }
 
 void LookAhead::fetch_rings(const Ahead& next) const {
@@ -46,7 +46,7 @@ void LookAhead::fetch_frame(const Ahead& next) const {
         if (sw.program() != nullptr && !sw.program()->tables.empty()) sw.fetch_lists();
         railyard::fetch(&links_.out_of(c.to_switch));
     } else if (next.arrives) {
-        fetch_lines(hosts_[c.host].station.get(), 6);
+        fetch_lines(hosts_[c.host].application.get(), 6);
     } else if (next.waits()) {
         railyard::fetch(&next_lane(c).queue[0]);
     }
@@ -66,11 +66,11 @@ void LookAhead::fetch_bytes(const Ahead& next) const {
     if (next.waits()) railyard::fetch(next_lane(c).queue[0].get());
 }
 
-void LookAhead::fetch_station(const Ahead& next, unsigned stage) const {
+void LookAhead::fetch_application(const Ahead& next, unsigned stage) const {
     const Channel& c = *next.channel;
     if (!next.arrives || c.to_switch || !next.flies()) return;
-    if (const Station* const station = hosts_[c.host].station.get(); station != nullptr)
-        station->expect(*c.flying[0].frame, stage);
+    if (const Application* const application = hosts_[c.host].application.get(); application != nullptr)
+        application->prefetch(*c.flying[0].frame, stage);
 }
 
 }  // namespace railyard

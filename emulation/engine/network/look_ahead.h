@@ -5,7 +5,7 @@
 // An address can be fetched only once the memory that has it is there. So there are stages, each for an event
 // further ahead than the next stage, and a stage reads what the stage before has fetched: a channel, then the
 // first cells of its rings and what it leads to, then the frame in them, then the frame's bytes, then what
-// the host's station reads. The distances are in events. Fetching ahead was most of what brought a rack's
+// the host's application reads. The distances are in events. Fetching ahead was most of what brought a rack's
 // AllReduce to 0.63 of its time ("A whole collective" in docs/testbeds/performance.md). Measure a change of a
 // distance there with `python -m bench.collective`, builds in turn.
 #pragma once
@@ -23,7 +23,7 @@ class LookAhead {
     using Switches = List<Switch, std::unique_ptr<Switch>>;
     struct Distance {
         static constexpr std::size_t kChannel = 11, kRings = 8, kFrame = 6, kBytes = 4;
-        static constexpr std::size_t kStation = Station::kStages;  // its first stage; the others follow
+        static constexpr std::size_t kStation = Application::kStages;  // its first stage; the others follow
     };
     static_assert(Distance::kChannel < EventQueue::kAhead && Distance::kChannel > Distance::kRings &&
                   Distance::kRings > Distance::kFrame && Distance::kFrame > Distance::kBytes &&
@@ -50,7 +50,7 @@ class LookAhead {
     void fetch_rings(const Ahead& next) const;
     void fetch_frame(const Ahead& next) const;
     void fetch_bytes(const Ahead& next) const;
-    void fetch_station(const Ahead& next, unsigned stage) const;
+    void fetch_application(const Ahead& next, unsigned stage) const;
 
     const Switches& switches_;
     const Links& links_;

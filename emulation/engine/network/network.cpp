@@ -25,7 +25,7 @@ Network::Network()
 Network::~Network() {
     windows_.clear();
     links_.clear();
-    hosts_.leave();  // frames of stations belong to this network's pool
+    hosts_.detach();  // frames of applications belong to this network's pool
 }
 
 Index<Switch> Network::add_switch(const std::string& name, std::uint32_t cpu_port, std::uint32_t partition) {
@@ -107,14 +107,14 @@ void Network::set_host_link(Index<Host> host, bool up) {
     control_.push_back({ControlItem::Kind::Port, now(), in.from_switch, in.from_port, up, {}});
 }
 
-void Network::set_station(Index<Host> host, std::shared_ptr<Station> station) {
+void Network::set_application(Index<Host> host, std::shared_ptr<Application> application) {
     acted_on(host);
-    hosts_.set_station(host, std::move(station));
+    hosts_.set_application(host, std::move(application));
 }
 
 void Network::start(Index<Host> host) { hosts_.start(acted_on(host), host); }
 
-void Network::act(Index<Host> host, Answer& answer) { hosts_.act(acted_on(host), host, answer); }
+void Network::act(Index<Host> host, Actions& actions) { hosts_.act(acted_on(host), host, actions); }
 
 void Network::send(Index<Host> host, std::string_view bytes, int vl) {
     Partition& p = acted_on(host);

@@ -53,10 +53,10 @@ class Network : public SwitchSet {
     void set_link(Index<Link> link, bool up);
     void set_host_link(Index<Host> host, bool up);
 
-    // Put a station on a host in place of another; null: none. Its first event is `start`.
-    void set_station(Index<Host> host, std::shared_ptr<Station> station);
+    // Put an application on a host in place of another; null: none. Its first event is `start`.
+    void set_application(Index<Host> host, std::shared_ptr<Application> application);
     void start(Index<Host> host);
-    void act(Index<Host> host, Answer& answer);
+    void act(Index<Host> host, Actions& actions);
     void send(Index<Host> host, std::string_view bytes, int vl);
     void set_timer(Index<Host> host, Time deadline);
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;

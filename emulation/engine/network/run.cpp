@@ -89,7 +89,7 @@ RunEnd Network::run_partitions(Time until, std::uint64_t events, bool exactly) {
     }
 }
 
-// True if stations and switches share nothing that windows do not know.
+// True if applications and switches share nothing that windows do not know.
 bool Network::independent() const {
     return windows_.delay() > 0 && !links_.observed() && !ageing_.used() && hosts_.isolated() &&
            std::none_of(switches_.begin(), switches_.end(), [](const auto& sw) { return sw->logs(); });

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "network/links/station.h"
+#include "network/links/application.h"
 #include "switch/switch_set.h"
 #include "tables/number.h"
 
@@ -82,12 +82,12 @@ inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()};
 inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.size()); }
 
 // Output of a sans-IO host in Python: ([(frame, vl), ...], deadline or None).
-void to_answer(const nb::object& output, Answer& answer);
-nb::object from_answer(const Answer& answer);
+void to_answer(const nb::object& output, Actions& actions);
+nb::object from_answer(const Actions& actions);
 // Frames of hosts that no network drives. The pool outlives all of them.
 FramePool& loose_frames();
-// A station in C++, or a handler in Python as a station; null for None.
-std::shared_ptr<Station> station_of(const nb::object& handler);
+// An application in C++, or a handler in Python as an application; null for None.
+std::shared_ptr<Application> application_of(const nb::object& handler);
 
 // A dictionary for each step of a trace.
 nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps);

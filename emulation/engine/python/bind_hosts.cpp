@@ -8,7 +8,7 @@
 
 #include "hosts/agent.h"
 #include "hosts/concurrent.h"
-#include "hosts/iterated.h"
+#include "hosts/repeating_agent.h"
 #include "hosts/saturator.h"
 #include "network/events/partition.h"
 #include "python/bind.h"
@@ -17,22 +17,22 @@
 
 namespace railyard {
 
-void to_answer(const nb::object& output, Answer& answer) {
+void to_answer(const nb::object& output, Actions& actions) {
     const nb::tuple pair = nb::cast<nb::tuple>(output);
     for (const nb::handle item : nb::cast<nb::list>(pair[0])) {
         const nb::tuple frame_and_vl = nb::cast<nb::tuple>(item);
         const std::string_view bytes = view(nb::cast<nb::bytes>(frame_and_vl[0]));
-        answer.add(answer.pool.acquire(bytes.data(), bytes.size()), nb::cast<int>(frame_and_vl[1]));
+        actions.add(actions.pool.acquire(bytes.data(), bytes.size()), nb::cast<int>(frame_and_vl[1]));
     }
-    answer.deadline.reset();
-    if (!pair[1].is_none()) answer.deadline = nb::cast<Time>(pair[1]);
+    actions.deadline.reset();
+    if (!pair[1].is_none()) actions.deadline = nb::cast<Time>(pair[1]);
 }
 
-nb::object from_answer(const Answer& answer) {
+nb::object from_answer(const Actions& actions) {
     nb::list frames;
-    for (const Answer::Departure& departure : answer.departures)
+    for (const Actions::Departure& departure : actions.departures)
         frames.append(nb::make_tuple(to_bytes(departure.frame->view()), departure.vl));
-    return nb::make_tuple(frames, answer.deadline ? nb::cast(*answer.deadline) : nb::none());
+    return nb::make_tuple(frames, actions.deadline ? nb::cast(*actions.deadline) : nb::none());
 }
 
 FramePool& loose_frames() {
@@ -152,10 +152,10 @@ Bytes to_data(const Rank& rank, const Data& data) {
 }
 
 template <typename Event>
-nb::object answer_of(const Event& event) {
-    Answer answer(loose_frames());
-    event(answer);
-    return from_answer(answer);
+nb::object actions_of(const Event& event) {
+    Actions actions(loose_frames());
+    event(actions);
+    return from_answer(actions);
 }
 
 nb::object failure_of(const Participant& agent) {
@@ -205,29 +205,29 @@ nb::object array_of(const Participant& agent) {
 }
 
 void bind_participant(nb::module_& m) {
-    const nb::class_<Station> station(
-        m, "Station",
-        "What runs on a host of a network, in C++. A network's station is not called from outside.");
-    nb::class_<Participant, Station>(m, "Participant",
+    const nb::class_<Application> application(
+        m, "Application",
+        "What runs on a host of a network, in C++. A network's application is not called from outside.");
+    nb::class_<Participant, Application>(m, "Participant",
                                      "Agent of an NPU in a collective; see emulation.traffic.host.agents.")
         .def(
-            "start", [](Participant& p, Time now) { return answer_of([&](Answer& a) { p.start(now, a); }); },
+            "start", [](Participant& p, Time now) { return actions_of([&](Actions& a) { p.start(now, a); }); },
             nb::arg("now"), nb::sig("def start(self, now: int) -> Output"))
         .def(
             "on_frame",
             [](Participant& p, const nb::bytes& frame, Time now) {
-                return answer_of(
-                    [&](Answer& a) { p.on_frame(a.pool.acquire(frame.c_str(), frame.size()), now, a); });
+                return actions_of(
+                    [&](Actions& a) { p.on_frame(a.pool.acquire(frame.c_str(), frame.size()), now, a); });
             },
             nb::arg("frame"), nb::arg("now"), nb::sig("def on_frame(self, frame: bytes, now: int) -> Output"))
         .def(
             "on_timer",
-            [](Participant& p, Time now) { return answer_of([&](Answer& a) { p.on_timer(now, a); }); },
+            [](Participant& p, Time now) { return actions_of([&](Actions& a) { p.on_timer(now, a); }); },
             nb::arg("now"), nb::sig("def on_timer(self, now: int) -> Output"))
         .def(
             "reroute",
             [](Participant& p, const Routes& routes, Time now) {
-                return answer_of([&](Answer& a) { p.on_reroute(routes, now, a); });
+                return actions_of([&](Actions& a) { p.on_reroute(routes, now, a); });
             },
             nb::sig("def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output"))
         .def(
@@ -239,7 +239,7 @@ void bind_participant(nb::module_& m) {
             [](Participant& p, nb::object call) {
                 // Shared, so that threads without the interpreter lock can copy it.
                 const auto shared = std::make_shared<nb::object>(std::move(call));
-                p.on_silence = [shared](std::uint16_t address, BucketSet buckets) {
+                p.on_repath = [shared](std::uint16_t address, BucketSet buckets) {
                     if (!Partition::defer([=] { (*shared)(address, buckets); })) (*shared)(address, buckets);
                 };
             },
@@ -264,14 +264,14 @@ void bind_participant(nb::module_& m) {
 
 void bind_saturator(nb::module_& m) {
     nb::class_<SaturationBudget>(
-        m, "Budget", "Frames that saturating stations may still send, and frames that they have received.")
+        m, "Budget", "Frames that saturating applications may still send, and frames that they have received.")
         .def(
             "__init__",
             [](SaturationBudget* self, std::uint64_t frames) { new (self) SaturationBudget{frames, 0}; },
             nb::sig("def __init__(self, frames: int, /) -> None"))
         .def_ro("left", &SaturationBudget::left)
         .def_ro("received", &SaturationBudget::received);
-    nb::class_<Saturator, Station>(
+    nb::class_<Saturator, Application>(
         m, "Saturator",
         "Sends a random frame, first `at_first` times, then for every received frame.\n"
         "\n"
@@ -406,35 +406,35 @@ void bind_hosts(nb::module_& m) {
             },
             nb::sig("def call_at_end(self, call: collections.abc.Callable[[int], None], /) -> None"),
             "Call with the first queue number of an agent whose result is final, or that gives up.");
-    nb::class_<Iterated, Participant>(m, "Iterated",
+    nb::class_<RepeatingAgent, Participant>(m, "RepeatingAgent",
                                       "Agent of a training job; see emulation.traffic.host.iterations.")
         .def(
             "__init__",
-            [](Iterated* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint32_t iterations,
+            [](RepeatingAgent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint32_t iterations,
                Time compute, Time overlap, const TransportParameters& parameters,
                const std::optional<ReductionTuple>& reduction) {
                 Bytes bytes = to_data(*rank, data);
-                new (self) Iterated(std::move(rank), std::move(bytes), {iterations, compute, overlap},
+                new (self) RepeatingAgent(std::move(rank), std::move(bytes), {iterations, compute, overlap},
                                     parameters, reduction_from(reduction));
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("iterations"), nb::arg("compute_ps"),
             nb::arg("overlap_ps"), nb::arg("parameters"), nb::arg("reduction") = nb::none())
-        .def_prop_ro("longest", &Iterated::longest)
+        .def_prop_ro("longest", &RepeatingAgent::longest)
         .def(
             "call_at_iteration",
-            [](Iterated& i, nb::object call) {
+            [](RepeatingAgent& i, nb::object call) {
                 i.on_iteration = [call = std::move(call)](std::uint32_t number) { call(number); };
             },
             nb::sig("def call_at_iteration(self, call: collections.abc.Callable[[int], None], /) -> None"))
         .def(
             "use_level",
-            [](Iterated& i, int level, const nb::bytes& data, const nb::bytes& ack) {
+            [](RepeatingAgent& i, int level, const nb::bytes& data, const nb::bytes& ack) {
                 i.set_level(level, {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)});
             },
             nb::sig("def use_level(self, level: int, data: bytes, ack: bytes, /) -> None"))
         .def(
             "reports",
-            [](const Iterated& i) {
+            [](const RepeatingAgent& i) {
                 nb::list out;
                 for (const IterationReport& r : i.log())
                     out.append(nb::make_tuple(r.begun, r.send, r.sent, r.end, r.checksum));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network in virtual time, and stations in Python.
+// The network in virtual time, and applications in Python.
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -18,17 +18,17 @@ namespace railyard {
 namespace {
 
 // A handler in Python: on_frame(bytes, now) and on_timer(now) return ([(frame, vl), ...], deadline or None).
-class PythonStation : public Station {
+class PythonStation : public Application {
    public:
     explicit PythonStation(nb::object handler) : handler_(std::move(handler)) {}
 
-    void start(Time now, Answer& answer) override { to_answer(handler_.attr("start")(now), answer); }
-    void on_frame(FrameHandle frame, Time now, Answer& answer) override {
+    void start(Time now, Actions& actions) override { to_answer(handler_.attr("start")(now), actions); }
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override {
         const nb::bytes bytes = to_bytes(frame->view());
         frame.reset();
-        to_answer(handler_.attr("on_frame")(bytes, now), answer);
+        to_answer(handler_.attr("on_frame")(bytes, now), actions);
     }
-    void on_timer(Time now, Answer& answer) override { to_answer(handler_.attr("on_timer")(now), answer); }
+    void on_timer(Time now, Actions& actions) override { to_answer(handler_.attr("on_timer")(now), actions); }
 
    private:
     nb::object handler_;
@@ -44,9 +44,9 @@ nb::bytes converted(const nb::bytes& bytes, void (*convert)(Frame&)) {
 
 }  // namespace
 
-std::shared_ptr<Station> station_of(const nb::object& handler) {
+std::shared_ptr<Application> application_of(const nb::object& handler) {
     if (handler.is_none()) return nullptr;
-    if (nb::isinstance<Station>(handler)) return nb::cast<std::shared_ptr<Station>>(handler);
+    if (nb::isinstance<Application>(handler)) return nb::cast<std::shared_ptr<Application>>(handler);
     return std::make_shared<PythonStation>(handler);
 }
 
@@ -192,24 +192,24 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def(
             "set_handler",
             [](Network& n, Index<Host> host, const nb::object& handler) {
-                n.set_station(host, station_of(handler));
+                n.set_application(host, application_of(handler));
             },
             nb::arg("host"), nb::arg("handler").none(),
             nb::sig("def set_handler(self, host: int, handler: typing.Any) -> None"),
-            "Put a host in place of another: a Station, or any object with its methods; None for none.")
+            "Put a host in place of another: a Application, or any object with its methods; None for none.")
         .def(
             "start", [](Network& n, Index<Host> host) { n.start(host); },
             nb::sig("def start(self, host: int, /) -> None"),
-            "Call `start` of the host's handler, and carry out its answer.")
+            "Call `start` of the host's handler, and carry out its actions.")
         .def(
             "act",
             [](Network& n, Index<Host> host, const nb::object& output) {
-                Answer answer(n.pool_of(host));
-                to_answer(output, answer);
-                n.act(host, answer);
+                Actions actions(n.pool_of(host));
+                to_answer(output, actions);
+                n.act(host, actions);
             },
             nb::sig(
-                "def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None"))
+                "def act(self, host: int, actions: tuple[list[tuple[bytes, int]], int | None], /) -> None"))
         .def(
             "send",
             [](Network& n, Index<Host> host, const nb::bytes& frame, int vl) {

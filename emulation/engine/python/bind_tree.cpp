@@ -84,9 +84,9 @@ void bind_tree(nb::module_& m) {
             "move_to",
             [](TreeMember& t, std::uint16_t tree, const PortTuple& port, std::shared_ptr<TreeBlocks> blocks,
                Time now) {
-                Answer answer(loose_frames());
-                t.move(tree, port_of(port), std::move(blocks), now, answer);
-                return from_answer(answer);
+                Actions actions(loose_frames());
+                t.move(tree, port_of(port), std::move(blocks), now, actions);
+                return from_answer(actions);
             },
             nb::arg("tree"), nb::arg("port"), nb::arg("blocks"), nb::arg("now"),
             nb::sig("def move_to(self, tree: int, port: tuple[int, int, int, collections.abc.Sequence[int], "

@@ -35,12 +35,12 @@ bool is_true(const nb::object& value) {
     return truth != 0;
 }
 
-HostDriver::Guest guest_of(const nb::object& host) {
-    std::shared_ptr<Station> station = station_of(host);
-    if (const auto agent = std::dynamic_pointer_cast<Participant>(station))
-        return {std::move(station),
+HostDriver::Attachment guest_of(const nb::object& host) {
+    std::shared_ptr<Application> application = application_of(host);
+    if (const auto agent = std::dynamic_pointer_cast<Participant>(application))
+        return {std::move(application),
                 [agent] { return agent->failed() || (agent->finished() && agent->done()); }};
-    return {std::move(station), [host] {
+    return {std::move(application), [host] {
                 return is_true(host.attr("failed")) ||
                        (!host.attr("finished_ps").is_none() && is_true(host.attr("done")));
             }};
@@ -82,7 +82,7 @@ void bind_driver(nb::module_& m) {
                 return driver.add(guest_of(host), fd, arrived.data(), ring_bytes);
             },
             nb::arg("host"), nb::arg("fd"), nb::arg("arrived"), nb::arg("ring_bytes"), nb::keep_alive<1, 4>(),
-            nb::sig("def add(self, host: Station | object, fd: int, arrived: typing.Any, ring_bytes: int) -> "
+            nb::sig("def add(self, host: Application | object, fd: int, arrived: typing.Any, ring_bytes: int) -> "
                     "int"),
             "Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`.\n"
             "OSError.\n"
@@ -103,7 +103,7 @@ void bind_driver(nb::module_& m) {
                 driver.replace(index, guest_of(host), start);
             },
             nb::arg("index"), nb::arg("host"), nb::arg("start_ns"),
-            nb::sig("def replace(self, index: int, host: Station | object, start_ns: int) -> None"),
+            nb::sig("def replace(self, index: int, host: Application | object, start_ns: int) -> None"),
             "Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped.")
         .def("reroute", &HostDriver::reroute, nb::arg("index"), nb::arg("routes"),
              nb::sig("def reroute(self, index: int, routes: list[tuple[int, int]]) -> None"),

@@ -93,14 +93,14 @@ HostDriver::HostDriver(double rate_bps, std::int64_t dilation, Time bin, std::in
 }
 
 HostDriver::~HostDriver() {
-    // The frames of stations and queues return to the pool first.
-    for (const auto& host : hosts_) host->guest.station->leave();
+    // The frames of applications and queues return to the pool first.
+    for (const auto& host : hosts_) host->attachment.application->detach();
     close(epoll_);
 }
 
-std::size_t HostDriver::add(Guest guest, int fd, std::int64_t* arrived, std::size_t ring_bytes) {
+std::size_t HostDriver::add(Attachment attachment, int fd, std::int64_t* arrived, std::size_t ring_bytes) {
     const unsigned mtu = mtu_of(fd);
-    hosts_.push_back(std::make_unique<Host>(std::move(guest), fd, arrived, ns_per_byte_));
+    hosts_.push_back(std::make_unique<Host>(std::move(attachment), fd, arrived, ns_per_byte_));
     // For each ring the kernel waits until no processor handles packets: many at a time take as long as one.
     opening_.push_back(std::async(std::launch::async, [ring = &hosts_.back()->ring, fd, mtu, ring_bytes] {
         ring->open(fd, mtu, ring_bytes);
@@ -143,11 +143,11 @@ void HostDriver::go(std::int64_t start) {
     }
 }
 
-void HostDriver::replace(std::size_t index, Guest guest, std::int64_t start) {
+void HostDriver::replace(std::size_t index, Attachment attachment, std::int64_t start) {
     Host& host = *hosts_[index];
     host.pacer.clear(clock_nanoseconds());
-    std::swap(host.guest, guest);
-    guest.station->leave();
+    std::swap(host.attachment, attachment);
+    attachment.application->detach();
     listen(index, false);
     host.begins = next_[index] = start;
     host.deadline = host.note_at = kNoTime;
@@ -156,11 +156,11 @@ void HostDriver::replace(std::size_t index, Guest guest, std::int64_t start) {
 
 void HostDriver::reroute(std::size_t index, const Routes& routes) {
     Host& host = *hosts_[index];
-    auto* const participant = dynamic_cast<Participant*>(host.guest.station.get());
+    auto* const participant = dynamic_cast<Participant*>(host.attachment.application.get());
     if (participant == nullptr) return;
     at_ = index;
     consult(host, kNoTime,
-            [&](Station&, Time now, Answer& answer) { participant->on_reroute(routes, now, answer); });
+            [&](Application&, Time now, Actions& actions) { participant->on_reroute(routes, now, actions); });
     next_[index] = 0;
 }
 
@@ -173,16 +173,16 @@ void HostDriver::stop() {
 // answer.
 template <typename Event>
 void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
-    Answer answer(pool_, std::move(room_));
+    Actions actions(pool_, std::move(room_));
     host.consulted = true;
-    event(*host.guest.station, clock_.picoseconds(clock_nanoseconds()), answer);
+    event(*host.attachment.application, clock_.picoseconds(clock_nanoseconds()), actions);
     const std::int64_t now = clock_nanoseconds();
-    for (Answer::Departure& departure : answer.departures)
+    for (Actions::Departure& departure : actions.departures)
         host.pacer.add(std::move(departure.frame), departure.vl, now, std::min(since, now));
-    host.deadline = answer.deadline ? clock_.nanoseconds(*answer.deadline) : kNoTime;
+    host.deadline = actions.deadline ? clock_.nanoseconds(*actions.deadline) : kNoTime;
     if (note_ > 0) host.note_at = host.noted + note_;
-    answer.departures.clear();
-    room_ = std::move(answer.departures);
+    actions.departures.clear();
+    room_ = std::move(actions.departures);
 }
 
 // Take the frames of all hosts from their rings first: while the processor fetches what the answer to a frame
@@ -200,9 +200,9 @@ void HostDriver::receive() {
         }
     }
     arrived_.clear();
-    for (unsigned stage = 0; stage < Station::kStages; ++stage)
+    for (unsigned stage = 0; stage < Application::kStages; ++stage)
         for (const Arrival& arrival : arrivals_)
-            hosts_[arrival.host]->guest.station->expect(*arrival.frame, stage);
+            hosts_[arrival.host]->attachment.application->prefetch(*arrival.frame, stage);
     for (Arrival& arrival : arrivals_) {
         at_ = arrival.host;
         receive(*hosts_[at_], std::move(arrival.frame));
@@ -214,14 +214,14 @@ void HostDriver::receive() {
 void HostDriver::receive(Host& host, FrameHandle frame) {
     const bool data = is_data(*frame);
     const std::uint32_t length = frame->length;
-    consult(host, since_, [&](Station& station, Time now, Answer& answer) {
+    consult(host, since_, [&](Application& application, Time now, Actions& actions) {
         if (data) {
             if (host.bins.empty() || host.bins.back().first != now / bin_)
                 host.bins.emplace_back(now / bin_, 0);
             host.bins.back().second += length;
             *host.arrived += length;
         }
-        station.on_frame(std::move(frame), now, answer);
+        application.on_frame(std::move(frame), now, actions);
     });
 }
 
@@ -286,7 +286,7 @@ HostDriver::Turn HostDriver::serve() {
     const std::int64_t now = clock_nanoseconds();
     for (unsigned stage = 0; stage < Pacer::kStages; ++stage)
         for (std::size_t index = 0; index < hosts_.size(); ++index)
-            if (next_[index] <= now) hosts_[index]->pacer.expect(stage);
+            if (next_[index] <= now) hosts_[index]->pacer.prefetch(stage);
     for (std::size_t index = 0; index < hosts_.size(); ++index)
         if (next_[index] <= now) serve(index, now, turn);
     return turn;
@@ -298,15 +298,15 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
     if (now >= host.begins) {
         host.begins = kNoTime;
         listen(index, true);
-        consult(host, now, [](Station& station, Time time, Answer& answer) { station.start(time, answer); });
+        consult(host, now, [](Application& application, Time time, Actions& actions) { application.start(time, actions); });
     }
     if (now >= host.deadline) {
         ++counts_.timers;
         consult(host, now,
-                [](Station& station, Time time, Answer& answer) { station.on_timer(time, answer); });
+                [](Application& application, Time time, Actions& actions) { application.on_timer(time, actions); });
     }
     host.pacer.send(host.fd, clock_nanoseconds());
-    if (std::exchange(host.consulted, false) && host.asked && host.begins == kNoTime && host.guest.ended()) {
+    if (std::exchange(host.consulted, false) && host.asked && host.begins == kNoTime && host.attachment.ended()) {
         host.asked = false;
         turn.ended.push_back(index);
     }

@@ -16,7 +16,7 @@
 
 #include "frames/frame.h"
 #include "hosts/agent.h"
-#include "network/links/station.h"
+#include "network/links/application.h"
 #include "wire/pacer.h"
 #include "wire/receive_ring.h"
 
@@ -49,15 +49,15 @@ class HostDriver {
     HostDriver& operator=(const HostDriver&) = delete;
     ~HostDriver();
 
-    // A station and the question whether it has ended, which is put after each of its events.
-    struct Guest {
-        std::shared_ptr<Station> station;
+    // An application and the question whether it has ended, which is put after each of its events.
+    struct Attachment {
+        std::shared_ptr<Application> application;
         std::function<bool()> ended;
     };
     // Add a host at a bound raw socket, which the caller keeps open. `arrived` points to a count of bytes of
     // data. The kernel keeps frames that arrive after go() in a ring of about `ring_bytes` until the host
     // begins or takes them; frames that arrive before may be lost. std::system_error, here or by go()
-    std::size_t add(Guest guest, int fd, std::int64_t* arrived, std::size_t ring_bytes);
+    std::size_t add(Attachment attachment, int fd, std::int64_t* arrived, std::size_t ring_bytes);
     // Let turns that follow each other closely become one: between two looks for arrived frames the driver
     // rests for up to `share` of the run, and for no more than the time that the longest frame takes
     // at the rate. The run lasts for `least_run` nanoseconds from go() on, or for the time since go() if that
@@ -69,7 +69,7 @@ class HostDriver {
     // Let scenario time and all hosts begin at `start`.
     void go(std::int64_t start);
     // Replace a host by one that begins at `start`; frames that wait to be sent are dropped.
-    void replace(std::size_t index, Guest guest, std::int64_t start);
+    void replace(std::size_t index, Attachment attachment, std::int64_t start);
     // Tell a host of changed routes.
     void reroute(std::size_t index, const Routes& routes);
     // Let serve() return whenever a descriptor is readable.
@@ -93,9 +93,9 @@ class HostDriver {
 
    private:
     struct Host {
-        Host(Guest g, int f, std::int64_t* a, double ns_per_byte)
-            : guest(std::move(g)), fd(f), arrived(a), pacer(ns_per_byte) {}
-        Guest guest;
+        Host(Attachment g, int f, std::int64_t* a, double ns_per_byte)
+            : attachment(std::move(g)), fd(f), arrived(a), pacer(ns_per_byte) {}
+        Attachment attachment;
         int fd;
         std::int64_t* arrived;
         ReceiveRing ring;
@@ -127,7 +127,7 @@ class HostDriver {
     std::int64_t note_;
     DilatedClock clock_;
     FramePool pool_;
-    std::vector<Answer::Departure> room_;
+    std::vector<Actions::Departure> room_;
     std::vector<std::unique_ptr<Host>> hosts_;
     std::vector<std::future<void>> opening_;  // of rings
     std::vector<std::int64_t> next_;          // of each host, the time of its next event; 0: now

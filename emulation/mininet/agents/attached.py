@@ -10,8 +10,8 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from emulation.errors import TestbedError
-from emulation.mininet.agents.messages import Description, Place, Report, Reports
-from emulation.testbed import DoneHandler, IterationHandler, SilenceHandler
+from emulation.mininet.agents.messages import Description, HostSlot, Report, Reports
+from emulation.testbed import DoneHandler, IterationHandler, RepathHandler
 from emulation.traffic.host.checks import check_addresses, check_agent
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.spec import AgentSpec
@@ -29,7 +29,7 @@ class HostProcesses(Protocol):
     """Processes of all hosts, on this machine or on several. Times are of this machine's monotonic clock."""
 
     def launch(
-        self, places: Sequence[Place], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
+        self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
         """Create every host in its namespace, and wait until all are ready."""
         ...
@@ -99,7 +99,7 @@ class Agents:
         self._begun = False
         self._arriving: dict[str, _Seat] = {}
         self._reports: Mapping[str, Report] | None = None
-        self.on_silence: SilenceHandler | None = None
+        self.on_repath: RepathHandler | None = None
 
     def attach(
         self,
@@ -142,11 +142,11 @@ class Agents:
     def launch(self, rate_bps: float, dilation: int, bin_ps: int, *, watched: bool) -> None:
         """Create the processes of all nodes with an agent, and of those that stand by."""
         if self._seats:
-            places = [
-                Place(node, self._namespaces[node], self._interface, seat.agent)
+            slots = [
+                HostSlot(node, self._namespaces[node], self._interface, seat.agent)
                 for node, seat in self._seats.items()
             ]
-            self._population.launch(places, rate_bps, dilation, bin_ps, watched=watched)
+            self._population.launch(slots, rate_bps, dilation, bin_ps, watched=watched)
         self._begun = True
 
     def go(self, start_ns: int) -> None:
@@ -168,8 +168,8 @@ class Agents:
         """Take a message of a host, and call the callback of its agent."""
         kind, node, *what = message
         if kind == "silent":
-            if self.on_silence is not None:
-                self.on_silence(node, *what)
+            if self.on_repath is not None:
+                self.on_repath(node, *what)
             return
         seat = self._seats[node]
         if what[0] != seat.number or seat.ended:

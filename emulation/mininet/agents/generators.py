@@ -65,12 +65,12 @@ def _serve(testbed: Connection) -> None:
     go_read, go_write = os.pipe()
     stop_read, stop_write = os.pipe()
     children: list[_Child] = []
-    count = min(len(os.sched_getaffinity(0)), len(job.places))
+    count = min(len(os.sched_getaffinity(0)), len(job.slots))
     for number in range(count):
         here, there = os.pipe()
         order, give = os.pipe()
         # Neighbours are in different workers: they rarely have much to do at the same time.
-        indices = range(number, len(job.places), count)
+        indices = range(number, len(job.slots), count)
         if os.fork() == 0:
             ours = (testbed, *(end for child in children for end in (child.messages, child.orders)))
             for fd in (here, give, go_write, stop_write, *(connection.fileno() for connection in ours)):
@@ -79,7 +79,7 @@ def _serve(testbed: Connection) -> None:
             _child(number, Worker(job, indices, messages, orders), go_read, stop_read)
         os.close(there)
         os.close(order)
-        nodes = [job.places[index].node for index in indices]
+        nodes = [job.slots[index].node for index in indices]
         name = f"host process {number + 1}"
         messages, orders = Connection(here, writable=False), Connection(give, readable=False)
         children.append(_Child(name, messages, orders, nodes))

@@ -22,7 +22,7 @@ __all__ = [
     "HostAgent",
     "Idle",
     "Job",
-    "Place",
+    "HostSlot",
     "Report",
     "Reports",
     "busiest_bytes",
@@ -84,7 +84,7 @@ def busiest_bytes(schedule: Schedule) -> int:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostSlot:
     """A host: the description of its agent, and its `interface` in a `namespace`."""
 
     node: str
@@ -103,7 +103,7 @@ class Job:
     pages only where it was written.
     """
 
-    places: Sequence[Place]
+    slots: Sequence[HostSlot]
     rate_bps: float
     dilation: int
     bin_ps: int

@@ -15,7 +15,7 @@ import numpy as np
 
 from emulation.errors import EmulationError, MachineError
 from emulation.linux.record import RunRecord
-from emulation.mininet.agents.messages import Description, Job, Place, Report, Reports
+from emulation.mininet.agents.messages import Description, Job, HostSlot, Report, Reports
 from emulation.mininet.agents.tallies import Tallies
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
@@ -53,14 +53,14 @@ class Population:
         return self._memory
 
     def launch(
-        self, places: Sequence[Place], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
+        self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
         """Create every host in its namespace, and wait until all are ready."""
-        self._index = {place.node: index for index, place in enumerate(places)}
-        os.ftruncate(self._memory, Tallies.size(len(places)))
+        self._index = {slot.node: index for index, slot in enumerate(slots)}
+        os.ftruncate(self._memory, Tallies.size(len(slots)))
         self._room = mmap.mmap(self._memory, 0)
-        self._tallies = Tallies(self._room, len(places))
-        self.connection.send(Job(places, rate_bps, dilation, bin_ps, self._memory, watched))
+        self._tallies = Tallies(self._room, len(slots))
+        self.connection.send(Job(slots, rate_bps, dilation, bin_ps, self._memory, watched))
         if not self.connection.poll(_READY_SECONDS):
             raise MachineError(
                 f"the hosts were not ready after {_READY_SECONDS:g} s",

@@ -48,7 +48,7 @@ _REST = 0.25
 @final
 @dataclass(slots=True)
 class _Seat:
-    """The agents of a host, one after the other; `index` is that of the host's place in the job.
+    """The agents of a host, one after the other; `index` is that of the host's slot in the job.
 
     `number` is that of the order that began the present agent, `schedule` what it carries out, if any, and
     `before` the counts of earlier agents.
@@ -64,7 +64,7 @@ class _Seat:
 
 @final
 class Worker:
-    """Runs the hosts at `indices` of a job's places; `parent` takes messages, `orders` gives orders."""
+    """Runs the hosts at `indices` of a job's slots; `parent` takes messages, `orders` gives orders."""
 
     def __init__(self, job: Job, indices: Sequence[int], parent: Connection, orders: Connection) -> None:
         self._job = job
@@ -74,7 +74,7 @@ class Worker:
         )
         self._indices = indices
         self._seats: list[_Seat] = []
-        self._place: dict[str, int] = {}
+        self._seat_numbers: dict[str, int] = {}
 
     def run(self, go: int, stop: int) -> None:
         """Run the hosts from the time told on `go` until `stop` is readable, and report."""
@@ -87,16 +87,16 @@ class Worker:
 
     def _run(self, go: int, stop: int) -> None:
         job, driver = self._job, self._driver
-        self._tallies = Tallies(mmap.mmap(job.memory, Tallies.size(len(job.places))), len(job.places))
+        self._tallies = Tallies(mmap.mmap(job.memory, Tallies.size(len(job.slots))), len(job.slots))
         sockets = []
-        ring = min(max(_ALL_RING_BYTES // len(job.places), _LEAST_RING_BYTES), _RING_BYTES)
-        agents = make_host_agents([job.places[index].agent for index in self._indices])
+        ring = min(max(_ALL_RING_BYTES // len(job.slots), _LEAST_RING_BYTES), _RING_BYTES)
+        agents = make_host_agents([job.slots[index].agent for index in self._indices])
         for index, agent in zip(self._indices, agents, strict=True):
-            place = job.places[index]
-            netns.enter(place.namespace)
-            sockets.append(open_socket(place.interface))
-            seat = _Seat(index, place.node, agent, schedule_of(place.agent))
-            self._place[place.node] = len(self._seats)
+            slot = job.slots[index]
+            netns.enter(slot.namespace)
+            sockets.append(open_socket(slot.interface))
+            seat = _Seat(index, slot.node, agent, schedule_of(slot.agent))
+            self._seat_numbers[slot.node] = len(self._seats)
             self._seats.append(seat)
             self._listen(seat)
             driver.add(seat.agent, sockets[-1].fileno(), self._tallies.arrived(index), ring)
@@ -139,7 +139,7 @@ class Worker:
         """Pass on what an agent asks and tells."""
         agent, number = seat.agent, seat.number
         if isinstance(agent, Agent | RepeatingAgent):
-            agent.on_silence = partial(self._tell, "silent", seat)
+            agent.on_repath = partial(self._tell, "silent", seat)
         if isinstance(agent, RepeatingAgent):
             agent.on_iteration = lambda _: self._tell("iteration", seat, number, agent.log[-1])
 
@@ -172,22 +172,22 @@ class Worker:
             case ("begin", number, start_ns, agents):
                 self._begin(number, start_ns, agents)
             case ("reroute", node, routes):
-                place = self._place[node]
+                place = self._seat_numbers[node]
                 bits = [(cna, sum(1 << bucket for bucket in buckets)) for cna, buckets in routes.items()]
                 self._driver.reroute(place, bits)
             case ("level", node, level):
-                agent = self._seats[self._place[node]].agent
+                agent = self._seats[self._seat_numbers[node]].agent
                 if isinstance(agent, RepeatingAgent):
                     agent.set_level(level)
 
     def _begin(self, number: int, start_ns: int, descriptions: Mapping[str, Description]) -> None:
         agents = make_host_agents([*descriptions.values()])
         for (node, description), agent in zip(descriptions.items(), agents, strict=True):
-            seat = self._seats[self._place[node]]
+            seat = self._seats[self._seat_numbers[node]]
             seat.before += seat.agent.stats
             seat.agent, seat.number, seat.schedule = agent, number, schedule_of(description)
             self._listen(seat)
-            self._driver.replace(self._place[node], seat.agent, start_ns)
+            self._driver.replace(self._seat_numbers[node], seat.agent, start_ns)
         self._rest(start_ns)
 
     def _rest(self, start_ns: int) -> None:

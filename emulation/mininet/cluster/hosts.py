@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
-from emulation.mininet.agents.messages import Description, Place, Report, Reports
+from emulation.mininet.agents.messages import Description, HostSlot, Report, Reports
 from emulation.mininet.cluster.clocks import Clocks
 from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
@@ -42,10 +42,10 @@ class MachinesHosts:
         self._contents: dict[str, bytes] = {}
 
     def launch(
-        self, places: Sequence[Place], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
+        self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
         """Create every host in its namespace on its machine, and wait until all are ready."""
-        own = self._apart({place.node: place for place in places})
+        own = self._apart({slot.node: slot for slot in slots})
         self._machines = tuple(own)
         self._watched = watched
         self._call(

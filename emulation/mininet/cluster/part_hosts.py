@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulation.mininet.agents.measure import CpuMeter
-from emulation.mininet.agents.messages import Description, Place, Reports
+from emulation.mininet.agents.messages import Description, HostSlot, Reports
 from emulation.mininet.cluster.orders import Event
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.stats import AgentStats
@@ -33,12 +33,12 @@ class PartHosts:
         raise NotImplementedError
 
     def launch_hosts(
-        self, places: Sequence[Place], rate_bps: float, dilation: int, bin_ps: int, watched: bool
+        self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, watched: bool
     ) -> None:
         """Create hosts in their namespaces, and wait until all are ready; events tell their messages."""
         self.bed.on_host_message = lambda message: self.tell(Event("host", message))
         self._watched = watched
-        self.bed.population.launch(places, rate_bps, dilation, bin_ps, watched=watched)
+        self.bed.population.launch(slots, rate_bps, dilation, bin_ps, watched=watched)
 
     def go(self, start_ns: int) -> int:
         """Start time at `start_ns`; return by how much this order is too late for that."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import final
 
 from emulation.errors import TestbedError
-from emulation.linux import kernel, lanes, netns, requests
+from emulation.linux import kernel, netns, priority_queues, requests
 from emulation.linux.backlog import Backlogs
 from emulation.linux.capture import start_capture
 from emulation.linux.frame_tap import FrameTap
@@ -334,10 +334,10 @@ class CrossConnect:
             asked.append(requests.delay(slot.index, shape.delay_s, _DELAYED_FRAMES, what))
         if shape.rate is not None and shape.lanes:
             if not lanes_made:
-                asked.append(lanes.queue(slot.index, what, delayed=delayed))
-            asked += lanes.rates(slot.index, shape.rate, slot.endpoint.mtu, what)
+                asked.append(priority_queues.queue(slot.index, what, delayed=delayed))
+            asked += priority_queues.rates(slot.index, shape.rate, slot.endpoint.mtu, what)
             if not lanes_made:
-                asked += lanes.waiting(slot.index, shape.queue_bytes, what)
+                asked += priority_queues.waiting(slot.index, shape.queue_bytes, what)
         elif shape.rate is not None:
             asked.append(
                 requests.rate_limit(

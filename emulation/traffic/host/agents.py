@@ -80,11 +80,11 @@ class Common:
     def _set_on_done(self, call: Callable[[], None] | None) -> None:
         self.call_when_done(call or _nothing)
 
-    def _set_on_silence(self, call: Callable[[int, frozenset[int]], None]) -> None:
+    def _set_on_repath(self, call: Callable[[int, frozenset[int]], None]) -> None:
         self.call_at_silence(lambda address, bits: call(address, _buckets_of(bits)))
 
-    on_silence = property(
-        fset=_set_on_silence, doc="Called with a peer's address and the buckets whose paths are silent."
+    on_repath = property(
+        fset=_set_on_repath, doc="Called with a peer's address and the buckets whose paths are silent."
     )
     on_done = property(fset=_set_on_done, doc="Called when all iterations or the collective have ended.")
 
@@ -120,7 +120,7 @@ class Agent(Common, _engine.Agent):
 
 
 @final
-class RepeatingAgent(Common, _engine.Iterated):
+class RepeatingAgent(Common, _engine.RepeatingAgent):
     """A rank of a training job, which alternates computation and a collective."""
 
     def __init__(self, spec: AgentSpec, part: _engine.Rank, data: Array, profile: IterationProfile) -> None:

@@ -11,5 +11,5 @@ requester   operations on a lender: requests, responses, retries
 responder   a lender's side of a connection: every operation takes effect once
 extents     pages of borrowers on lenders
 borrower    a program of operations on borrowed pages, which checks every value
-agent       the station of a node that borrows, lends, or does both
+agent       the host of a node that borrows, lends, or does both
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The station of a node that borrows memory, lends memory, or does both, sans-IO."""
+"""The host of a node that borrows memory, lends memory, or does both, sans-IO."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

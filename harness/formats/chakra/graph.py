@@ -15,7 +15,7 @@ from harness.formats.chakra.trace import read_trace
 from harness.formats.collectives import collective, end_of
 from harness.formats.files import within
 from harness.formats.imported import MAX_OPERATIONS, Imported, graph_of, mesh_of
-from harness.formats.text import Place
+from harness.formats.text import FileLocation
 
 __all__ = ["read_chakra"]
 
@@ -33,7 +33,7 @@ def read_chakra(paths: Sequence[Path]) -> Imported:
     if paths[0].is_dir():
         files = [within(paths[0], path) for path in sorted(paths[0].iterdir()) if _ENDING.search(path.name)]
     if not files:
-        Place(paths[0]).refuse("no trace", "name files NAME.RANK.et, or a folder of them")
+        FileLocation(paths[0]).refuse("no trace", "name files NAME.RANK.et, or a folder of them")
     files.sort(key=rank_of)
     merged = _Merged()
     for path in files:
@@ -51,21 +51,21 @@ class _Merged:
 
     def __init__(self) -> None:
         self.nodes: dict[int, dict[int, Node]] = {}
-        self._places: dict[int, Place] = {}
+        self._locations: dict[int, FileLocation] = {}
         self._alone = self._unknown = self._absent = 0
 
     def add(self, path: Path) -> None:
         """Read the trace of a rank."""
-        rank, place = rank_of(path), Place(path)
+        rank, location = rank_of(path), FileLocation(path)
         if rank in self.nodes:
-            place.refuse(f"a second trace of rank {rank}")
+            location.refuse(f"a second trace of rank {rank}")
         nodes = {}
         for node in read_esi(path) if ".json" in path.suffixes else read_trace(path):
             if node.id in nodes:
-                place.refuse(f"node {node.id} is there twice")
+                location.refuse(f"node {node.id} is there twice")
             nodes[node.id] = node
         self._absent += sum(other not in nodes for node in nodes.values() for other in node.waits)
-        self.nodes[rank], self._places[rank] = nodes, place
+        self.nodes[rank], self._locations[rank] = nodes, location
 
     def notes(self) -> tuple[str, ...]:
         """Return what the traces say and the graph does not."""
@@ -91,15 +91,15 @@ class _Merged:
                 ends[rank, node.id] = end_of(name, f"npu{rank}")
         result: list[Operation] = []
         self._bound(groups)
-        place = 0
+        offset = 0
         for name, members in groups.items():
             rank, node = members[0]
-            size = node.number("comm_size", self._places[rank], low=1)
-            kind = COLLECTIVES[node.number("comm_type", self._places[rank])]
+            size = node.number("comm_size", self._locations[rank], low=1)
+            kind = COLLECTIVES[node.number("comm_type", self._locations[rank])]
             after = {f"npu{rank}": self._waits(rank, node, ends) for rank, node in members}
             root = self._root(members)
-            operations, taken = collective(name, kind, [*after], size, after, place, root)
-            place += taken
+            operations, taken = collective(name, kind, [*after], size, after, offset, root)
+            offset += taken
             result += operations
         for rank, nodes in self.nodes.items():
             result += [
@@ -122,7 +122,7 @@ class _Merged:
                     self._unknown += 1
                     continue
                 if isinstance(kind, str) or kind not in COLLECTIVES:
-                    self._places[rank].refuse(f"node {node.id}: comm_type {kind} is not known here")
+                    self._locations[rank].refuse(f"node {node.id}: comm_type {kind} is not known here")
                 group = str(node.values.get("pg_name", ""))
                 groups[f"{group or 'all'}.{counts[rank, group]}"].append((rank, node))
                 counts[rank, group] += 1
@@ -139,7 +139,7 @@ class _Merged:
         for rank, node in members[1:]:
             for key in ("comm_type", "comm_size"):
                 if node.values.get(key) != first.values.get(key):
-                    self._places[rank].refuse(
+                    self._locations[rank].refuse(
                         f"node {node.id}: {key} {node.values.get(key)}, and rank {members[0][0]} has "
                         f"{first.values.get(key)} in the same collective"
                     )
@@ -149,18 +149,18 @@ class _Merged:
         count = sum(2 * len(members) ** 2 for members in groups.values())
         if count > MAX_OPERATIONS:
             rank = next(iter(groups.values()))[0][0]
-            self._places[rank].refuse(
+            self._locations[rank].refuse(
                 f"{len(groups)} collectives are up to {count} operations",
                 f"up to {MAX_OPERATIONS} operations are taken: give fewer ranks, or cut the traces",
             )
 
     def _root(self, members: Sequence[tuple[int, Node]]) -> int:
-        """Return the place of a collective's root among its members; the first unless a node names it."""
+        """Return the position of a collective's root among its members; the first unless a node names it."""
         rank, node = members[0]
-        root = node.number("root_rank", self._places[rank], default=rank)
+        root = node.number("root_rank", self._locations[rank], default=rank)
         ranks = [rank for rank, _ in members]
         if root not in ranks:
-            self._places[rank].refuse(f"node {node.id}: root_rank {root} is no member")
+            self._locations[rank].refuse(f"node {node.id}: root_rank {root} is no member")
         return ranks.index(root)
 
     def _waits(self, rank: int, node: Node, ends: dict[tuple[int, int], str]) -> tuple[str, ...]:
@@ -168,20 +168,20 @@ class _Merged:
         return tuple(dict.fromkeys(ends.get((rank, other), f"r{rank}.{other}") for other in known))
 
     def _operation(self, rank: int, node: Node, after: tuple[str, ...]) -> Operation:
-        name, member, place = f"r{rank}.{node.id}", f"npu{rank}", self._places[rank]
+        name, member, location = f"r{rank}.{node.id}", f"npu{rank}", self._locations[rank]
         if node.type in (SEND, RECEIVE):
             sends = node.type == SEND
-            peer = node.number("comm_dst" if sends else "comm_src", place)
+            peer = node.number("comm_dst" if sends else "comm_src", location)
             if peer not in self.nodes:
-                place.refuse(f"node {node.id}: rank {peer} has no trace")
-            size = node.number("comm_size", place, low=1)
-            tag = node.number("comm_tag", place, default=0)
+                location.refuse(f"node {node.id}: rank {peer} has no trace")
+            size = node.number("comm_size", location, low=1)
+            tag = node.number("comm_tag", location, default=0)
             kind = "send" if sends else "receive"
             adds = not sends and node.values.get("combine") == "reduce"
             combine = Combine.REDUCE if adds else Combine.COPY
             return Operation(name, kind, member, f"npu{peer}", size, combine=combine, tag=tag, after=after)
         quiet = node.type in (COLLECTIVE, METADATA)
         unit = int(bool(node.values.get("is_cpu_op", False)))
-        exact = node.number("duration_ps", place, default=node.duration_us * _PS_PER_US)
+        exact = node.number("duration_ps", location, default=node.duration_us * _PS_PER_US)
         duration = 0 if quiet else exact
         return Operation(name, "compute", member, after=after, compute_ps=duration, unit=unit)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from harness.formats.text import Place
+from harness.formats.text import FileLocation
 
 __all__ = [
     "COLLECTIVE",
@@ -50,12 +50,12 @@ class Node:
     duration_us: int
     values: Mapping[str, Any]
 
-    def number(self, key: str, place: Place, low: int = 0, default: int | None = None) -> int:
+    def number(self, key: str, location: FileLocation, low: int = 0, default: int | None = None) -> int:
         """Return an attribute as a whole number; FormatError if it is absent, no number or below `low`."""
         value = self.values.get(key, default)
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if not whole or value < low:
-            place.refuse(f"node {self.id}: {key} is {str(value)[:40]!r}", f"give {low} or more")
+            location.refuse(f"node {self.id}: {key} is {str(value)[:40]!r}", f"give {low} or more")
         return int(value)
 
 
@@ -63,5 +63,5 @@ def rank_of(path: Path) -> int:
     """Return the rank of a trace by its name: NAME.RANK.et, or NAME.RANK.json."""
     match = _NAME.fullmatch(path.name)
     if match is None or int(match[1]) >= _MAX_RANKS:
-        Place(path).refuse(f"no rank below {_MAX_RANKS} in the name", "call the file NAME.RANK.et")
+        FileLocation(path).refuse(f"no rank below {_MAX_RANKS} in the name", "call the file NAME.RANK.et")
     return int(match[1])

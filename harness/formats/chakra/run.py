@@ -21,7 +21,7 @@ def traces_of(
 ) -> tuple[dict[int, list[bytes]], list[str]]:
     """Return the messages of each rank's trace, and sentences on what they do not hold.
 
-    Members npu0, npu1 and so on have the ranks of their names, others the ranks of their places.
+    Members npu0, npu1 and so on have the ranks of their names, others the ranks of their locations.
 
     Args:
         plans: Plans of the variant's jobs.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harness.formats.chakra.node import Node
 from harness.formats.files import unpacked
-from harness.formats.text import Place
+from harness.formats.text import FileLocation
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -34,21 +34,21 @@ def read_trace(path: Path) -> Iterator[Node]:
     from google.protobuf.message import DecodeError
 
     node_type = node_class()
-    place = Place(path)
+    location = FileLocation(path)
     at = 0
     try:
         with unpacked(path) as file:
             head = True
-            while (data := _message(file, place, at)) is not None:
+            while (data := _message(file, location, at)) is not None:
                 at += len(data)
                 if not head:  # the first message has the trace's own attributes
                     yield _node(node_type.FromString(data))
                 head = False
     except DecodeError:
-        place.refuse(f"no message of Chakra near byte {at}")
+        location.refuse(f"no message of Chakra near byte {at}")
 
 
-def _message(file: BinaryIO, place: Place, at: int) -> bytes | None:
+def _message(file: BinaryIO, location: FileLocation, at: int) -> bytes | None:
     """Return the next message behind its length, or None at the end of the file."""
     length = shift = 0
     while True:
@@ -56,16 +56,16 @@ def _message(file: BinaryIO, place: Place, at: int) -> bytes | None:
         if not byte and not shift:
             return None
         if not byte or shift > 28:
-            place.refuse(f"no length of a message near byte {at}")
+            location.refuse(f"no length of a message near byte {at}")
         length |= (byte[0] & 0x7F) << shift
         shift += 7
         if byte[0] < 0x80:
             break
     if length > _MAX_MESSAGE:
-        place.refuse(f"a message of {length} bytes near byte {at}")
+        location.refuse(f"a message of {length} bytes near byte {at}")
     data = file.read(length)
     if len(data) < length:
-        place.refuse(f"a message of {length} bytes near byte {at} is cut short")
+        location.refuse(f"a message of {length} bytes near byte {at} is cut short")
     return data
 
 

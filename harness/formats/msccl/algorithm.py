@@ -14,7 +14,7 @@ from typing import final
 from xml.parsers import expat
 
 from harness.formats.msccl.symbols import MAX_CHUNKS
-from harness.formats.text import Place, open_file
+from harness.formats.text import FileLocation, open_file
 
 __all__ = ["BUFFERS", "Algorithm", "Gpu", "Step", "Threadblock", "read_algorithm"]
 
@@ -100,16 +100,16 @@ class _Reader:
         self.parser.StartDoctypeDeclHandler = self._doctype
 
     @property
-    def place(self) -> Place:
-        return Place(self._path, self.parser.CurrentLineNumber)
+    def location(self) -> FileLocation:
+        return FileLocation(self._path, self.parser.CurrentLineNumber)
 
     def _doctype(self, *_: object) -> None:
-        self.place.refuse("a DOCTYPE", "algorithms need none, leave it out")
+        self.location.refuse("a DOCTYPE", "algorithms need none, leave it out")
 
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         parent = self._open[-1] if self._open else ""
         if _PARENTS.get(tag) != parent:
-            self.place.refuse(f"<{tag}> inside <{parent or 'nothing'}>", "an algo has gpu, tb and step")
+            self.location.refuse(f"<{tag}> inside <{parent or 'nothing'}>", "an algo has gpu, tb and step")
         self._open.append(tag)
         {"algo": self._algo, "gpu": self._gpu, "tb": self._tb, "step": self._step}[tag](attributes)
 
@@ -126,8 +126,8 @@ class _Reader:
     ) -> int:
         text = values.get(key, default)
         if text is None:
-            self.place.refuse(f"no attribute {key!r}")
-        return self.place.integer(text, key, low=low, high=high)
+            self.location.refuse(f"no attribute {key!r}")
+        return self.location.integer(text, key, low=low, high=high)
 
     def _algo(self, values: Mapping[str, str]) -> None:
         in_place = values.get("inplace", "0") != "0" and values.get("outofplace", "0") == "0"
@@ -137,21 +137,21 @@ class _Reader:
     def _gpu(self, values: Mapping[str, str]) -> None:
         number = self._number(values, "id")
         if number in self._gpus:
-            self.place.refuse(f"gpu {number} is there twice")
+            self.location.refuse(f"gpu {number} is there twice")
         chunks = {
             buffer: self._number(values, f"{buffer}_chunks", default="0", high=MAX_CHUNKS)
             for buffer in BUFFERS
         }
-        self._gpus[number] = Gpu(self.place.line, chunks, {})
+        self._gpus[number] = Gpu(self.location.line, chunks, {})
         self._last = number
 
     def _tb(self, values: Mapping[str, str]) -> None:
         number, threadblocks = self._number(values, "id"), self._gpus[self._last].threadblocks
         if number in threadblocks:
-            self.place.refuse(f"threadblock {number} of gpu {self._last} is there twice")
+            self.location.refuse(f"threadblock {number} of gpu {self._last} is there twice")
         send, receive = (self._number(values, key, low=-1, default="-1") for key in ("send", "recv"))
         channel = self._number(values, "chan", default="0")
-        self._threadblock = Threadblock(self.place.line, number, send, receive, channel, [])
+        self._threadblock = Threadblock(self.location.line, number, send, receive, channel, [])
         threadblocks[number] = self._threadblock
 
     def _step(self, values: Mapping[str, str]) -> None:
@@ -159,19 +159,19 @@ class _Reader:
         assert threadblock is not None
         self._steps += 1
         if self._steps > _MAX_STEPS:
-            self.place.refuse(f"more than {_MAX_STEPS} steps")
+            self.location.refuse(f"more than {_MAX_STEPS} steps")
         number = self._number(values, "s")
         if number != len(threadblock.steps):
-            self.place.refuse(
+            self.location.refuse(
                 f"step {number} behind step {len(threadblock.steps) - 1}", "number steps from 0"
             )
         kind = values.get("type", "")
         if kind not in _TYPES:
-            self.place.refuse(f"step type {kind!r}", f"give {', '.join(sorted(_TYPES))}")
+            self.location.refuse(f"step type {kind!r}", f"give {', '.join(sorted(_TYPES))}")
         after, step = (self._number(values, key, low=-1, default="-1") for key in ("depid", "deps"))
         wait = (after, step) if after >= 0 and step >= 0 else None
         moved = Step(
-            self.place.line,
+            self.location.line,
             kind,
             self._chunks(values, "src", kind),
             self._chunks(values, "dst", kind),
@@ -180,14 +180,14 @@ class _Reader:
         )
         for key, peer in (("send", threadblock.send), ("recv", threadblock.receive)):
             if (moved.sends if key == "send" else moved.receives) and peer < 0:
-                self.place.refuse(f"step type {kind!r}, but its threadblock has {key}=-1")
+                self.location.refuse(f"step type {kind!r}, but its threadblock has {key}=-1")
         self._check(moved)
         threadblock.steps.append(moved)
 
     def _chunks(self, values: Mapping[str, str], side: str, kind: str) -> tuple[str, int]:
         buffer = values.get(f"{side}buf", "i")
         if kind != "nop" and buffer not in BUFFERS:
-            self.place.refuse(f"{side}buf {buffer!r}", "give i, o or s")
+            self.location.refuse(f"{side}buf {buffer!r}", "give i, o or s")
         return buffer, self._number(values, f"{side}off", low=-1, default="0")
 
     def _check(self, step: Step) -> None:
@@ -195,23 +195,23 @@ class _Reader:
         if step.type == "nop":
             return
         if step.count < 1:
-            self.place.refuse(f"cnt {step.count}", "give 1 or more")
+            self.location.refuse(f"cnt {step.count}", "give 1 or more")
         used = {"s": "s", "r": "d", "rcs": "d", "rrs": "s"}.get(step.type, "sd")
         for side, (buffer, first) in zip("sd", (step.source, step.target), strict=True):
             size = self._gpus[self._last].chunks[buffer]
             if side in used and not 0 <= first <= size - step.count:
-                self.place.refuse(
+                self.location.refuse(
                     f"chunks {first} to {first + step.count - 1} of buffer {buffer}, which has {size}"
                 )
 
     def finish(self) -> Algorithm:
         """Return the algorithm; its GPUs are numbered without a gap, and what steps name is there."""
-        place = self.place
+        location = self.location
         if self.algorithm is None or not self._gpus:
-            place.refuse("no gpu")
+            location.refuse("no gpu")
         count = len(self._gpus)
         if sorted(self._gpus) != [*range(count)]:
-            place.refuse(f"{count} GPUs, but their ids are not 0 to {count - 1}")
+            location.refuse(f"{count} GPUs, but their ids are not 0 to {count - 1}")
         for gpu in self._gpus.values():
             for threadblock in gpu.threadblocks.values():
                 self._resolve(gpu, threadblock, count)
@@ -221,13 +221,13 @@ class _Reader:
     def _resolve(self, gpu: Gpu, threadblock: Threadblock, gpus: int) -> None:
         for peer in (threadblock.send, threadblock.receive):
             if peer >= gpus:
-                Place(self._path, threadblock.line).refuse(f"peer {peer}, but there are {gpus} GPUs")
+                FileLocation(self._path, threadblock.line).refuse(f"peer {peer}, but there are {gpus} GPUs")
         for step in threadblock.steps:
             if step.wait is None:
                 continue
             other = gpu.threadblocks.get(step.wait[0])
             if other is None or step.wait[1] >= len(other.steps):
-                Place(self._path, step.line).refuse(
+                FileLocation(self._path, step.line).refuse(
                     f"depid={step.wait[0]} deps={step.wait[1]}: this GPU has no such step"
                 )
 
@@ -239,9 +239,9 @@ def read_algorithm(path: Path) -> Algorithm:
         with open_file(path) as file:
             reader.parser.ParseFile(file)
     except OSError as ex:
-        Place(path).refuse(ex.strerror or str(ex))
+        FileLocation(path).refuse(ex.strerror or str(ex))
     except expat.ExpatError as ex:
-        Place(path, ex.lineno).refuse(f"no XML: {expat.ErrorString(ex.code)}")
+        FileLocation(path, ex.lineno).refuse(f"no XML: {expat.ErrorString(ex.code)}")
     return reader.finish()
 
 

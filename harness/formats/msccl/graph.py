@@ -14,7 +14,7 @@ from emulation.traffic.graph.operations import Graph, Operation
 from harness.formats.imported import Imported, mesh_of
 from harness.formats.msccl.algorithm import Algorithm, Step, Threadblock, read_algorithm, threadblocks_of
 from harness.formats.msccl.symbols import Sum, Symbols
-from harness.formats.text import Place
+from harness.formats.text import FileLocation
 
 __all__ = ["read_msccl"]
 
@@ -78,13 +78,13 @@ class _Run:
         for rank, block in blocks:
             if at[rank, block.id] < len(block.steps):
                 step = block.steps[at[rank, block.id]]
-                Place(self._algorithm.path, step.line).refuse(
+                FileLocation(self._algorithm.path, step.line).refuse(
                     f"step {at[rank, block.id]} of threadblock {block.id} on GPU {rank} never begins: "
                     + (f"it waits for {step.wait}, or for data" if step.wait else "it waits for data")
                 )
         for (source, target, channel), waiting in self._wires.items():
             if waiting:
-                Place(self._algorithm.path).refuse(
+                FileLocation(self._algorithm.path).refuse(
                     f"GPU {target} never receives {len(waiting)} sends of GPU {source} on channel {channel}"
                 )
 
@@ -148,7 +148,7 @@ class _Run:
             after = (f"{name}.copy",)
         arrived = self._wires[block.receive, rank, block.channel].popleft()
         if len(arrived) != step.count:
-            Place(self._algorithm.path, step.line).refuse(
+            FileLocation(self._algorithm.path, step.line).refuse(
                 f"{step.count} chunks, but GPU {block.receive} sends {len(arrived)}"
             )
         for offset, value in enumerate(arrived):
@@ -205,7 +205,7 @@ class _Run:
     def _at(self, rank: int, chunk: int, step: Step) -> Sum:
         value = self.symbols.get(rank, chunk)
         if value is None:
-            Place(self._algorithm.path, step.line).refuse(
+            FileLocation(self._algorithm.path, step.line).refuse(
                 f"GPU {rank} reads a chunk that nothing has written: {step.source[0]} {step.source[1]}"
             )
         return value

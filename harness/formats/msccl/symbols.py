@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import final
 
-from harness.formats.text import Place
+from harness.formats.text import FileLocation
 
 __all__ = ["COLLECTIVES", "MAX_CHUNKS", "Sum", "Symbols", "share_buffers"]
 
@@ -41,11 +41,11 @@ class Symbols:
         self._left = _TERMS + _TERMS_PER_BYTE * path.stat().st_size
         shifts = _ALIAS.get(collective) if in_place else None
         share_buffers(chunks, collective, in_place=in_place)
-        self.first = [_places(rank, buffers, shifts) for rank, buffers in enumerate(chunks)]
+        self.first = [_locations(rank, buffers, shifts) for rank, buffers in enumerate(chunks)]
         self._written: list[dict[int, Sum]] = [{} for _ in chunks]
 
     def get(self, rank: int, chunk: int) -> Sum | None:
-        """Return the sum at a place of a GPU's memory; None if nothing has written it."""
+        """Return the sum at a location of a GPU's memory; None if nothing has written it."""
         value = self._written[rank].get(chunk)
         number = chunk - self.first[rank]["i"]
         if value is None and 0 <= number < self._buffers[rank]["i"]:
@@ -61,7 +61,7 @@ class Symbols:
         """Count terms of sums, or names of operations that a step waits for; FormatError beyond a bound."""
         self._left -= max(terms, 1)
         if self._left < 0:
-            Place(self._path).refuse(
+            FileLocation(self._path).refuse(
                 "steps that move, add or wait for more than a proof can follow", "take fewer chunks or GPUs"
             )
 
@@ -79,7 +79,7 @@ class Symbols:
                 wanted = expected(rank, chunk, len(self._buffers), self._buffers[0])
                 self.spend(len(value))
                 if value != wanted:
-                    Place(self._path).refuse(
+                    FileLocation(self._path).refuse(
                         f"output chunk {chunk} of GPU {rank} is the sum of {_text(value)}, but "
                         f"{self._collective} wants {_text(wanted)}"
                     )
@@ -97,7 +97,7 @@ def share_buffers(chunks: Sequence[dict[str, int]], collective: str, *, in_place
         buffers["o"] = outputs or (inputs // len(chunks) if shifts[1] else inputs)
 
 
-def _places(rank: int, chunks: Mapping[str, int], shifts: tuple[int, int] | None) -> dict[str, int]:
+def _locations(rank: int, chunks: Mapping[str, int], shifts: tuple[int, int] | None) -> dict[str, int]:
     """Return the first chunk of each buffer in a GPU's memory; x lies behind all buffers."""
     if shifts is not None:
         first = {buffer: shift * rank * chunks[buffer] for buffer, shift in zip("io", shifts, strict=True)}

@@ -46,19 +46,19 @@ def to_msccl(
     """Return the XML of a collective.
 
     Raises:
-        EmulationError: The schedule moves data to other places of the array, is no such collective, or
+        EmulationError: The schedule moves data to other positions of the array, is no such collective, or
             switches carry it out.
     """
     check_transfers(schedule, "XML")
     if any(transfer.shift for transfer in schedule.transfers):
         raise EmulationError(
-            f"{name} moves data to other places of the array",
+            f"{name} moves data to other positions of the array",
             remedy="MSCCL's XML is written for AllReduce and all-gather",
         )
     unit = reduce(gcd, (n for t in schedule.transfers for n in (t.offset, t.length)), schedule.elements)
     chunks = schedule.elements // unit
     gather = collective == "all-gather"
-    places = _gathered_places(schedule, unit) if gather else range(chunks)
+    positions = _gathered_positions(schedule, unit) if gather else range(chunks)
     own = chunks // schedule.ranks
     gpus = [_Gpu("o" if gather else "i") for _ in range(schedule.ranks)]
     if gather:
@@ -68,7 +68,7 @@ def to_msccl(
     for transfer in schedule.transfers:
         by_step[transfer.step].append(transfer)
     for step in sorted(by_step):
-        ranges = [(t, *part) for t in by_step[step] for part in _parts(places, t, unit)]
+        ranges = [(t, *part) for t in by_step[step] for part in _parts(positions, t, unit)]
         for t, first, count in ranges:
             gpus[t.source].add("s", (t.target, -1), first, count)
         for t, first, count in ranges:
@@ -88,7 +88,7 @@ def to_msccl(
     return "\n".join([*lines, "</algo>"]) + "\n"
 
 
-def _gathered_places(schedule: Schedule, unit: int) -> list[int]:
+def _gathered_positions(schedule: Schedule, unit: int) -> list[int]:
     """Return for each chunk of an all-gather its place in the output, which has the GPUs' inputs in order.
 
     The owner of a chunk is the rank that sends it without having received it.
@@ -107,18 +107,18 @@ def _gathered_places(schedule: Schedule, unit: int) -> list[int]:
             remedy="give a number of elements that the ranks divide",
         )
     own, taken = len(owners) // schedule.ranks, Counter[int]()
-    places = []
+    positions = []
     for chunk in range(len(owners)):
         owner = owners[chunk]
-        places.append(owner * own + taken[owner])
+        positions.append(owner * own + taken[owner])
         taken[owner] += 1
-    return places
+    return positions
 
 
-def _parts(places: Sequence[int], transfer: Transfer, unit: int) -> Iterator[tuple[int, int]]:
+def _parts(positions: Sequence[int], transfer: Transfer, unit: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of a transfer as (first chunk, number of chunks)."""
     moved = [
-        places[chunk] for chunk in range(transfer.offset // unit, (transfer.offset + transfer.length) // unit)
+        positions[chunk] for chunk in range(transfer.offset // unit, (transfer.offset + transfer.length) // unit)
     ]
     first = 0
     for end in range(1, len(moved) + 1):

@@ -8,13 +8,13 @@ from collections.abc import Collection, Sequence
 from html import escape
 from math import cos, pi, sin
 
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from harness.report.markup import table
 from harness.run.observation.values import JobReport
 from topologies import Fabric
 from topologies.model.circuits import circuit_of
 
-__all__ = ["CIRCUITS_STYLE", "between_pods", "circuits_svg", "jobs_table", "lacks_words", "rewired_words"]
+__all__ = ["CIRCUITS_STYLE", "between_pods", "circuits_svg", "jobs_table", "lacks_words", "reconfiguration_words"]
 
 CIRCUITS_STYLE = """
 .pod { fill: var(--page); stroke: currentColor; }
@@ -69,7 +69,7 @@ def _place(pod: int, pods: int, middle: float) -> tuple[float, float]:
     return middle + _RADIUS * cos(turn), _SIZE / 2 + 10 + _RADIUS * sin(turn)
 
 
-def rewired_words(change: RewiringRecord) -> str:
+def reconfiguration_words(change: ReconfigurationRecord) -> str:
     """Say in one sentence when and why circuits changed, how many, and which jobs lack circuits."""
     way = "" if change.hitless else "; no route avoided the circuits that moved"
     dark = f"; {len(change.dark)} of them without light" if change.dark else ""
@@ -80,7 +80,7 @@ def rewired_words(change: RewiringRecord) -> str:
     )
 
 
-def lacks_words(changes: Sequence[RewiringRecord]) -> list[str]:
+def lacks_words(changes: Sequence[ReconfigurationRecord]) -> list[str]:
     """Say which jobs lacked circuits from each reconfiguration on, and from when on no job did."""
     sentences: list[str] = []
     for change in changes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.faults import Fault
 from emulation.testbed import LinkUsage
@@ -169,7 +169,7 @@ class Recovery:
     entries_rewritten: int
     notices_repeated: int = 0
     notices_unconfirmed: int = 0
-    silence_reports: int = 0
+    repath_requests: int = 0
 
 
 @final
@@ -256,7 +256,7 @@ class Observation:
     is the first error in the data, or the reason for missing data; empty when all data is right.
     `stale_frames` belong to a job that a takeover ended. `transit_frames` passed through a spare in service.
     `cut_off` names what was unreachable at the end. `cross_rail_frames` and `cross_plane_frames` left a rail
-    or a plane; None without rails or planes. `jobs` is filled for several jobs; `rewired` holds the changes
+    or a plane; None without rails or planes. `jobs` is filled for several jobs; `reconfigurations` holds the changes
     of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
     `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
     `trace` is what happened around the faults; None without a fault.
@@ -283,7 +283,7 @@ class Observation:
     cross_rail_frames: int | None = None
     cross_plane_frames: int | None = None
     jobs: tuple[JobReport, ...] = ()
-    rewired: tuple[RewiringRecord, ...] = ()
+    reconfigurations: tuple[ReconfigurationRecord, ...] = ()
     reduction: ReductionStats | None = None
     operations: tuple[OperationReport, ...] = ()
     pool: PoolReport | None = None

@@ -20,7 +20,7 @@ from harness.scenario.document import Location
 from harness.scenario.loader import Lines
 from harness.scenario.schema import JobSettings, Variant
 from topologies import Fabric
-from topologies.transform.lanes import with_lanes
+from topologies.transform.serdes_lanes import with_lanes
 
 __all__ = ["LaneAllocation", "LaneMove", "allocate_lanes", "highest_rates", "schedule_moves"]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of several ports that lead to the same place: a group of an action selector. With lb_mode 0 all frames of a flow,
 // equal in scna, dcna and lb, take one way, by a hash; with lb_mode 1 lb itself counts the ways, frame by frame. `shift`
-// lets the tiers of a fabric look at different bits. The selector takes the number `way` as it is (identity), modulo
+// lets the tiers of a fabric look at different bits. The selector takes the number `ecmp_hash` as it is (identity), modulo
 // the members, so that a controller knows which member a frame takes.
 #ifndef MULTIPATH_P4
 #define MULTIPATH_P4
@@ -9,25 +9,25 @@
 #include "../refuse.p4"
 
 control Multipath(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    action set_way(port_t port) {
+    action set_egress_port(port_t port) {
         meta.egress_port = port;
     }
     @name("multipath")
     table multipath {
-        key = { meta.group: exact @name("group"); meta.way: selector @name("way"); }
-        actions = { set_way; }
-        @name("ways") implementation = action_selector(HashAlgorithm.identity, MULTIPATH_MEMBERS, 32w16);
+        key = { meta.group: exact @name("group"); meta.ecmp_hash: selector @name("ecmp_hash"); }
+        actions = { set_egress_port; }
+        @name("ecmp_selector") implementation = action_selector(HashAlgorithm.identity, MULTIPATH_MEMBERS, 32w16);
         size = MULTIPATH_GROUPS;
     }
 
     apply {
-        meta.way = (bit<16>)hdr.nth.lb;
+        meta.ecmp_hash = (bit<16>)hdr.nth.lb;
         if (hdr.lph.lb_mode == 0) {
             bit<32> flow;
             hash(flow, HashAlgorithm.crc32, 32w0, { hdr.nth.scna, hdr.nth.dcna, hdr.nth.lb }, 64w0x100000000);
-            meta.way = flow[15:0];
+            meta.ecmp_hash = flow[15:0];
         }
-        meta.way = (meta.way >> meta.shift) & meta.mask;
+        meta.ecmp_hash = (meta.ecmp_hash >> meta.shift) & meta.mask;
         if (!multipath.apply().hit) {
             REFUSE(NO_ROUTE);
         }

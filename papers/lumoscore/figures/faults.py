@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from controller.circuits import allocate, allocate_available, fill_unused_ports
 from controller.circuits.demand import trim_demand
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from harness.run.observation.values import Observation
 from papers.claims import Measured, Progress, Values
 from papers.claims.runs import observed
@@ -59,7 +59,7 @@ def run_light(note: Progress, other: str = "") -> Values:
     runs = observed(_SCENARIO, note)
     seen = {name: run for name, (_, run) in runs.items()}
 
-    def change(name: str, why: str) -> RewiringRecord:
+    def change(name: str, why: str) -> ReconfigurationRecord:
         return _change(seen[other or name], why)
 
     removed, lost, half = (change(name, "no light") for name in ("port", "switch", "spine"))
@@ -77,14 +77,14 @@ def run_light(note: Progress, other: str = "") -> Values:
     }
 
 
-def _change(seen: Observation, why: str) -> RewiringRecord:
-    return next(item for item in seen.rewired if item.why.startswith(why))
+def _change(seen: Observation, why: str) -> ReconfigurationRecord:
+    return next(item for item in seen.reconfigurations if item.why.startswith(why))
 
 
-def _missing(change: RewiringRecord) -> int:
+def _missing(change: ReconfigurationRecord) -> int:
     return sum(lack.wanted - lack.has for lack in change.lacks)
 
 
-def _words(change: RewiringRecord) -> str:
+def _words(change: ReconfigurationRecord) -> str:
     took = f"{len(change.created)} made in {(change.stands_ps - change.at_ps) / 10**6:g} µs"
     return f"{', '.join(map(str, change.lacks)) or 'none'}; {took}"

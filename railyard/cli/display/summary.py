@@ -61,7 +61,7 @@ def print_summary(
             console.print(f"{variant}: {run.observation.first_wrong}", markup=False)
         for takeover in run.observation.takeovers:
             console.print(f"{variant}: {takeover}", markup=False)
-        for words in lacks_words(run.observation.rewired):
+        for words in lacks_words(run.observation.reconfigurations):
             console.print(f"{variant}: {words}", markup=False, soft_wrap=True)
     for item in result.assertions:
         if item.verdict == "fails":

@@ -28,7 +28,7 @@ railyard check experiments/01_first_train/scenario.yaml
 
 def _lanes(plan: Plan) -> Iterator[str]:
     """Yield the lanes that routes of a graph use, and the pairs whose shortest paths take more lanes."""
-    from controller.paths.graph.lanes import lanes_used, lengthened
+    from controller.paths.graph.virtual_lanes import lanes_used, lengthened
     from controller.schemes.registry import scheme_of
 
     scheme = scheme_of(plan)

@@ -64,7 +64,7 @@ def test_one_job_less_moves_nothing_else() -> None:
         assert allocate(trace.demand - job, 4, 8, plan).moves == Moves(1, 0, plan.total - 1)
 
 
-def test_rewirings_are_close_to_the_fewest() -> None:
+def test_reconfigurations_are_close_to_the_fewest() -> None:
     """Over the exact optimum; `python -m bench.circuits` has more of them, and how they are distributed."""
     ratios = []
     for pods, spines, ports in ((4, 2, 4), (6, 2, 8), (8, 4, 4), (12, 2, 8), (16, 2, 8)):

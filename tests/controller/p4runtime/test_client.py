@@ -96,7 +96,7 @@ def test_a_group_comes_back_with_its_members_in_order(bench: Bench) -> None:
     group = Entry(
         "multipath",
         (("group", Exact(7)),),
-        "set_way",
+        "set_egress_port",
         members=tuple((("port", port),) for port in (5, 2, 9, 2)),
     )
     with P4RuntimeClient(bench.address) as client:
@@ -110,7 +110,7 @@ def test_a_group_comes_back_with_its_members_in_order(bench: Bench) -> None:
         wrong = replace(group, match=(("group", Exact(8)),), members=((("port", 1 << 9),),))
         with pytest.raises(InstallError, match=r"npu0: port = 0x200 does not fit in 9 bits"):
             client.install({"npu0": [wrong]})
-    assert describe(changed) == "group=0x7 -> set_way(port=0x2) | set_way(port=0x9)"
+    assert describe(changed) == "group=0x7 -> set_egress_port(port=0x2) | set_egress_port(port=0x9)"
 
 
 def test_large_installs_go_in_batches_and_report_progress(

@@ -50,7 +50,7 @@ def test_a_permitted_path_that_works_is_found_while_there_is_one(dims: list[int]
                 routes = controller.routes(node.name)
                 if any(works(path, dead) for path in routes):
                     break
-                controller.on_silence(node.address, range(BUCKETS))
+                controller.on_repath(node.address, range(BUCKETS))
             has_path = any(works(path, dead) for path in controller.routes(node.name))
             assert has_path or not remains, (source, node.name)
             reached += remains
@@ -71,7 +71,7 @@ def test_frames_take_the_new_paths_and_no_set_of_them_can_deadlock() -> None:
                     continue
                 silent = random.sample(range(BUCKETS), 12)
                 before = controller.routes(node.name)
-                reaction = controller.on_silence(node.address, silent)
+                reaction = controller.on_repath(node.address, silent)
                 fake.apply(source, reaction.updates)
                 after = controller.routes(node.name)
                 assert reaction.lost == {
@@ -94,7 +94,7 @@ def test_new_paths_avoid_the_hops_of_silent_paths_first() -> None:
     plan = make_plan(fabric)
     controller = NodeController(plan, "npu0")
     silent = {hop for path in controller.routes("npu5") if path for hop in pairwise(path)}
-    controller.on_silence(fabric.node("npu5").address, range(BUCKETS))
+    controller.on_repath(fabric.node("npu5").address, range(BUCKETS))
     assert all(path and silent.isdisjoint(pairwise(path)) for path in controller.routes("npu5"))
 
 
@@ -102,7 +102,7 @@ def test_a_silent_path_stays_out_of_use_when_links_fail_and_return() -> None:
     fabric = full_mesh([3, 3])
     controller = NodeController(make_plan(fabric), "npu0")
     planned = set(controller.routes("npu1"))
-    controller.on_silence(fabric.node("npu1").address, range(BUCKETS))
+    controller.on_repath(fabric.node("npu1").address, range(BUCKETS))
     port = fabric.port_to("npu0", "npu3")
     for up in (False, True):
         controller.on_port(port, up)
@@ -114,7 +114,7 @@ def test_a_silent_path_stays_out_of_use_when_links_fail_and_return() -> None:
 def test_the_source_is_told_of_failures_on_its_new_paths() -> None:
     fabric = full_mesh([3, 3])
     plan = make_plan(fabric)
-    reaction = NodeController(plan, "npu0").on_silence(fabric.node("npu1").address, range(BUCKETS))
+    reaction = NodeController(plan, "npu0").on_repath(fabric.node("npu1").address, range(BUCKETS))
     asked = {frozenset((m.message.cna_a, m.message.cna_b)) for m in reaction.subscriptions}
     beyond = {
         link.name
@@ -129,13 +129,13 @@ def test_the_strategy_shortest_has_no_other_path() -> None:
     fabric = full_mesh([3, 3])
     controller = NodeController(make_plan(fabric, strategy="shortest"), "npu0")
     before = controller.routes("npu1")
-    assert not controller.on_silence(fabric.node("npu1").address, range(BUCKETS))
+    assert not controller.on_repath(fabric.node("npu1").address, range(BUCKETS))
     assert controller.routes("npu1") == before
 
 
 def test_a_report_about_no_node_is_counted_and_ignored() -> None:
     fabric = full_mesh([3, 3])
     controller = NodeController(make_plan(fabric), "npu0")
-    assert not controller.on_silence(0xFFF, [1])
-    assert not controller.on_silence(fabric.node("npu0").address, [1])
+    assert not controller.on_repath(0xFFF, [1])
+    assert not controller.on_repath(fabric.node("npu0").address, [1])
     assert controller.ignored == 2

@@ -10,7 +10,7 @@ import pytest
 from controller import DeadlockError, NodeController, PlanError, make_plan
 from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.ranks import ranks, relays
-from controller.paths.graph.lanes import lanes_used, layers_needed, lengthened
+from controller.paths.graph.virtual_lanes import lanes_used, layers_needed, lengthened
 from controller.plan.entry import BUCKETS, hops_of
 from controller.plan.plan import Plan
 from controller.recovery.messages import Mode

@@ -49,4 +49,4 @@ def test_a_call_with_too_few_values_is_refused() -> None:
 def test_an_action_is_known_by_its_table_and_name() -> None:
     entry = SET_PORT.entry((("index", Exact(1)),), 3)
     assert SET_PORT.is_called_by(entry)
-    assert not actions.SET_WAY.is_called_by(entry)
+    assert not actions.SET_EGRESS_PORT.is_called_by(entry)

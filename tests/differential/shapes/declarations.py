@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
-from tests.differential.shapes.expressions import WIDTHS, Place, constant
+from tests.differential.shapes.expressions import WIDTHS, Operand, constant
 
 __all__ = ["FIELD_LIST", "Data", "Header", "random_data"]
 
@@ -27,9 +27,9 @@ class Header:
     type: str
     fields: tuple[tuple[str, int], ...]
 
-    def places(self, instance: str = "") -> tuple[Place, ...]:
+    def places(self, instance: str = "") -> tuple[Operand, ...]:
         """Return the fields of the header, or of another instance of its type."""
-        return tuple(Place(f"{instance or 'hdr.' + self.name}.{name}", bits) for name, bits in self.fields)
+        return tuple(Operand(f"{instance or 'hdr.' + self.name}.{name}", bits) for name, bits in self.fields)
 
     def declaration(self) -> str:
         fields = "".join(f"    bit<{bits}> {name};\n" for name, bits in self.fields)
@@ -43,7 +43,7 @@ class Data:
 
     headers: tuple[Header, ...]
     stack: Header | None
-    metadata: tuple[Place, ...]
+    metadata: tuple[Operand, ...]
     parser: str
     value_set: bool
 
@@ -85,7 +85,7 @@ def random_data(rng: random.Random) -> Data:
     if rng.random() < 0.5:
         more = rng.randrange(1, 8)
         stack = Header("stack", "stack_t", (("more", more), ("rest", 8 - more), *_fields(rng, 8, "s", 2)))
-    metadata = tuple(Place(f"meta.m{index}", rng.choice(WIDTHS)) for index in range(rng.randrange(1, 6)))
+    metadata = tuple(Operand(f"meta.m{index}", rng.choice(WIDTHS)) for index in range(rng.randrange(1, 6)))
     value_set = rng.random() < 0.3
     parser = "".join(_states(rng, headers, stack, metadata, value_set))
     return Data(headers, stack, metadata, parser, value_set)
@@ -109,7 +109,7 @@ def _states(
     rng: random.Random,
     headers: tuple[Header, ...],
     stack: Header | None,
-    metadata: tuple[Place, ...],
+    metadata: tuple[Operand, ...],
     value_set: bool,
 ) -> Iterator[str]:
     """Yield the states of the parser: each extracts a header and goes on to a later state."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import final
 
-__all__ = ["WIDTHS", "Expressions", "Place", "Scope", "constant"]
+__all__ = ["WIDTHS", "Expressions", "Operand", "Scope", "constant"]
 
 WIDTHS = (1, 3, 4, 7, 8, 9, 12, 16, 19, 24, 31, 32, 33, 48, 63, 64, 65, 96, 128)
 """Widths in bits of variables and fields."""
@@ -18,7 +18,7 @@ _MOST_MULTIPLIED = 65  # bits; BMv2 multiplies wider numbers digit by digit
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class Operand:
     """Something that is read and written: its text and its width in bits."""
 
     text: str
@@ -34,13 +34,13 @@ class Scope:
     all whose validity can be asked for. `functions` take two values of their width and return a third.
     """
 
-    readable: tuple[Place, ...]
-    writable: tuple[Place, ...]
+    readable: tuple[Operand, ...]
+    writable: tuple[Operand, ...]
     headers: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    functions: tuple[Place, ...] = ()
+    functions: tuple[Operand, ...] = ()
 
-    def and_also(self, places: Iterable[Place], *, writable: bool = True) -> "Scope":
+    def and_also(self, places: Iterable[Operand], *, writable: bool = True) -> "Scope":
         """Return the scope with further places."""
         more = tuple(places)
         written = (*self.writable, *more) if writable else self.writable

@@ -12,7 +12,7 @@ from typing import final
 
 from tests.differential.effects.pairs import EFFECTS, begin, effect
 from tests.differential.shapes.declarations import FIELD_LIST, Data, Header, random_data
-from tests.differential.shapes.expressions import WIDTHS, Expressions, Place, Scope
+from tests.differential.shapes.expressions import WIDTHS, Expressions, Operand, Scope
 from tests.differential.shapes.tables import Table, random_actions, random_tables
 
 __all__ = ["random_program"]
@@ -35,7 +35,7 @@ class _Program:
     rng: random.Random
     data: Data = field(init=False)
     values: Expressions = field(init=False)
-    functions: tuple[Place, ...] = ()
+    functions: tuple[Operand, ...] = ()
     again: bool = False  # frames pass ingress more than once; otherwise there are registers
     locals: int = 0
 
@@ -43,7 +43,7 @@ class _Program:
         self.data = random_data(self.rng)
         self.again = self.rng.random() < 0.4
         self.functions = tuple(
-            Place(f"mix{bits}", bits) for bits in self.rng.sample(WIDTHS, self.rng.randrange(3))
+            Operand(f"mix{bits}", bits) for bits in self.rng.sample(WIDTHS, self.rng.randrange(3))
         )
         self.values = Expressions(self.rng, Scope((), ()))
 
@@ -66,9 +66,9 @@ class _Program:
 
     # -- declarations
 
-    def _function(self, function: Place) -> str:
+    def _function(self, function: Operand) -> str:
         kind = f"bit<{function.bits}>"
-        parts = Scope((Place("a", function.bits), Place("b", function.bits)), ())
+        parts = Scope((Operand("a", function.bits), Operand("b", function.bits)), ())
         with self.values.within(parts):
             early, late = self.values.value(function.bits), self.values.value(function.bits)
             body = f"    if ({self.values.truth()}) {{\n        return {early};\n    }}\n    return {late};\n"
@@ -97,9 +97,9 @@ class _Program:
     def _control(self, prefix: str, name: str, special: tuple[Callable[[], str], ...]) -> str:
         first = self.data.first.places()
         seen = (
-            Place("std.ingress_port", _PORT_BITS),
-            Place("std.packet_length", 32),
-            Place("std.instance_type", 32),
+            Operand("std.ingress_port", _PORT_BITS),
+            Operand("std.packet_length", 32),
+            Operand("std.instance_type", 32),
         )
         scope = Scope(
             (*first, *self.data.metadata, *seen),
@@ -135,7 +135,7 @@ class _Program:
         """Return declarations of variables of the control, and the scope with them."""
         text, places = "", []
         for _ in range(self.rng.randrange(4)):
-            place = Place(f"v{self.locals}", self.rng.choice(WIDTHS))
+            place = Operand(f"v{self.locals}", self.rng.choice(WIDTHS))
             self.locals += 1
             text += f"    bit<{place.bits}> {place.text} = {self.values.literal(place.bits)};\n"
             places.append(place)
@@ -208,7 +208,7 @@ class _Program:
         if kind < 0.75:
             index = f"i{self.locals}"
             self.locals += 1
-            inside = scope.and_also([Place(index, 8)], writable=False)
+            inside = scope.and_also([Operand(index, 8)], writable=False)
             with self.values.within(inside):
                 body = "".join(self._assign() for _ in range(few))
             rounds = f"bit<8> {index} = 0; {index} < {rng.randrange(1, 6)}; {index} = {index} + 1"

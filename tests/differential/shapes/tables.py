@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import final
 
-from tests.differential.shapes.expressions import Expressions, Place, Scope, constant
+from tests.differential.shapes.expressions import Expressions, Operand, Scope, constant
 
 __all__ = ["Action", "Table", "random_actions", "random_tables"]
 
@@ -21,7 +21,7 @@ class Action:
     """An action with its parameters from the control plane."""
 
     name: str
-    parameters: tuple[Place, ...]
+    parameters: tuple[Operand, ...]
     body: str
 
     def declaration(self) -> str:
@@ -50,7 +50,7 @@ def random_actions(
     actions: list[Action] = []
     for number in range(rng.randrange(1, 5)):
         widths = [rng.choice((1, 8, 9, 16, 32, 33, 48, 65, 128)) for _ in range(rng.randrange(3))]
-        parameters = tuple(Place(f"p{index}", bits) for index, bits in enumerate(widths))
+        parameters = tuple(Operand(f"p{index}", bits) for index, bits in enumerate(widths))
         inside = scope.and_also(parameters, writable=False)
         actions.append(Action(f"{prefix}_a{number}", parameters, statements(inside, rng.randrange(1, 4))))
     return actions

@@ -271,7 +271,7 @@ class Router:
             yield Entry("linear", _exact(index=index), "set_group", groups[group])
         for group, (_, _, ports) in enumerate(_GROUPS):
             members = tuple((("port", port),) for port in ports)
-            yield Entry("multipath", _exact(group=group), "set_way", members=members)
+            yield Entry("multipath", _exact(group=group), "set_egress_port", members=members)
 
     def hop(self, port: int, data: bytes) -> tuple[int, bytes] | DropReason:
         """Return what the program makes of a frame: egress port and bytes, or the reason for a drop."""

@@ -215,7 +215,7 @@ def test_a_member_of_a_selector_is_the_action_that_runs():
     ]
     assert chosen
     for hop, lookup in chosen:
-        assert (lookup.action.rpartition(".")[2], lookup.params) == ("set_way", (("port", hop.out),))
+        assert (lookup.action.rpartition(".")[2], lookup.params) == ("set_egress_port", (("port", hop.out),))
 
 
 def test_entries_of_another_table_in_place_of_the_planned(plan: Plan):
@@ -286,9 +286,9 @@ class TestDocument:
         assert hops[0]["changes"] == [{"header": "SRH", "field": "ptr", "before": "0", "after": "1"}]
 
     def test_a_source_is_a_file_of_ours(self):
-        assert "control Intake" in (source_text("p4/control/intake.p4") or "")
+        assert "control IngressValidation" in (source_text("p4/control/ingress_validation.p4") or "")
         assert source_text("p4/control/none.p4") is None
-        assert source_text("../p4/control/intake.p4") is None
+        assert source_text("../p4/control/ingress_validation.p4") is None
         assert source_text("p4/build/ub_npu.json") is None
 
 
@@ -317,7 +317,7 @@ class TestCommand:
         assert code == 0
         assert "LPH.cfg: CNA16 -> source-route" in out
         assert "SRH.ptr: not there -> 1" in out
-        assert "p4/control/intake.p4:25" in out
+        assert "p4/control/ingress_validation.p4:25" in out
         assert "(decides)" in out
 
     def test_the_journey_as_json(self, railyard: Railyard, tmp_path: Path):

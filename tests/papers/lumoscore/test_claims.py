@@ -9,7 +9,7 @@ import pytest
 from controller.circuits import allocate, check_demand, crossconnects
 from papers.claims import Check, Measured, Progress, Row, Values, judged
 from papers.claims.figures.sources import Figures
-from papers.lumoscore.figures import circuits, faults, rewirings
+from papers.lumoscore.figures import circuits, faults, reconfigurations
 from papers.lumoscore.figures.speed import values
 from papers.lumoscore.load import Trace, full, least, refilled, states
 from papers.lumoscore.plot import growth_svg
@@ -22,7 +22,7 @@ FEW: dict[str, Callable[[Progress], Values]] = {
     "decomposition": lambda note: circuits.run_decomposition(note, draws=40),
     "realisable": lambda note: circuits.run_realisable(note, draws=20),
     "ports": lambda note: circuits.run_ports(note, draws=10),
-    "leaf-centric": lambda note: rewirings.run_leaves(note, draws=8),
+    "leaf-centric": lambda note: reconfigurations.run_leaves(note, draws=8),
     "left": lambda note: faults.run_left(note, draws=5),
 }
 
@@ -43,9 +43,9 @@ def test_few_draws_give_what_many_do(name: str) -> None:
     assert all(0 <= share <= 1 for share in told)
 
 
-def test_rewirings_have_an_interval_over_ten_seeds() -> None:
+def test_reconfigurations_have_an_interval_over_ten_seeds() -> None:
     shapes = ((4, 2, 4), (8, 2, 8))
-    result = rewirings.run_rewirings(lambda what, share: None, draws=10, shapes=shapes)
+    result = reconfigurations.run_reconfigurations(lambda what, share: None, draws=10, shapes=shapes)
     groups, spare = result["two-pairs"], result["spare"]
     assert isinstance(groups, Measured)
     assert isinstance(spare, Measured)

@@ -31,7 +31,7 @@ __all__ = [
     "Inside",
     "NicDelay",
     "NicRate",
-    "Place",
+    "AddressClass",
     "Radix",
     "Reconfiguration",
     "SpineDelay",
@@ -66,7 +66,7 @@ SpineDelay = Annotated[float, Spec("propagation delay of a link between switches
 Reconfiguration = Annotated[float, Spec("time until a new circuit carries frames", at_least=0)]
 
 
-class Place(IntEnum):
+class AddressClass(IntEnum):
     """Values of the address field class."""
 
     GPU = 0
@@ -78,11 +78,11 @@ class Place(IntEnum):
 
 
 _SWITCHES = {
-    Place.HBS: (NodeKind.HBS, 1),
-    Place.LEAF: (NodeKind.RAIL, 2),
-    Place.SPINE: (NodeKind.SPINE, 3),
-    Place.CORE: (NodeKind.CORE, 4),
-    Place.SPARE_LEAF: (NodeKind.RAIL, 2),
+    AddressClass.HBS: (NodeKind.HBS, 1),
+    AddressClass.LEAF: (NodeKind.RAIL, 2),
+    AddressClass.SPINE: (NodeKind.SPINE, 3),
+    AddressClass.CORE: (NodeKind.CORE, 4),
+    AddressClass.SPARE_LEAF: (NodeKind.RAIL, 2),
 }
 
 _REMEDIES = {kind: "use a larger radix" for kind, _ in _SWITCHES.values()}
@@ -164,12 +164,12 @@ class Domains:
         """Return the GPUs of a rank, those of idle domains last."""
         return [self.gpu(domain, rank) for domain in range(self._domains)]
 
-    def at(self, place: Place, *, domain: int, rank: int) -> int:
+    def at(self, place: AddressClass, *, domain: int, rank: int) -> int:
         """Return the address of a node that is placed by domain and rank."""
         self._check_class(place)
         return self._plan.pack(**{"class": place, "domain": domain, "rank": rank})
 
-    def number(self, place: Place, number: int) -> int:
+    def number(self, place: AddressClass, number: int) -> int:
         """Return the address of a switch that is placed by its number in its tier."""
         self._check_class(place)
         bits = CNA_BITS - self._plan.fields[0].bits
@@ -181,7 +181,7 @@ class Domains:
             )
         return place << bits | number
 
-    def _check_class(self, place: Place) -> None:
+    def _check_class(self, place: AddressClass) -> None:
         if place > self._plan.mask("class"):
             kind = _SWITCHES[place][0]
             raise TopologyError(
@@ -189,10 +189,10 @@ class Domains:
                 remedy="use fewer or smaller domains, or a larger radix",
             )
 
-    def switch(self, place: Place, name: str, address: int) -> None:
+    def switch(self, place: AddressClass, name: str, address: int) -> None:
         """Add a switch: its ports are as many as the radix, or as the GPUs of its domain."""
         kind, tier = _SWITCHES[place]
-        lanes = self.ranks if place is Place.HBS else self._radix
+        lanes = self.ranks if place is AddressClass.HBS else self._radix
         self._wiring.node(name, kind, "rail_switch", address, tier=tier, lanes=lanes)
 
     def idle(self, leaves: int) -> None:
@@ -202,7 +202,7 @@ class Domains:
             nics += [self._wiring.fibre(self.gpu(domain, rank), NIC, lanes=1) for rank in idle]
         for number in range(leaves):
             name = f"sparerail{number}"
-            self.switch(Place.SPARE_LEAF, name, self.number(Place.SPARE_LEAF, number))
+            self.switch(AddressClass.SPARE_LEAF, name, self.number(AddressClass.SPARE_LEAF, number))
             for domain, fibres in enumerate(self._leaves):
                 fibres.append(self._wiring.fibre(name, f"ocs{domain}", lanes=1))
 
@@ -225,10 +225,10 @@ class Domains:
                     self._wiring.link(gpu, leaf, lanes=1, delay_ps=self._nic_delay_ps, labels=(NIC, gpu))
         spines = [spine(number) for number in range(shape.all_spines)]
         for name, address in spines:
-            self.switch(Place.SPINE, name, address)
+            self.switch(AddressClass.SPINE, name, address)
         cores = [core(number) for number in range(shape.all_cores)]
         for name, address in cores:
-            self.switch(Place.CORE, name, address)
+            self.switch(AddressClass.CORE, name, address)
         for number, leaf in enumerate(leaves):
             first = number // shape.pod * shape.spines
             for name, _ in spines[first : first + shape.spines]:
@@ -273,7 +273,7 @@ class Domains:
         """Add the GPUs, the idle ones of domains after all others."""
         places = [(domain, rank) for domain in range(self._domains) for rank in range(self.ranks)]
         for domain, rank in sorted(places, key=lambda place: place[1] >= self._size):
-            address = self.at(Place.GPU, domain=domain, rank=rank)
+            address = self.at(AddressClass.GPU, domain=domain, rank=rank)
             idle = rank >= self._size or domain >= self._used
             kind = NodeKind.SPARE if idle else NodeKind.GPU
             self._wiring.node(self.gpu(domain, rank), kind, "rail_gpu", address, lanes=ports)
@@ -295,7 +295,7 @@ class Domains:
 
     def _switches(self) -> None:
         for domain in range(self._domains):
-            self.switch(Place.HBS, f"hbs{domain}", self.at(Place.HBS, domain=domain, rank=0))
+            self.switch(AddressClass.HBS, f"hbs{domain}", self.at(AddressClass.HBS, domain=domain, rank=0))
         for domain in range(self._domains):
             for rank in range(self.ranks):
                 self._wiring.link(

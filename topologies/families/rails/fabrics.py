@@ -33,7 +33,7 @@ from topologies.families.rails.domains import (
     Inside,
     NicDelay,
     NicRate,
-    Place,
+    AddressClass,
     Radix,
     Reconfiguration,
     SpineDelay,
@@ -101,10 +101,10 @@ def rail_only(
         leaves = _leaves(builder, rank, shape.leaves)
 
         def spine(number: int, rank: int = rank) -> tuple[str, int]:
-            return f"rail{rank}s{number}", builder.at(Place.SPINE, domain=number, rank=rank)
+            return f"rail{rank}s{number}", builder.at(AddressClass.SPINE, domain=number, rank=rank)
 
         def core(number: int, rank: int = rank) -> tuple[str, int]:
-            return f"rail{rank}c{number}", builder.at(Place.CORE, domain=number, rank=rank)
+            return f"rail{rank}c{number}", builder.at(AddressClass.CORE, domain=number, rank=rank)
 
         builder.join(shape, leaves, _chunks(builder.rail(rank), shape.below), spine, core)
     if optical:
@@ -168,8 +168,8 @@ def rail_optimised(
         shape,
         [rail[number] for number in range(wide) for rail in names],
         [rail[number] for number in range(wide) for rail in rails],
-        lambda number: (f"spine{number}", builder.number(Place.SPINE, number)),
-        lambda number: (f"core{number}", builder.number(Place.CORE, number)),
+        lambda number: (f"spine{number}", builder.number(AddressClass.SPINE, number)),
+        lambda number: (f"core{number}", builder.number(AddressClass.CORE, number)),
     )
     return builder.fabric("rail-optimised")
 
@@ -207,14 +207,14 @@ def any_to_any(
     shape = clos_of(domains * hb_size, radix, uplinks=uplinks, spines=spines)
     leaves = [f"leaf{number}" for number in range(shape.leaves)]
     for number, name in enumerate(leaves):
-        builder.switch(Place.LEAF, name, builder.number(Place.LEAF, number))
+        builder.switch(AddressClass.LEAF, name, builder.number(AddressClass.LEAF, number))
     gpus = [builder.gpu(domain, rank) for domain in range(domains) for rank in range(hb_size)]
     builder.join(
         shape,
         leaves,
         _chunks(gpus, shape.below),
-        lambda number: (f"spine{number}", builder.number(Place.SPINE, number)),
-        lambda number: (f"core{number}", builder.number(Place.CORE, number)),
+        lambda number: (f"spine{number}", builder.number(AddressClass.SPINE, number)),
+        lambda number: (f"core{number}", builder.number(AddressClass.CORE, number)),
     )
     return builder.fabric("any-to-any")
 
@@ -223,7 +223,7 @@ def _leaves(builder: Domains, rank: int, count: int) -> list[str]:
     """Add the leaves of a rail and return their names; a single leaf is named by the rail alone."""
     names = [f"rail{rank}" if count == 1 else f"rail{rank}l{number}" for number in range(count)]
     for number, name in enumerate(names):
-        builder.switch(Place.LEAF, name, builder.at(Place.LEAF, domain=number, rank=rank))
+        builder.switch(AddressClass.LEAF, name, builder.at(AddressClass.LEAF, domain=number, rank=rank))
     return names
 
 

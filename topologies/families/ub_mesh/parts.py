@@ -28,7 +28,7 @@ __all__ = [
     "Delay",
     "HrsDelay",
     "PeerLanes",
-    "Place",
+    "AddressClass",
     "Planes",
     "Rack",
     "RackDelay",
@@ -91,7 +91,7 @@ RackDelay = Annotated[float, Spec("propagation delay of a link between racks", a
 HrsDelay = Annotated[float, Spec("propagation delay of a link to an HRS", at_least=0)]
 
 
-class Place(IntEnum):
+class AddressClass(IntEnum):
     """Values of the address field class; 7 is for groups."""
 
     NPU = 0
@@ -122,7 +122,7 @@ class Rack:
     row: int = 0
     column: int = 0
 
-    def address(self, of: Place, *, y: int, x: int) -> int:
+    def address(self, of: AddressClass, *, y: int, x: int) -> int:
         """Return the address of a node of class `of`; `y` and `x` are the fields board and npu."""
         place = {"class": of, "pod": self.pod, "row": self.row, "column": self.column}
         return UB_ADDRESS_PLAN.pack(**place, board=y, npu=x)
@@ -186,7 +186,7 @@ def plane_lanes(planes: int, lanes: int, what: str = "uplink_lanes") -> int:
 
 def lrs_address(rack: Rack, plane: int, number: int, *, inter_rack: bool = False) -> int:
     """Return the address of an LRS of a plane, for NPUs or for other racks."""
-    of = Place.LRS if plane < MAX_PLANES // 2 else Place.LRS_MORE
+    of = AddressClass.LRS if plane < MAX_PLANES // 2 else AddressClass.LRS_MORE
     return rack.address(of, y=plane % (MAX_PLANES // 2) * 2 + inter_rack, x=number)
 
 
@@ -203,7 +203,7 @@ def share(what: str, lanes: int, among: str, count: int) -> int:
 def hrs_address(number: int) -> int:
     """Return the address of an HRS: its number, in the fields from npu up to row."""
     low, wide = number & 63, number >> 6
-    place = {"class": Place.HRS, "row": wide >> 2, "column": wide & 3, "board": low >> 3, "npu": low & 7}
+    place = {"class": AddressClass.HRS, "row": wide >> 2, "column": wide & 3, "board": low >> 3, "npu": low & 7}
     return UB_ADDRESS_PLAN.pack(**place)
 
 
@@ -212,7 +212,7 @@ def put_npus(wiring: Wiring, shape: Shape) -> None:
     for rack in shape.racks():
         for board in range(shape.boards):
             for slot in range(shape.slots):
-                address = rack.address(Place.NPU, y=board, x=slot)
+                address = rack.address(AddressClass.NPU, y=board, x=slot)
                 wiring.node(shape.npu(rack, board, slot), NodeKind.NPU, "ub_npu", address)
 
 
@@ -220,10 +220,10 @@ def put_devices(wiring: Wiring, shape: Shape, *, spares: int, cpus: int) -> None
     """Add the spare NPUs, then the CPUs, of all racks."""
     for rack in shape.racks():
         for i, name in enumerate(device_names("spare", rack, spares)):
-            wiring.node(name, NodeKind.SPARE, "ub_npu", rack.address(Place.SPARE, y=0, x=i))
+            wiring.node(name, NodeKind.SPARE, "ub_npu", rack.address(AddressClass.SPARE, y=0, x=i))
     for rack in shape.racks():
         for i, name in enumerate(device_names("cpu", rack, cpus)):
-            wiring.node(name, NodeKind.CPU, "ub_npu", rack.address(Place.CPU, y=0, x=i), lanes=CPU_LANES)
+            wiring.node(name, NodeKind.CPU, "ub_npu", rack.address(AddressClass.CPU, y=0, x=i), lanes=CPU_LANES)
 
 
 def device_names(kind: str, rack: Rack, count: int) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from topologies.families.ub_mesh.parts import (
     LANE_REMEDIES,
     LRS_LANES,
     UB_ADDRESS_PLAN,
-    Place,
+    AddressClass,
     Rack,
     Shape,
     device_lanes,
@@ -132,7 +132,7 @@ class RacksWithPlanes:
                 self._put_lrs(f"lrs{rack.number}p{plane}{group}{i}", address, tier)
         for x, (_, count, _, group) in enumerate(self._devices):
             if count:
-                address = rack.address(Place.LRS_OF_DEVICES, y=plane, x=x)
+                address = rack.address(AddressClass.LRS_OF_DEVICES, y=plane, x=x)
                 self._put_lrs(f"lrs{rack.number}p{plane}{group}", address, 2)
 
     def _put_lrs(self, name: str, address: int, tier: int) -> None:

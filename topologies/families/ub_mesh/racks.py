@@ -28,7 +28,7 @@ from topologies.families.ub_mesh.parts import (
     Cpus,
     Delay,
     PeerLanes,
-    Place,
+    AddressClass,
     Planes,
     Rack,
     Shape,
@@ -105,7 +105,7 @@ def ub_rack_1dfm_a(
         for slot in range(shape.slots):
             _lrs(wiring, f"lrs0p{plane}n{slot}", lrs_address(rack, plane, slot))
         if spares + cpus:
-            _lrs(wiring, f"lrs0p{plane}c0", rack.address(Place.LRS_OF_DEVICES, y=plane, x=0), tier=2)
+            _lrs(wiring, f"lrs0p{plane}c0", rack.address(AddressClass.LRS_OF_DEVICES, y=plane, x=0), tier=2)
     _hrs(wiring, hrs)
     mesh_boards(wiring, shape, rack, lanes=lanes, delay_ps=delay_ps)
     for plane in range(planes):
@@ -159,7 +159,7 @@ def ub_rack_1dfm_b(
     rack = Rack(0)
     for plane in range(planes):
         for i in range(many):
-            _lrs(wiring, f"lrs0p{plane}c{i}", rack.address(Place.LRS_OF_DEVICES, y=plane, x=i))
+            _lrs(wiring, f"lrs0p{plane}c{i}", rack.address(AddressClass.LRS_OF_DEVICES, y=plane, x=i))
     _hrs(wiring, hrs)
     mesh_boards(wiring, shape, rack, lanes=lanes, delay_ps=delay_ps)
     for plane in range(planes):
@@ -198,7 +198,7 @@ def ub_rack_clos(
     )
     rack = Rack(0)
     for number in range(lrs):
-        of = Place.LRS if number < MAX_LRS // 2 else Place.LRS_MORE
+        of = AddressClass.LRS if number < MAX_LRS // 2 else AddressClass.LRS_MORE
         # Each is a plane of its own.
         _lrs(wiring, f"lrs0p{number}n0", rack.address(of, y=number % 64 // 8, x=number % 8))
     for number in range(lrs):

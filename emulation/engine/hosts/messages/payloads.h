@@ -89,7 +89,7 @@ class Payloads {
     void keep(std::uint32_t slice) {
         while (first_[slice] != nullptr) first_[slice]->keep();
     }
-    // Copy the payloads of all slices: frames of a station that is gone may still be under way.
+    // Copy the payloads of all slices: frames of an application that is gone may still be under way.
     void keep_all() {
         for (std::uint32_t slice = 0; slice < first_.size(); ++slice) keep(slice);
     }

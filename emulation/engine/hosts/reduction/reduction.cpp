@@ -89,7 +89,7 @@ void Reducer::run(Time now) {
         tasks_.pop_front();
         if (task.source == kStage) {
             unit_->memory(size_of(task.index), size_of(task.index));
-            agent_.leave(task.index);
+            agent_.release(task.index);
             continue;
         }
         const Phase& phase = phases(task.index)[agent_.slices[task.index].applied];
@@ -99,7 +99,7 @@ void Reducer::run(Time now) {
     }
 }
 
-void Reducer::leave() {
+void Reducer::detach() {
     held_.clear();
     work_.clear();
     tasks_.clear();

@@ -15,7 +15,7 @@
 #include "frames/frame.h"
 #include "hosts/messages/payloads.h"
 #include "hosts/schedule/schedule.h"
-#include "network/links/station.h"
+#include "network/links/application.h"
 
 namespace railyard {
 
@@ -76,7 +76,7 @@ class Reducer {
         Payloads& payloads;
         std::vector<SliceState>& slices;
         std::function<void(std::uint32_t index, const Phase& phase, Time now)> finish;  // go on after a phase
-        std::function<void(std::uint32_t index)> leave;  // let the first sends of a slice leave
+        std::function<void(std::uint32_t index)> release;  // let the first sends of a slice leave
     };
 
     Reducer(std::shared_ptr<ReductionUnit> unit, Agent agent)
@@ -95,7 +95,7 @@ class Reducer {
     // End the tasks that are due.
     void run(Time now);
     // Let go of all frames.
-    void leave();
+    void detach();
 
    private:
     static constexpr std::uint32_t kStage = 0xffffffff;  // copy a slice into the communication buffer

@@ -84,11 +84,11 @@ struct RankPlan {
 
 // Holds items of a step until everything that arrives in earlier steps has arrived. A send waits for earlier
 // steps only, so ranks cannot block each other.
-class StepGate {
+class StepBarrier {
    public:
     using Item = std::pair<std::uint32_t, std::uint32_t>;  // slice and send
 
-    explicit StepGate(std::map<std::uint16_t, std::size_t> due) : due_(std::move(due)) {}
+    explicit StepBarrier(std::map<std::uint16_t, std::size_t> due) : due_(std::move(due)) {}
 
     // Keep an item that has to wait; return whether it has to.
     bool hold(std::uint16_t step, Item item) {

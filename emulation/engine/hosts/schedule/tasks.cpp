@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "network/links/station.h"
+#include "network/links/application.h"
 
 namespace railyard {
 

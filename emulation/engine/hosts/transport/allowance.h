@@ -10,7 +10,7 @@
 
 #include "hosts/congestion/control.h"
 #include "hosts/messages/codec.h"
-#include "network/links/station.h"
+#include "network/links/application.h"
 
 namespace railyard {
 

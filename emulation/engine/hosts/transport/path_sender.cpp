@@ -33,7 +33,7 @@ bool PathSender::has_room() const {
 }
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-                      Answer& answer) {
+                      Actions& actions) {
     lb_ = entropies_ ? spray_.next_of(*entropies_, now) : spray_.next_lb(now);
     if (delays_) {
         bool asks = false;
@@ -43,7 +43,7 @@ void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t
     }
     if (timer == kNever) rto_ = estimate();
     const std::uint32_t psn = next_psn_;
-    Sender::send(message, slice, start, last, now, answer);
+    Sender::send(message, slice, start, last, now, actions);
     at(psn).order = order_++;
     at(psn).resent = 0;
 }
@@ -127,7 +127,7 @@ void PathSender::find_lost(bool answered, Time now) {
     }
 }
 
-void PathSender::resend_lost(Time now, Answer& answer) {
+void PathSender::resend_lost(Time now, Actions& actions) {
     if (found_.empty() && lost_ == 0) return;
     const std::vector<std::uint32_t> psns = std::exchange(found_, {});
     ASSERT(psns.size() <= in_flight());
@@ -138,18 +138,18 @@ void PathSender::resend_lost(Time now, Answer& answer) {
         if (!congested && !took_former_route(frame)) spray_.health().lost(path, now);
         note_path(frame.lb, PathNews::Lost, now);
     }
-    if (!allowance_) return again_by(psns, now, true, answer);
+    if (!allowance_) return again_by(psns, now, true, actions);
     for (const std::uint32_t psn : psns) note_lost(psn);
     allowance_->tell_lost(Allowance::Cause::Gap, now);
     for (std::uint32_t place = 0; lost_ != 0 && place < in_flight() && allowance_->admits(); ++place) {
         const std::uint64_t bit = std::uint64_t{1} << ((base_ + place) & kSlot);
         if ((lost_ & bit) == 0) continue;
         lost_ &= ~bit;
-        again_by({(base_ + place) & kPsnMask}, now, true, answer);
+        again_by({(base_ + place) & kPsnMask}, now, true, actions);
     }
 }
 
-void PathSender::on_reroute(BucketSet buckets, Time now, Answer& answer) {
+void PathSender::on_reroute(BucketSet buckets, Time now, Actions& actions) {
     spray_.health().split(buckets);
     std::optional<std::uint32_t> newest;
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
@@ -166,7 +166,7 @@ void PathSender::on_reroute(BucketSet buckets, Time now, Answer& answer) {
         retries_ = 0;
         rto_ = estimate();
     }
-    again_by({*newest}, now, false, answer);
+    again_by({*newest}, now, false, actions);
 }
 
 BucketSet PathSender::silent_buckets() const {
@@ -196,12 +196,12 @@ std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
 }
 
 // `other`: by another path. The last frame asks for an acknowledgement.
-void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer) {
+void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Actions& actions) {
     for (const std::uint32_t psn : psns) {
         ASSERT(((psn - base_) & kPsnMask) < in_flight());
         Sent& frame = at(psn);
         const std::uint8_t lb = other ? other_lb(psn, now) : frame.lb;
-        send_again(psn, lb, psn == psns.back(), now, answer);
+        send_again(psn, lb, psn == psns.back(), now, actions);
         frame.order = order_++;
         ++frame.resent;
         if (delays_) delays_->sent(psn & kSlot, spray_.path_of(lb));
@@ -213,13 +213,13 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
 
 // Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs
 // that was set before longer round trips were measured.
-void PathSender::on_timeout(Time now, Answer& answer) {
+void PathSender::on_timeout(Time now, Actions& actions) {
     ASSERT(in_flight() > 0);
     const Sent& oldest = at(base_);
     if (retries_ == 0) {
         if (late_at_ <= now) {
             find_lost(false, now);
-            if (!found_.empty()) return resend_lost(now, answer);
+            if (!found_.empty()) return resend_lost(now, actions);
         }
         const Time due = std::max(oldest.sent_at, heard_) + estimate();
         if (due > now) {
@@ -243,7 +243,7 @@ void PathSender::on_timeout(Time now, Answer& answer) {
         allowance_->tell_lost(Allowance::Cause::Timeout, now);
         lost_ &= ~(std::uint64_t{1} << (base_ & kSlot));
     }
-    again_by({base_}, now, true, answer);
+    again_by({base_}, now, true, actions);
     if (timeout) {
         ++retries_;
         rto_ = std::min(2 * rto_, parameters_.max_rto);

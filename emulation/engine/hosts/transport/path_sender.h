@@ -24,17 +24,17 @@ class PathSender final : public Sender {
     // Also false while all paths are slow and few more frames may be under way.
     bool has_room() const override;
     void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-              Answer& answer) override;
+              Actions& actions) override;
     // Also finds lost frames, for resend_lost. The flag says that a frame sent again has arrived since the
     // last acknowledgement.
     bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
                 BucketSet marks) override;
-    void on_timeout(Time now, Answer& answer) override;
-    void resend_lost(Time now, Answer& answer) override;
+    void on_timeout(Time now, Actions& actions) override;
+    void resend_lost(Time now, Actions& actions) override;
     // Shorten a timer that was set before the agent had measured any round trip.
     void rearm(Time now) override;
     // Ask by a probe, the newest frame under way in these buckets, which frames arrived by former routes.
-    void on_reroute(BucketSet buckets, Time now, Answer& answer) override;
+    void on_reroute(BucketSet buckets, Time now, Actions& actions) override;
     // Buckets whose paths are silent or avoided, once timeouts call for other paths.
     BucketSet silent_buckets() const override;
 
@@ -47,7 +47,7 @@ class PathSender final : public Sender {
     void find_lost(bool answered, Time now);
     std::uint8_t other_lb(std::uint32_t psn, Time now);
     bool took_former_route(const Sent& frame) const { return frame.order < moved_[frame.lb % kBuckets]; }
-    void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer);
+    void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Actions& actions);
 
     Spray spray_;
     RoundTrips& trips_;

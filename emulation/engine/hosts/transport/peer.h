@@ -53,7 +53,7 @@ class Peer {
     Sender* pick();
     void message_sent() { drawn_ = nullptr; }
     // Let the processor fetch what a data frame or an acknowledgement from the peer will need.
-    void expect(bool data) const {
+    void prefetch(bool data) const {
         if (!data) return fetch(senders.data());
         const auto* const receiver = reinterpret_cast<const char*>(receivers.data());
         fetch(receiver);

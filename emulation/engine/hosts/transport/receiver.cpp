@@ -73,23 +73,23 @@ std::uint8_t Receiver::next_lb(Time now) {
     return lb;
 }
 
-void Receiver::refuse(std::uint32_t psn, Time now, Answer& answer) {
+void Receiver::refuse(std::uint32_t psn, Time now, Actions& actions) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
     const bool arrived =
         ahead >= kHalf || (ahead > 0 && ahead <= kMaxWindow && (bitmap_ >> (ahead - 1) & 1) != 0);
-    if (arrived) return acknowledge(now, answer);
+    if (arrived) return acknowledge(now, actions);
     ++refused;
     const std::uint8_t lb = next_lb(now);
-    answer.add(writer_.refusal(answer.pool, lb, expected_, bitmap_, 0, psn), kVlResponse);
+    actions.add(writer_.refusal(actions.pool, lb, expected_, bitmap_, 0, psn), kVlResponse);
 }
 
-void Receiver::acknowledge(Time now, Answer& answer) {
+void Receiver::acknowledge(Time now, Actions& actions) {
     const std::uint8_t lb = next_lb(now);
     unacknowledged_ = 0;
     wants_path_ = false;
     ack_at = kNever;
     ++acks;
-    answer.add(writer_.frame(answer.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0}),
+    actions.add(writer_.frame(actions.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0}),
                              std::exchange(marks_, BucketSet{0})),
                kVlResponse);
 }

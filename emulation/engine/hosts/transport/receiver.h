@@ -34,9 +34,9 @@ class Receiver {
         if (!paths_ || wants_path_) return wants_path_;
         return last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
     }
-    void acknowledge(Time now, Answer& answer);
+    void acknowledge(Time now, Actions& actions);
     // Tell the sender that a frame came without its payload; a frame that has arrived whole is acknowledged.
-    void refuse(std::uint32_t psn, Time now, Answer& answer);
+    void refuse(std::uint32_t psn, Time now, Actions& actions);
 
     Time ack_at = kNever;  // latest time of the next acknowledgement
     std::uint64_t acks = 0, duplicates = 0, marked = 0, refused = 0;

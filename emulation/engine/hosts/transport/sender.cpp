@@ -23,7 +23,7 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
 }
 
 void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-                  Answer& answer) {
+                  Actions& actions) {
     if (in_flight() == frames_.size()) make_room();
     const std::uint32_t psn = next_psn_;
     const std::uint8_t lb = next_lb();
@@ -39,11 +39,11 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     frame.start = start;
     frame.lb = lb;
     frame.sent_at = now;
-    payloads_.refer(frame, answer.pool);
+    payloads_.refer(frame, actions.pool);
     ++sent;
     unfinished += kDataHeaderBytes + message.size;
     if (timer == kNever) timer = now + rto_;
-    answer.add(writer_.frame(answer.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
+    actions.add(writer_.frame(actions.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
 }
 
 std::uint8_t Sender::next_lb() {
@@ -129,7 +129,7 @@ void Sender::on_trim(std::uint32_t psn, Time now) {
     allowance_->tell_lost(Allowance::Cause::Trim, now);
 }
 
-void Sender::resend_lost(Time now, Answer& answer) {
+void Sender::resend_lost(Time now, Actions& actions) {
     for (std::uint32_t place = 0; lost_ != 0 && place < in_flight(); ++place) {
         const std::uint32_t psn = base_ + place;
         const std::uint64_t bit = std::uint64_t{1} << (psn & kSlot);
@@ -138,7 +138,7 @@ void Sender::resend_lost(Time now, Answer& answer) {
         lost_ &= ~bit;
         again_ = true;
         recover_ = next_psn_;
-        send_again(psn, next_lb(), true, now, answer);
+        send_again(psn, next_lb(), true, now, actions);
     }
 }
 
@@ -160,7 +160,7 @@ Time Sender::estimate() const {
 
 // Frames younger than a timeout are not sent again, except the oldest. The last asks for an immediate
 // acknowledgement.
-void Sender::on_timeout(Time now, Answer& answer) {
+void Sender::on_timeout(Time now, Actions& actions) {
     if (retries_ >= parameters_.max_retries) {
         failed_psn = base_;
         timer = kNever;
@@ -184,7 +184,7 @@ void Sender::on_timeout(Time now, Answer& answer) {
         allowance_->tell_lost(Allowance::Cause::Timeout, now);
         rto_ = std::min(2 * rto_, parameters_.max_rto);
         timer = now + rto_;
-        return resend_lost(now, answer);
+        return resend_lost(now, actions);
     }
     while (last > 0 && !due(last)) --last;
     for (std::uint32_t place = 0; place <= last; ++place) {
@@ -192,13 +192,13 @@ void Sender::on_timeout(Time now, Answer& answer) {
         const std::uint32_t psn = base_ + place;
         const auto other = spray ? static_cast<std::uint8_t>(at(psn).lb + kBucketStride) : lb_;
         const std::uint8_t lb = entropies_ ? entropies_->next() : other;
-        send_again(psn, lb, place == last, now, answer);
+        send_again(psn, lb, place == last, now, actions);
     }
     rto_ = std::min(2 * rto_, parameters_.max_rto);
     timer = now + rto_;
 }
 
-void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer) {
+void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Actions& actions) {
     Sent& frame = at(psn);
     ASSERT(frame.payload != nullptr && now >= frame.sent_at);
     frame.lb = lb;
@@ -206,11 +206,11 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
     ++retransmitted;
     if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + frame.message.size, now, true);
     const std::uint8_t flags = ack_now ? kRetransmission | kAckNow : kRetransmission;
-    answer.add(writer_.frame(answer.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload),
+    actions.add(writer_.frame(actions.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload),
                2 * parameters_.level);
 }
 
-void Sender::leave() {
+void Sender::detach() {
     for (Sent& frame : frames_) Payloads::drop(frame);
     frames_.clear();
 }

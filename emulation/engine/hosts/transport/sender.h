@@ -17,7 +17,7 @@
 #include "hosts/paths/entropies.h"
 #include "hosts/paths/spray.h"
 #include "hosts/transport/allowance.h"
-#include "network/links/station.h"
+#include "network/links/application.h"
 
 namespace railyard {
 
@@ -46,7 +46,7 @@ class Sender {
     Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
            std::unique_ptr<Entropies> entropies, Payloads& payloads);
     Sender(const Sender&) = delete;
-    virtual ~Sender() { leave(); }
+    virtual ~Sender() { detach(); }
 
     // Frames from the oldest unacknowledged frame to the newest sent.
     std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
@@ -64,20 +64,20 @@ class Sender {
 
     // Send the next frame, after has_room; `last` if no other frame follows for now.
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-                      Answer& answer);
+                      Actions& actions);
     // Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing.
     // `marks`: buckets of marked frames that have arrived since the last acknowledgement.
     virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
                         BucketSet marks);
     // Send again what is due; sets failed_psn if the connection is given up.
-    virtual void on_timeout(Time now, Answer& answer);
+    virtual void on_timeout(Time now, Actions& actions);
     // Send lost frames again, as far as congestion control admits.
-    virtual void resend_lost(Time now, Answer& answer);
+    virtual void resend_lost(Time now, Actions& actions);
     // For senders that know their paths.
     virtual void rearm(Time) {}
-    virtual void on_reroute(BucketSet, Time, Answer&) {}
+    virtual void on_reroute(BucketSet, Time, Actions&) {}
     virtual BucketSet silent_buckets() const { return 0; }
-    void leave();
+    void detach();
 
     Time timer = kNever;  // time at which on_timeout is due
     Time rtt = 0, rttvar = 0;
@@ -94,7 +94,7 @@ class Sender {
     }
     Sent& at(std::uint32_t psn) { return frames_[psn & (frames_.size() - 1)]; }
     bool marked(std::uint32_t place) const { return place > 0 && (sacked_ >> (place - 1) & 1) != 0; }
-    void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Answer& answer);
+    void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Actions& actions);
     // Note a frame for resend_lost, which congestion control has admitted before.
     void note_lost(std::uint32_t psn);
 

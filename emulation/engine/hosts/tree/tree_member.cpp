@@ -55,9 +55,9 @@ TreeMember::TreeMember(std::uint32_t rank, std::uint16_t address, Bytes data,
     }
 }
 
-void TreeMember::leave() {
+void TreeMember::detach() {
     on_done = nullptr;
-    on_silence = nullptr;
+    on_repath = nullptr;
     on_lost = nullptr;
 }
 
@@ -88,14 +88,14 @@ Time TreeMember::backoff(int retries) const {
     return rto() > most >> retries ? most : rto() << retries;
 }
 
-void TreeMember::start(Time now, Answer& answer) {
-    for (Tree& tree : trees_) begin(tree, now, answer);
-    end(now, answer);
+void TreeMember::start(Time now, Actions& actions) {
+    for (Tree& tree : trees_) begin(tree, now, actions);
+    end(now, actions);
 }
 
-void TreeMember::begin(Tree& tree, Time now, Answer& answer) {
+void TreeMember::begin(Tree& tree, Time now, Actions& actions) {
     for (std::uint32_t frame = 0; frame < std::min(tree.step, tree.frames); ++frame)
-        send(tree, frame, now, answer);
+        send(tree, frame, now, actions);
 }
 
 std::vector<std::uint32_t> TreeMember::lacking(std::uint16_t tree) const {
@@ -108,7 +108,7 @@ std::vector<std::uint32_t> TreeMember::lacking(std::uint16_t tree) const {
 }
 
 void TreeMember::move(std::uint16_t number, const TreePort& port, SharedBlocks blocks, Time now,
-                      Answer& answer) {
+                      Actions& actions) {
     const auto old = std::ranges::find(trees_, number, [](const Tree& each) { return each.port.tree; });
     if (old == trees_.end()) throw std::invalid_argument("no tree " + std::to_string(number));
     std::vector<std::uint64_t> lacking;  // where their blocks start: blocks share no element
@@ -120,11 +120,11 @@ void TreeMember::move(std::uint16_t number, const TreePort& port, SharedBlocks b
     for (std::size_t index = 0; index < tree.lacking.size(); ++index)
         tree.lacking[index] = std::ranges::binary_search(lacking, tree.blocks->all[index].start);
     tree.open = static_cast<std::size_t>(std::ranges::count(tree.lacking, true));
-    begin(tree, now, answer);
-    end(now, answer);
+    begin(tree, now, actions);
+    end(now, actions);
 }
 
-void TreeMember::on_frame(FrameHandle frame, Time now, Answer& answer) {
+void TreeMember::on_frame(FrameHandle frame, Time now, Actions& actions) {
     frame->join();
     TreeResult result;
     if (const char* const word = scan_tree(frame->data(), frame->length, result)) {
@@ -132,14 +132,14 @@ void TreeMember::on_frame(FrameHandle frame, Time now, Answer& answer) {
     } else if (!result.result || result.dcna != address_) {
         ++stats_.junk["connection"];
     } else if (Tree* const tree = find(result.tree)) {
-        take(*tree, result, now, answer);
+        take(*tree, result, now, actions);
     } else {
         ++stats_.junk["tree"];
     }
-    end(now, answer);
+    end(now, actions);
 }
 
-void TreeMember::on_timer(Time now, Answer& answer) {
+void TreeMember::on_timer(Time now, Actions& actions) {
     while (!due_.empty() && std::get<0>(due_.top()) <= now && !failed_) {
         const Due due = due_.top();
         due_.pop();
@@ -159,32 +159,32 @@ void TreeMember::on_timer(Time now, Answer& answer) {
         ++stats_.retransmitted;
         slot->deadline = now + backoff(slot->retries);
         due_.emplace(slot->deadline, number, frame);
-        answer.add(contribution(*tree, frame, answer.pool), kVlContribution);
+        actions.add(contribution(*tree, frame, actions.pool), kVlContribution);
     }
-    end(now, answer);
+    end(now, actions);
 }
 
-void TreeMember::end(Time now, Answer& answer) {
+void TreeMember::end(Time now, Actions& actions) {
     if (!finished_ && std::ranges::all_of(trees_, [](const Tree& tree) { return tree.open == 0; })) {
         finished_ = now;
         if (const auto call = std::exchange(on_done, nullptr)) call();
     }
-    answer_deadline(answer);
+    answer_deadline(actions);
 }
 
-void TreeMember::answer_deadline(Answer& answer) {
+void TreeMember::answer_deadline(Actions& actions) {
     while (!due_.empty() && !is_due(due_.top())) due_.pop();
-    answer.deadline.reset();
-    if (!due_.empty() && !failed_) answer.deadline = std::get<0>(due_.top());
+    actions.deadline.reset();
+    if (!due_.empty() && !failed_) actions.deadline = std::get<0>(due_.top());
 }
 
-void TreeMember::send(Tree& tree, std::uint32_t frame, Time now, Answer& answer) {
+void TreeMember::send(Tree& tree, std::uint32_t frame, Time now, Actions& actions) {
     Sent& slot = tree.slots[frame % tree.step];
     ASSERT(slot.frame == kNone);
     slot = {frame, now, now + rto(), 0};
     due_.emplace(slot.deadline, tree.port.tree, frame);
     ++stats_.sent;
-    answer.add(contribution(tree, frame, answer.pool), kVlContribution);
+    actions.add(contribution(tree, frame, actions.pool), kVlContribution);
 }
 
 FrameHandle TreeMember::contribution(const Tree& tree, std::uint32_t frame, FramePool& pool) const {
@@ -231,7 +231,7 @@ std::uint16_t TreeMember::scale_of(const TreeBlock& block) const {
     return largest == 0 ? 0 : static_cast<std::uint16_t>(exponent + kScaleZero);
 }
 
-void TreeMember::take(Tree& tree, const TreeResult& result, Time now, Answer& answer) {
+void TreeMember::take(Tree& tree, const TreeResult& result, Time now, Actions& actions) {
     const std::uint32_t frame = result.block - tree.port.first_block;
     Sent* const slot = sent(tree, frame);
     if (slot == nullptr) {
@@ -257,7 +257,7 @@ void TreeMember::take(Tree& tree, const TreeResult& result, Time now, Answer& an
     measure(*slot, now);
     slot->frame = kNone;
     // The result of a slot's one version opens its other one.
-    if (frame + tree.step < tree.frames) send(tree, frame + tree.step, now, answer);
+    if (frame + tree.step < tree.frames) send(tree, frame + tree.step, now, actions);
 }
 
 void TreeMember::store(const Tree& tree, std::uint32_t number, const std::uint8_t* values) {

@@ -51,18 +51,18 @@ class TreeMember final : public Participant {
     TreeMember(std::uint32_t rank, std::uint16_t address, Bytes data,
                const std::vector<std::pair<TreePort, SharedBlocks>>& trees, const TreeParameters& parameters);
 
-    void start(Time now, Answer& answer) override;
-    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
-    void on_timer(Time now, Answer& answer) override;
-    void on_reroute(const Routes& /*routes*/, Time /*now*/, Answer& answer) override {
-        answer_deadline(answer);
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& /*routes*/, Time /*now*/, Actions& actions) override {
+        answer_deadline(actions);
     }
-    void leave() override;
+    void detach() override;
 
     // Numbers of the blocks of a tree whose results have not come.
     std::vector<std::uint32_t> lacking(std::uint16_t tree) const;
     // Leave a tree, and take another one for blocks whose results some member lacks.
-    void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now, Answer& answer);
+    void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now, Actions& actions);
 
     std::shared_ptr<Bytes> result() const override { return result_; }
     AgentStats stats() const override;
@@ -103,14 +103,14 @@ class TreeMember final : public Participant {
     bool is_due(const Due& due);
     Time rto() const;
     Time backoff(int retries) const;
-    void begin(Tree& tree, Time now, Answer& answer);
-    void send(Tree& tree, std::uint32_t frame, Time now, Answer& answer);
+    void begin(Tree& tree, Time now, Actions& actions);
+    void send(Tree& tree, std::uint32_t frame, Time now, Actions& actions);
     FrameHandle contribution(const Tree& tree, std::uint32_t frame, FramePool& pool) const;
-    void take(Tree& tree, const TreeResult& result, Time now, Answer& answer);
+    void take(Tree& tree, const TreeResult& result, Time now, Actions& actions);
     void store(const Tree& tree, std::uint32_t number, const std::uint8_t* values);
     void measure(const Sent& sent, Time now);
-    void end(Time now, Answer& answer);
-    void answer_deadline(Answer& answer);
+    void end(Time now, Actions& actions);
+    void answer_deadline(Actions& actions);
     std::uint16_t scale_of(const TreeBlock& block) const;
 
     std::uint32_t rank_;

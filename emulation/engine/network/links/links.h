@@ -11,7 +11,7 @@
 
 #include "frames/pages.h"
 #include "network/links/channel.h"
-#include "network/links/lanes.h"
+#include "network/links/virtual_lanes.h"
 #include "switch/switch.h"
 
 namespace railyard {

@@ -65,7 +65,7 @@ def test_a_line_of_few_nodes_is_not_overloaded(
 
 def test_a_narrow_link_gets_little_of_the_traffic() -> None:
     """The load of links counts by their rates: here each Y link has a fiftieth of the rate of an X link."""
-    from topologies.transform.lanes import with_lanes
+    from topologies.transform.serdes_lanes import with_lanes
 
     mesh = full_mesh([3, 5], lanes=50, host_lanes=400)
     members = [node.name for node in mesh.nodes]

@@ -144,7 +144,7 @@ class Connection {
     }
     ~Connection() {
         wire_.clear();
-        sender->leave();
+        sender->detach();
     }
 
     // Until all frames are acknowledged or the connection is given up.
@@ -152,14 +152,14 @@ class Connection {
         while (!sender->failed_psn && (next_ < weather_.frames || sender->in_flight() > 0)) {
             ASSERT_LE(sender->in_flight(), parameters_.window);
             ASSERT_LT(++steps_, 100'000U);
-            Answer answer(pool_);
+            Actions actions(pool_);
             if (next_ < weather_.frames && sender->has_room()) {
                 const std::uint32_t number = next_++;
                 Message message;
                 message.chunk = static_cast<std::uint16_t>(number);
                 message.size = 8;
-                sender->send(message, 0, 0, next_ == weather_.frames, now, answer);
-                carry(answer, true);
+                sender->send(message, 0, 0, next_ == weather_.frames, now, actions);
+                carry(actions, true);
                 now += 10'000;
                 continue;
             }
@@ -168,13 +168,13 @@ class Connection {
             ASSERT_LT(now, kNever) << "nothing will happen any more";
             if (arrival <= now) {
                 auto node = wire_.extract(wire_.begin());
-                take(std::move(node.mapped()), answer);
+                take(std::move(node.mapped()), actions);
             } else if (receiver->ack_at <= now) {
-                receiver->acknowledge(now, answer);
-                carry(answer, false);
+                receiver->acknowledge(now, actions);
+                carry(actions, false);
             } else {
-                sender->on_timeout(now, answer);
-                carry(answer, true);
+                sender->on_timeout(now, actions);
+                carry(actions, true);
             }
         }
     }
@@ -189,8 +189,8 @@ class Connection {
         array_->resize(4096);
         return array_;
     }
-    void carry(Answer& answer, bool) {
-        for (Answer::Departure& departure : answer.departures) {
+    void carry(Actions& actions, bool) {
+        for (Actions::Departure& departure : actions.departures) {
             if (random_.chance(weather_.loss)) continue;
             const auto delay = [&] {
                 return 5 * kUs + static_cast<Time>(random_.below(weather_.jitter_us + 1)) * kUs;
@@ -199,7 +199,7 @@ class Connection {
             wire_.emplace(now + delay(), std::move(departure.frame));
         }
     }
-    void take(FrameHandle frame, Answer& answer) {
+    void take(FrameHandle frame, Actions& actions) {
         arrange(*frame);
         Fields fields;
         ASSERT_EQ(scan(frame->data(), frame->length, fields), nullptr);
@@ -207,12 +207,12 @@ class Connection {
             if (receiver->accept(fields.psn, fields.flags, now) == Receiver::Accepted::New)
                 ++delivered[fields.chunk];
             if (receiver->ack_at > now) return;
-            receiver->acknowledge(now, answer);
-            return carry(answer, false);
+            receiver->acknowledge(now, actions);
+            return carry(actions, false);
         }
         sender->on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks);
-        sender->resend_lost(now, answer);
-        carry(answer, true);
+        sender->resend_lost(now, actions);
+        carry(actions, true);
     }
 
     Weather weather_;
@@ -303,10 +303,10 @@ struct Receiving : testing::Test {
     FramePool pool;
     Receiver receiver{parameters, AckWriter(parameters.templates, {1, 2, 0, 0}, 1), 0, std::nullopt};
     Fields acknowledge(Time now) {
-        Answer answer(pool);
-        receiver.acknowledge(now, answer);
+        Actions actions(pool);
+        receiver.acknowledge(now, actions);
         Fields fields;
-        EXPECT_EQ(scan(answer.departures[0].frame->data(), kAckBytes, fields), nullptr);
+        EXPECT_EQ(scan(actions.departures[0].frame->data(), kAckBytes, fields), nullptr);
         return fields;
     }
 };
@@ -525,23 +525,23 @@ TEST(RankPlan, RefusesNumbersThatNameNothing) {
     EXPECT_THROW(RankPlan(table, 1, {}, {{{}, {{}}}}, {0, 0}), std::invalid_argument);  // cells
 }
 
-TEST(StepGate, HoldsSendsUntilEarlierStepsHaveArrived) {
-    StepGate gate({{1, 2}, {2, 1}});
+TEST(StepBarrier, HoldsSendsUntilEarlierStepsHaveArrived) {
+    StepBarrier gate({{1, 2}, {2, 1}});
     EXPECT_FALSE(gate.hold(1, {10, 0}));
     EXPECT_TRUE(gate.hold(2, {20, 0}));
     EXPECT_TRUE(gate.hold(3, {30, 0}));
     EXPECT_TRUE(gate.arrived(1).empty());
-    EXPECT_EQ(gate.arrived(1), (std::vector<StepGate::Item>{{20, 0}}));
-    EXPECT_EQ(gate.arrived(2), (std::vector<StepGate::Item>{{30, 0}}));
+    EXPECT_EQ(gate.arrived(1), (std::vector<StepBarrier::Item>{{20, 0}}));
+    EXPECT_EQ(gate.arrived(2), (std::vector<StepBarrier::Item>{{30, 0}}));
     EXPECT_FALSE(gate.hold(9, {90, 0}));
 }
 
-TEST(StepGate, ALaterStepThatArrivesFirstFreesNothing) {
-    StepGate gate({{1, 1}, {2, 1}});
+TEST(StepBarrier, ALaterStepThatArrivesFirstFreesNothing) {
+    StepBarrier gate({{1, 1}, {2, 1}});
     EXPECT_TRUE(gate.hold(2, {20, 0}));
     EXPECT_TRUE(gate.hold(3, {30, 0}));
     EXPECT_TRUE(gate.arrived(2).empty());
-    EXPECT_EQ(gate.arrived(1), (std::vector<StepGate::Item>{{20, 0}, {30, 0}}));
+    EXPECT_EQ(gate.arrived(1), (std::vector<StepBarrier::Item>{{20, 0}, {30, 0}}));
 }
 
 // Tasks 0 (computes), 1 (a send of two slices, after 0), 2 (computes, after 1, on the unit of 0), 3 (free).
@@ -720,11 +720,11 @@ TEST(Saturator, AnswersEachFrameUntilTheBudgetIsSpent) {
     const auto budget = std::make_shared<SaturationBudget>(SaturationBudget{5, 0});
     Saturator saturator({"abc", "defg"}, 3, PythonRandom("seed"), budget);
     FramePool pool;
-    Answer answer(pool);
-    saturator.start(0, answer);
-    EXPECT_EQ(answer.departures.size(), 3U);
-    for (int i = 0; i < 4; ++i) saturator.on_frame(pool.acquire("x", 1), 1, answer);
-    EXPECT_EQ(answer.departures.size(), 5U);
+    Actions actions(pool);
+    saturator.start(0, actions);
+    EXPECT_EQ(actions.departures.size(), 3U);
+    for (int i = 0; i < 4; ++i) saturator.on_frame(pool.acquire("x", 1), 1, actions);
+    EXPECT_EQ(actions.departures.size(), 5U);
     EXPECT_EQ(budget->left, 0U);
     EXPECT_EQ(budget->received, 4U);
 }

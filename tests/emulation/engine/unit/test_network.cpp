@@ -12,24 +12,24 @@ namespace {
 constexpr std::int64_t kByteAPicosecond = 8'000'000'000'000;
 
 // Notes what arrives, and may answer.
-class Sink : public Station {
+class Sink : public Application {
    public:
-    using Reply = std::function<void(FrameHandle, Time, Answer&)>;
+    using Reply = std::function<void(FrameHandle, Time, Actions&)>;
     explicit Sink(Reply reply = nullptr) : reply_(std::move(reply)) {}
-    void start(Time now, Answer& answer) override {
+    void start(Time now, Actions& actions) override {
         started = now;
-        answer.deadline = timer_at;
+        actions.deadline = timer_at;
     }
-    void on_frame(FrameHandle frame, Time now, Answer& answer) override {
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override {
         seen.emplace_back(now, std::string(frame->view()));
-        if (reply_) reply_(std::move(frame), now, answer);
+        if (reply_) reply_(std::move(frame), now, actions);
     }
-    void on_timer(Time now, Answer& answer) override {
+    void on_timer(Time now, Actions& actions) override {
         timers.push_back(now);
-        if (timers.size() < 3) answer.deadline = now + 10;
+        if (timers.size() < 3) actions.deadline = now + 10;
     }
     bool isolated() const override { return true; }
-    void leave() override { left = true; }
+    void detach() override { left = true; }
 
     std::vector<std::pair<Time, std::string>> seen;
     std::vector<Time> timers;
@@ -80,7 +80,7 @@ struct Wired {
     }
     std::shared_ptr<Sink> sink(Index<Host> host, Sink::Reply reply = nullptr) {
         auto made = std::make_shared<Sink>(std::move(reply));
-        net.set_station(host, made);
+        net.set_application(host, made);
         return made;
     }
     // A host, switches in a row (port 1 to port 2), a host: frames for port 2 go all the way.
@@ -240,7 +240,7 @@ TEST_F(Fabric, AStationMayReplaceItselfWhileItAnswers) {
     const Chain row = chain(1, link_config());
     const auto second = std::make_shared<Sink>();
     const auto first =
-        sink(row.target, [&](FrameHandle, Time, Answer&) { net.set_station(row.target, second); });
+        sink(row.target, [&](FrameHandle, Time, Actions&) { net.set_application(row.target, second); });
     net.send(row.source, frame(2, 10), 0);
     net.send(row.source, frame(2, 10), 0);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
@@ -420,7 +420,7 @@ TEST_F(Fabric, TheSampleOfALinkHasItsLoadSinceTheLast) {
     EXPECT_EQ(second.load[0], 0);
 }
 
-// A ring of switches with a host each: stations answer frames until a budget is spent. Partitions, threads
+// A ring of switches with a host each: applications answer frames until a budget is spent. Partitions, threads
 // and a single queue must agree to the picosecond.
 struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> {
     struct Outcome {
@@ -453,11 +453,11 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         for (std::uint32_t i = 0; i < kSwitches; ++i) {
             const auto budget = std::make_shared<int>(150);
             hosts.push_back(net.attach_host(ring[i], 3, link_config(300, 4000)));
-            sinks.push_back(fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now, Answer& answer) {
+            sinks.push_back(fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now, Actions& actions) {
                 if (--*budget < 0) return;
                 std::string bytes = frame(now % 3 == 0 ? 7 : 4, 60 + static_cast<std::size_t>(now % 97) + i);
                 bytes[1] = static_cast<char>(got->data()[1] + 1);
-                answer.add(answer.pool.acquire(bytes.data(), bytes.size()), 0);
+                actions.add(actions.pool.acquire(bytes.data(), bytes.size()), 0);
             }));
         }
         for (std::uint32_t i = 0; i < kSwitches; ++i)

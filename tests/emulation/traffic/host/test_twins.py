@@ -57,7 +57,7 @@ class Twin:
         self.told: dict[str, list[object]] = {"python": [], "native": []}
         for name, agent in (("python", python), ("native", native)):
             agent.on_done = lambda name=name: self.told[name].append("done")
-            agent.on_silence = lambda *asked, name=name: self.told[name].append(asked)
+            agent.on_repath = lambda *asked, name=name: self.told[name].append(asked)
             if _repeats(agent):
                 agent.on_iteration = self.told[name].append
         self.addresses: Sequence[int] = ()

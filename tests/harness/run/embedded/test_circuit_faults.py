@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from harness.report.document import to_json
 from harness.report.figures.circuits import between_pods, lacks_words
 from harness.report.results import conclude
@@ -44,15 +44,15 @@ def seen(write: Write, faults: str, head: str = HEAD) -> Observation:
     return result
 
 
-def after(change: RewiringRecord) -> dict[tuple[int, int], int]:
+def after(change: ReconfigurationRecord) -> dict[tuple[int, int], int]:
     """Circuits with light between Pods that somebody asked for."""
     check_wiring(change.after)
     result = between_pods(change.after, change.dark)
     return {pods: result[pods] for pods in ASKED}
 
 
-def about(result: Observation, words: str) -> RewiringRecord:
-    (change,) = (item for item in result.rewired if item.why.startswith(words))
+def about(result: Observation, words: str) -> ReconfigurationRecord:
+    (change,) = (item for item in result.reconfigurations if item.why.startswith(words))
     return change
 
 
@@ -77,7 +77,7 @@ def test_a_demand_is_realised_on_what_an_optical_port_or_a_spine_leaves(write: W
 def test_what_fails_while_routes_leave_circuits_waits_for_the_next_change(write: Write):
     """The second port goes dark when spines have not yet got the tables that their controllers go by."""
     result = seen(write, "faults: [{at_us: 8, port: 'ocs1p1:1'}, {at_us: 10, port: 'ocs0p0:1'}]\n")
-    first, second = (item for item in result.rewired if item.why.startswith("no light at "))
+    first, second = (item for item in result.reconfigurations if item.why.startswith("no light at "))
     assert first.at_ps < 10_500_000 < first.stands_ps <= second.at_ps
     assert after(second) == ASKED
     assert second.lacks == ()
@@ -100,7 +100,7 @@ def test_a_whole_optical_switch_fails_and_the_loss_is_named_until_it_is_back(wri
     ]
     assert after(back) == ASKED
     assert back.lacks == ()
-    words = lacks_words(results.rewired)
+    words = lacks_words(results.reconfigurations)
     assert len(words) == 2
     assert words[1].endswith("no job lacks circuits any more")
     result = conclude(scenario, 1, "embedded", done.runs)
@@ -133,7 +133,7 @@ def test_circuits_of_a_job_that_ends_go_to_those_that_are_left(write: Write):
     assert set(change.torn).isdisjoint(
         link.name for link in change.before.links_between("spine0.0", "spine1.0")
     )
-    assert len(result.rewired) == 2
+    assert len(result.reconfigurations) == 2
     assert result.traffic.lost_with_link == result.traffic.dropped_by_switch == 0
 
 

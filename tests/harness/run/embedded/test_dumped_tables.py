@@ -142,7 +142,7 @@ def test_the_paths_of_a_run_with_faults_cannot_deadlock(
     monkeypatch.setattr(ControlLoop, "_note_written", later)
     results = observe(ready, 1)
     assert results.correct_nodes == results.nodes
-    assert (results.recovery.silence_reports > 0) == bool(seed)
+    assert (results.recovery.repath_requests > 0) == bool(seed)
     assert dependencies.dumps > len(ready.fabric.nodes)
     assert dependencies.longest >= 3
     assert nx.is_directed_acyclic_graph(dependencies.graph)

@@ -70,7 +70,7 @@ def _events(seen: Observation) -> Iterator[Event]:
         yield operation.end_ps, operation.job, f"{operation.id} of job {operation.job} ends"
     for takeover in seen.takeovers:
         yield takeover.at_ps, _TESTBED, f"{takeover.spare} takes the place of {takeover.npu}"
-    for change in seen.rewired:
+    for change in seen.reconfigurations:
         torn, created = ", ".join(change.torn), ", ".join(change.created)
         yield change.stands_ps, _TESTBED, f"circuits {created} in place of {torn}"
     if seen.recovery.converged_ps is not None and seen.faults:

@@ -36,11 +36,11 @@ from controller.plan.updates import Update
 from controller.recovery.unreachable import unreachable_pairs
 from emulation.control.circuit_change import Change, Port, ends_beyond, without_turns
 from emulation.control.light_monitor import LightMonitor
-from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.reconfiguration_record import ReconfigurationRecord
 from topologies import Fabric
 from topologies.transform.circuits import with_maps
 
-__all__ = ["RewiringController", "RewiringPolicy"]
+__all__ = ["ReconfigurationController", "ReconfigurationPolicy"]
 
 # Times of detection and processing after which a new circuit that is still dark is not waited for.
 _PATIENCE = 10
@@ -48,8 +48,8 @@ _PATIENCE = 10
 
 @final
 @dataclass(frozen=True, slots=True)
-class RewiringPolicy:
-    """Settings of rewiring.
+class ReconfigurationPolicy:
+    """Settings of reconfiguration.
 
     Frames have half of `drain_ps` to reach their spine and half to cross their circuit before it moves.
     `jobs()` returns the demand of each job that has arrived and not ended, bytes by pair; routes are planned
@@ -62,7 +62,7 @@ class RewiringPolicy:
 
 
 class _Runtime(Protocol):
-    """Operations of the control loop that rewiring uses."""
+    """Operations of the control loop that reconfiguration uses."""
 
     plan: Plan
 
@@ -78,7 +78,7 @@ class _Runtime(Protocol):
 
 
 @final
-class RewiringController:
+class ReconfigurationController:
     """Changes circuits, one change at a time.
 
     A job that arrives does not wait for a change that no other job waits for, such as after a departure: a
@@ -86,7 +86,7 @@ class RewiringController:
     """
 
     def __init__(
-        self, runtime: _Runtime, policy: RewiringPolicy, *, detect_ps: int, processing_ps: int
+        self, runtime: _Runtime, policy: ReconfigurationPolicy, *, detect_ps: int, processing_ps: int
     ) -> None:
         self._runtime = runtime
         self._policy = policy
@@ -100,7 +100,7 @@ class RewiringController:
         self._light = LightMonitor()
         self._look_scheduled = False
         self._lacks: tuple[CircuitShortage, ...] = ()
-        self.done: list[RewiringRecord] = []
+        self.done: list[ReconfigurationRecord] = []
 
     def is_moving(self, node: str, port: int) -> bool:
         """Return whether a circuit at a port is being set up or torn down: routes do not avoid it."""
@@ -339,7 +339,7 @@ class RewiringController:
         """Record a change, unless it moved no circuit and left every job's lack as it was."""
         down = self._runtime.down
         lacks = circuit_shortages(new, jobs, standing_circuits(new, down))
-        change = RewiringRecord.of(
+        change = ReconfigurationRecord.of(
             old,
             new,
             down,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hosts/iterated.h"
+#include "hosts/repeating_agent.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,23 +26,23 @@ std::shared_ptr<Bytes> input_of(const Bytes& data, std::uint32_t iteration) {
 
 }  // namespace
 
-Iterated::Iterated(std::shared_ptr<const Rank> rank, Bytes data, const Rhythm& rhythm,
+RepeatingAgent::RepeatingAgent(std::shared_ptr<const Rank> rank, Bytes data, const IterationProfile& profile,
                    const TransportParameters& parameters, const std::optional<Reduction>& reduction)
     : rank_(std::move(rank)),
       data_(std::move(data)),
-      rhythm_(rhythm),
+      profile_(profile),
       parameters_(parameters),
       unit_(reduction ? std::make_shared<ReductionUnit>(*reduction) : nullptr) {
     agent(0);
 }
 
-Agent* Iterated::find(std::uint32_t number) const {
+Agent* RepeatingAgent::find(std::uint32_t number) const {
     for (const Iteration& iteration : agents_)
         if (iteration.number == number) return iteration.agent.get();
     return nullptr;
 }
 
-Agent& Iterated::agent(std::uint32_t number) {
+Agent& RepeatingAgent::agent(std::uint32_t number) {
     if (Agent* const known = find(number)) return *known;
     TransportParameters parameters = parameters_;
     parameters.first_psn = number % kWindows * kStride;
@@ -50,72 +50,72 @@ Agent& Iterated::agent(std::uint32_t number) {
         {number, std::make_unique<Agent>(rank_, input_of(data_, number),
                                          static_cast<std::uint16_t>(number + 1), parameters, unit_)});
     Agent& made = *agents_.back().agent;
-    made.on_silence = [this](std::uint16_t address, BucketSet silent) {
-        if (on_silence) on_silence(address, silent);
+    made.on_repath = [this](std::uint16_t address, BucketSet silent) {
+        if (on_repath) on_repath(address, silent);
     };
     return made;
 }
 
-std::shared_ptr<Bytes> Iterated::result() const { return find(at_)->result(); }
+std::shared_ptr<Bytes> RepeatingAgent::result() const { return find(at_)->result(); }
 
-std::optional<Failure> Iterated::failed() const {
+std::optional<Failure> RepeatingAgent::failed() const {
     for (const Iteration& iteration : agents_)
         if (auto failure = iteration.agent->failed()) return failure;
     return std::nullopt;
 }
 
-AgentStats Iterated::stats() const {
+AgentStats RepeatingAgent::stats() const {
     AgentStats total = past_;
     for (const Iteration& iteration : agents_) total += iteration.agent->stats();
     return total;
 }
 
-void Iterated::set_level(int level, const Templates& templates) {
+void RepeatingAgent::set_level(int level, const Templates& templates) {
     parameters_.level = level;
     parameters_.templates = templates;
 }
 
-void Iterated::leave() {
+void RepeatingAgent::detach() {
     on_done = nullptr;
-    on_silence = nullptr;
+    on_repath = nullptr;
     on_iteration = nullptr;
-    for (const Iteration& iteration : agents_) iteration.agent->leave();
+    for (const Iteration& iteration : agents_) iteration.agent->detach();
 }
 
-void Iterated::start(Time now, Answer& answer) {
+void RepeatingAgent::start(Time now, Actions& actions) {
     begin(0, now);
-    go_on(now, answer);
-    answer_deadline(answer);
+    go_on(now, actions);
+    answer_deadline(actions);
 }
 
-void Iterated::on_frame(FrameHandle frame, Time now, Answer& answer) {
+void RepeatingAgent::on_frame(FrameHandle frame, Time now, Actions& actions) {
     arrange(*frame);
     const std::uint32_t number = number_of(*frame);
-    find(number)->on_frame(std::move(frame), now, answer);
-    take(number, answer);
-    if (number == at_) go_on(now, answer);
-    answer_deadline(answer);
+    find(number)->on_frame(std::move(frame), now, actions);
+    take(number, actions);
+    if (number == at_) go_on(now, actions);
+    answer_deadline(actions);
 }
 
-void Iterated::on_timer(Time now, Answer& answer) {
+void RepeatingAgent::on_timer(Time now, Actions& actions) {
     for (const Deadline deadline : deadlines_) {  // take changes times only
         if (deadline.time > now) continue;
-        find(deadline.number)->on_timer(now, answer);
-        take(deadline.number, answer);
+        find(deadline.number)->on_timer(now, actions);
+        take(deadline.number, actions);
     }
-    go_on(now, answer);
-    answer_deadline(answer);
+    go_on(now, actions);
+    answer_deadline(actions);
 }
 
-void Iterated::on_reroute(const Routes& routes, Time now, Answer& answer) {
+void RepeatingAgent::on_reroute(const Routes& routes, Time now, Actions& actions) {
     for (const Iteration& iteration : agents_) {
-        iteration.agent->on_reroute(routes, now, answer);
-        take(iteration.number, answer);
+        iteration.agent->on_reroute(routes, now, actions);
+        take(iteration.number, actions);
     }
-    answer_deadline(answer);
+    answer_deadline(actions);
 }
 
-std::uint32_t Iterated::number_of(const Frame& frame) {
+std::uint32_t RepeatingAgent::number_of(const Frame& frame) {
     constexpr std::size_t kOpcodeAt = 26, kAckPsnAt = 35, kJobAt = 38;
     if (frame.length < kAckBytes) return at_;
     const std::uint8_t* const bytes = frame.data();
@@ -130,15 +130,15 @@ std::uint32_t Iterated::number_of(const Frame& frame) {
     if (job == 0) return at_;
     const std::uint32_t number = job - 1;
     if (find(number) != nullptr) return number;
-    if (number <= at_ || number >= std::min(at_ + kMostAhead, rhythm_.iterations)) return at_;
+    if (number <= at_ || number >= std::min(at_ + kMostAhead, profile_.iterations)) return at_;
     agent(number);
     return number;
 }
 
-void Iterated::begin(std::uint32_t number, Time now) {
+void RepeatingAgent::begin(std::uint32_t number, Time now) {
     at_ = number;
     begun_ = now;
-    send_ = now + rhythm_.compute - rhythm_.overlap;
+    send_ = now + profile_.compute - profile_.overlap;
     sending_ = false;
     core_ = lost();
     sent_.reset();
@@ -152,7 +152,7 @@ void Iterated::begin(std::uint32_t number, Time now) {
 }
 
 // Begin to send, and begin the next iteration, if due.
-void Iterated::go_on(Time now, Answer& answer) {
+void RepeatingAgent::go_on(Time now, Actions& actions) {
     while (!finished_) {
         Agent& present = *find(at_);
         if (!sending_) {
@@ -160,8 +160,8 @@ void Iterated::go_on(Time now, Answer& answer) {
             send_ = computed();
             core_ = lost();
             sending_ = true;
-            present.start(now, answer);
-            take(at_, answer);
+            present.start(now, actions);
+            take(at_, actions);
         }
         if (!present.done()) return;
         if (!sent_) sent_ = now;
@@ -171,7 +171,7 @@ void Iterated::go_on(Time now, Answer& answer) {
             static_cast<std::uint32_t>(hash(HashAlgorithm::Crc32, result.data(), result.size()));
         log_.push_back({begun_, send_, *sent_, now, checksum});
         if (on_iteration) on_iteration(at_);
-        if (at_ + 1 == rhythm_.iterations) {
+        if (at_ + 1 == profile_.iterations) {
             finished_ = now;
             if (on_done) on_done();
         } else {
@@ -181,8 +181,8 @@ void Iterated::go_on(Time now, Answer& answer) {
 }
 
 // Note the deadline that an iteration's agent has answered.
-void Iterated::take(std::uint32_t number, const Answer& answer) {
-    const Time time = answer.deadline.value_or(kNever);
+void RepeatingAgent::take(std::uint32_t number, const Actions& actions) {
+    const Time time = actions.deadline.value_or(kNever);
     for (Deadline& deadline : deadlines_)
         if (deadline.number == number) {
             deadline.time = time;
@@ -191,12 +191,12 @@ void Iterated::take(std::uint32_t number, const Answer& answer) {
     deadlines_.push_back({number, time});
 }
 
-void Iterated::answer_deadline(Answer& answer) const {
+void RepeatingAgent::answer_deadline(Actions& actions) const {
     Time first = kNever;
     for (const Deadline& deadline : deadlines_) first = std::min(first, deadline.time);
     if (!finished_ && (!sending_ || sent_)) first = std::min(first, computed());
-    answer.deadline.reset();
-    if (first != kNever && !failed()) answer.deadline = first;
+    actions.deadline.reset();
+    if (first != kNever && !failed()) actions.deadline = first;
 }
 
 }  // namespace railyard

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that a frame is whole, then finds the direction of the hop by which it came.
-#ifndef INTAKE_P4
-#define INTAKE_P4
+#ifndef INGRESS_VALIDATION_P4
+#define INGRESS_VALIDATION_P4
 
 #include "refuse.p4"
 
-control Intake(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+control IngressValidation(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action arrive(group_t group, bit<1> up) {
         meta.in_group = group;
         meta.in_up = up;

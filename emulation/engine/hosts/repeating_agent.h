@@ -15,7 +15,7 @@
 namespace railyard {
 
 // `compute` of computation in each iteration, the last `overlap` of it while sending.
-struct Rhythm {
+struct IterationProfile {
     std::uint32_t iterations = 1;
     Time compute = 0, overlap = 0;
 };
@@ -26,17 +26,17 @@ struct IterationReport {
     std::uint32_t checksum = 0;
 };
 
-class Iterated final : public Participant {
+class RepeatingAgent final : public Participant {
    public:
-    Iterated(std::shared_ptr<const Rank> rank, Bytes data, const Rhythm& rhythm,
+    RepeatingAgent(std::shared_ptr<const Rank> rank, Bytes data, const IterationProfile& profile,
              const TransportParameters& parameters, const std::optional<Reduction>& reduction = {});
 
-    void start(Time now, Answer& answer) override;
-    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
-    void on_timer(Time now, Answer& answer) override;
-    void on_reroute(const Routes& routes, Time now, Answer& answer) override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& routes, Time now, Actions& actions) override;
     bool isolated() const override { return !on_done && !on_iteration; }
-    void leave() override;
+    void detach() override;
 
     // Return the array of the last iteration begun.
     std::shared_ptr<Bytes> result() const override;
@@ -71,16 +71,16 @@ class Iterated final : public Participant {
     // Iteration that a frame belongs to; the present one, as junk, if it belongs to none.
     std::uint32_t number_of(const Frame& frame);
     void begin(std::uint32_t number, Time now);
-    void go_on(Time now, Answer& answer);
-    void take(std::uint32_t number, const Answer& answer);
-    void answer_deadline(Answer& answer) const;
+    void go_on(Time now, Actions& actions);
+    void take(std::uint32_t number, const Actions& actions);
+    void answer_deadline(Actions& actions) const;
     Time lost() const { return unit_ ? unit_->core() : 0; }
     // End of the computation before sending, or of the computation beside it: cores that reduce prolong it.
-    Time computed() const { return send_ + (sending_ ? rhythm_.overlap : 0) + lost() - core_; }
+    Time computed() const { return send_ + (sending_ ? profile_.overlap : 0) + lost() - core_; }
 
     std::shared_ptr<const Rank> rank_;
     Bytes data_;
-    Rhythm rhythm_;
+    IterationProfile profile_;
     TransportParameters parameters_;
     std::shared_ptr<ReductionUnit> unit_;
     Time core_ = 0;                    // lost by the cores until the present part of the computation began

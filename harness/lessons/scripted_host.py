@@ -11,11 +11,11 @@ from typing import final
 from emulation.traffic.frames.values import VL_DATA
 from emulation.traffic.host.participant import Output
 
-__all__ = ["Station"]
+__all__ = ["ScriptedHost"]
 
 
 @final
-class Station:
+class ScriptedHost:
     """A host port: sends `frames` in order at its start, each of `timed`, (time in ps, frame), at its time.
 
     `arrived` has (virtual time in ps, frame).

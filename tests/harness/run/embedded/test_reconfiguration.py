@@ -21,7 +21,7 @@ from controller.circuits.transition import (
 from controller.errors import PlanError
 from harness.errors import ScenarioError
 from harness.report.document import to_json
-from harness.report.figures.circuits import between_pods, circuits_svg, rewired_words
+from harness.report.figures.circuits import between_pods, circuits_svg, reconfiguration_words
 from harness.report.page import report_html
 from harness.report.results import conclude
 from harness.run.prepare import Prepared, prepare
@@ -110,9 +110,9 @@ def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
     seen = observe(prepared(write, HEAD + JOBS), 1)
     assert (seen.correct_nodes, seen.first_wrong) == (16, "")
     first, second = seen.jobs
-    begun, moved, back = seen.rewired
-    assert [item.why for item in seen.rewired] == ["first begins", "second begins", "second ends"]
-    assert all(item.hitless and item.lacks == item.dark == () for item in seen.rewired)
+    begun, moved, back = seen.reconfigurations
+    assert [item.why for item in seen.reconfigurations] == ["first begins", "second begins", "second ends"]
+    assert all(item.hitless and item.lacks == item.dark == () for item in seen.reconfigurations)
     assert moved.torn
     assert moved.created
     # The change fell into the first job, and the second waited for it.
@@ -135,9 +135,9 @@ jobs:
 """
     seen = observe(prepared(write, HEAD + jobs), 1)
     assert (seen.correct_nodes, seen.first_wrong) == (12, "")
-    assert len(seen.rewired) == 1
+    assert len(seen.reconfigurations) == 1
     first, second, third = seen.jobs
-    assert first.begun_ps == second.begun_ps == third.begun_ps == seen.rewired[0].stands_ps
+    assert first.begun_ps == second.begun_ps == third.begun_ps == seen.reconfigurations[0].stands_ps
     assert seen.traffic.dropped_by_switch == seen.traffic.lost_with_link == 0
     assert not any(job.retransmitted for job in seen.jobs)
 
@@ -157,12 +157,12 @@ def test_the_report_and_the_file_say_what_moved(write: Write):
     done = run(ready, 1)
     result = conclude(scenario, 1, "embedded", done.runs)
     page = report_html(scenario, result, ready[0].fabric, done.runs, "railyard run")
-    for change in done.runs["run"].observation.rewired:
+    for change in done.runs["run"].observation.reconfigurations:
         assert circuits_svg(change.before, change.after) in page
-        assert rewired_words(change) in page
+        assert reconfiguration_words(change) in page
     assert "<h2>Each job</h2>" in page
     assert '"reconfigurations"' in to_json(result)
-    assert len(result.rewired["run"]) == 3
+    assert len(result.reconfigurations["run"]) == 3
 
 
 @pytest.mark.parametrize(

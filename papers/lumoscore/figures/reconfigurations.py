@@ -18,10 +18,10 @@ from papers.lumoscore.figures.circuits import SEED
 from papers.lumoscore.load import full
 from papers.lumoscore.ratios import SMALL, Method, full_ratios, ratios, two_pairs
 
-__all__ = ["run_leaves", "run_rewirings"]
+__all__ = ["run_leaves", "run_reconfigurations"]
 
 
-def run_rewirings(
+def run_reconfigurations(
     note: Progress,
     seeds: int = 10,
     draws: int = 200,

@@ -8,12 +8,12 @@ from typing import Any, Self, final
 from controller.circuits.transition import CircuitShortage
 from topologies import Fabric
 
-__all__ = ["RewiringRecord"]
+__all__ = ["ReconfigurationRecord"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class RewiringRecord:
+class ReconfigurationRecord:
     """A change of circuits from `at_ps` to `stands_ps`, when routes used the new circuits; in link names.
 
     `why` is its cause in words; the change may have moved no circuit. `before` and `after` hold all circuits
