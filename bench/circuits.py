@@ -68,6 +68,10 @@ def _spread(values: list[float]) -> dict[str, object]:
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    figures = {"machine": machine(), "reconfigurations_over_exact": reconfiguration_figures(), "times": time_figures()}
+    figures = {
+        "machine": machine(),
+        "reconfigurations_over_exact": reconfiguration_figures(),
+        "times": time_figures(),
+    }
     json.dump(figures, sys.stdout, indent=2)
     print()

@@ -353,12 +353,12 @@ class Entropies:
 def entropies(name: str, count: int, seed: int) -> Entropies:
     """Return spraying of a name over so many values of lb, a power of two."""
 
-class Station:
+class Application:
     """
-    What runs on a host of a network, in C++. A network's station is not called from outside.
+    What runs on a host of a network, in C++. A network's application is not called from outside.
     """
 
-class Participant(Station):
+class Participant(Application):
     """Agent of an NPU in a collective; see emulation.traffic.host.agents."""
 
     def start(self, now: int) -> Output: ...
@@ -391,7 +391,7 @@ class Participant(Station):
 
 class Budget:
     """
-    Frames that saturating stations may still send, and frames that they have received.
+    Frames that saturating applications may still send, and frames that they have received.
     """
 
     def __init__(self, frames: int, /) -> None: ...
@@ -400,7 +400,7 @@ class Budget:
     @property
     def received(self) -> int: ...
 
-class Saturator(Station):
+class Saturator(Application):
     """
     Sends a random frame, first `at_first` times, then for every received frame.
 
@@ -459,7 +459,7 @@ class Concurrent(Participant):
         Call with the first queue number of an agent whose result is final, or that gives up.
         """
 
-class Iterated(Participant):
+class RepeatingAgent(Participant):
     """Agent of a training job; see emulation.traffic.host.iterations."""
 
     def __init__(
@@ -624,13 +624,13 @@ class Network(SwitchSet):
 
     def set_handler(self, host: int, handler: Any) -> None:
         """
-        Put a host in place of another: a Station, or any object with its methods; None for none.
+        Put a host in place of another: a Application, or any object with its methods; None for none.
         """
 
     def start(self, host: int, /) -> None:
-        """Call `start` of the host's handler, and carry out its answer."""
+        """Call `start` of the host's handler, and carry out its actions."""
 
-    def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
+    def act(self, host: int, actions: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
     def send(self, host: int, frame: bytes, vl: int, /) -> None: ...
     def alarm(self, time_ps: int, token: int, /) -> None: ...
     def set_link(self, link: int, up: bool, /) -> None:
@@ -761,7 +761,7 @@ class HostDriver:
         `rate_bps` of each host in real bits per second; `note_ns` 0: run() names no hosts to note.
         """
 
-    def add(self, host: Station | object, fd: int, arrived: Any, ring_bytes: int) -> int:
+    def add(self, host: Application | object, fd: int, arrived: Any, ring_bytes: int) -> int:
         """
         Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`.
         OSError.
@@ -785,7 +785,7 @@ class HostDriver:
         Let scenario time and all hosts begin at a time of the monotonic clock. OSError: no ring.
         """
 
-    def replace(self, index: int, host: Station | object, start_ns: int) -> None:
+    def replace(self, index: int, host: Application | object, start_ns: int) -> None:
         """
         Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped.
         """

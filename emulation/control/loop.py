@@ -61,8 +61,8 @@ class ControlLoop:
     are acknowledged, and repeated after `repeat_ps` without an acknowledgement; without `repeat_ps` they are
     sent once. With `hellos`, a port counts as up only while its two ends hear each other, from start() on.
     With `lacp`, a port between a NIC and a ToR counts as up while it is in its bundle. With `spares`, a spare
-    NPU replaces a failed one. With `reconfiguration`, optical circuits follow the jobs. The controller of a node
-    without power (`set_power`) sends, receives and writes nothing.
+    NPU replaces a failed one. With `reconfiguration`, optical circuits follow the jobs. The controller of a
+    node without power (`set_power`) sends, receives and writes nothing.
     """
 
     def __init__(
@@ -274,7 +274,9 @@ class ControlLoop:
 
         self._testbed.at(self._testbed.now_ps + self._detect_ps, detected)
 
-    def _on_light(self, reconfiguration: ReconfigurationController, optical: str, port: int, lit: bool) -> None:
+    def _on_light(
+        self, reconfiguration: ReconfigurationController, optical: str, port: int, lit: bool
+    ) -> None:
         """Handle the loss or return of light at a port of an optical switch."""
         self._testbed.at(
             self._testbed.now_ps + self._detect_ps, lambda: reconfiguration.on_light(optical, port, lit)

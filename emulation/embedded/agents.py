@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, final
 
-from emulation._engine import Network, Application
+from emulation._engine import Application, Network
 from emulation.embedded.virtual_time import call_engine
 from emulation.testbed import Host
 from emulation.traffic.host.participant import Output, Participant, RepeatingParticipant

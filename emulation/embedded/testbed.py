@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
 
-from emulation._engine import Network, Application
+from emulation._engine import Application, Network
 from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.embedded.agents import Agents
 from emulation.embedded.frame_service import frame_service

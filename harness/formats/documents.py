@@ -156,7 +156,9 @@ def read_json(path: Path) -> Item:
     except UnicodeDecodeError:
         location.refuse("no UTF-8 text")
     except json.JSONDecodeError as ex:
-        FileLocation(path, ex.lineno).refuse(f"no JSON: {ex.msg}", "correct the line; the file may be cut short")
+        FileLocation(path, ex.lineno).refuse(
+            f"no JSON: {ex.msg}", "correct the line; the file may be cut short"
+        )
     except RecursionError:
         location.refuse("blocks inside of blocks, too deep to read")
     except ValueError as ex:

@@ -43,7 +43,10 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
             return
         limit = _FREE + MAX_RATIO * path.stat().st_size
         try:
-            with gzip.open(raw) as packed, io.BufferedReader(_Bounded(packed, FileLocation(path), limit)) as file:
+            with (
+                gzip.open(raw) as packed,
+                io.BufferedReader(_Bounded(packed, FileLocation(path), limit)) as file,
+            ):
                 yield file
         except (OSError, EOFError, zlib.error) as ex:
             FileLocation(path).refuse(f"the gzip file is damaged or cut short: {ex}")

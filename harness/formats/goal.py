@@ -109,7 +109,9 @@ def _begin(location: FileLocation, begun: dict[str, _Begun], rank: int, ranks: i
 def _wait(location: FileLocation, begun: dict[str, _Begun], label: str, verb: str, other: str) -> None:
     for name in (label, other):
         if name not in begun:
-            location.refuse(f"no operation of this rank is called {name}", "name an operation above this line")
+            location.refuse(
+                f"no operation of this rank is called {name}", "name an operation above this line"
+            )
     (begun[label].requires if verb == "requires" else begun[label].begins_with).append(other)
 
 

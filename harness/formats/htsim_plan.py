@@ -279,7 +279,9 @@ def _fat_tree(experiment: _Experiment, gbps: float) -> str:
     )
     radix = round((4 * nodes) ** (1 / 3))
     if radix % 2 or radix**3 != 4 * nodes:
-        experiment.location.refuse(f"no fat tree has {nodes} hosts", "give radix^3 / 4 hosts, or `-topo FILE`")
+        experiment.location.refuse(
+            f"no fat tree has {nodes} hosts", "give radix^3 / 4 hosts, or `-topo FILE`"
+        )
     half = radix // 2
     lines = [f"Nodes {nodes}", "Tiers 3", f"Podsize {half * half}"]
     for tier in range(3):

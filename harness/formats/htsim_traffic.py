@@ -86,7 +86,9 @@ def read_matrix(paths: Sequence[Path]) -> Imported:
             location.refuse(f"{words[0]!r} begins no line of a connection matrix")
     for what, here in (("flows", len(matrix.flows)), ("triggers", len(matrix.triggers))):
         if matrix.counts.get(what, 0) != here:
-            FileLocation(path).refuse(f"the head says {matrix.counts.get(what, 0)} {what}, the file has {here}")
+            FileLocation(path).refuse(
+                f"the head says {matrix.counts.get(what, 0)} {what}, the file has {here}"
+            )
     if not matrix.flows:
         FileLocation(path).refuse("no flow")
     graph, notes = graph_of(path.stem, _operations(path, matrix))
@@ -195,7 +197,9 @@ def _fired_by(
         flow.location.refuse(f"no flow fires trigger {number}: this flow never begins")
     if trigger.kind == "multishot":
         if place_in_list >= len(causes):
-            flow.location.refuse(f"trigger {number} fires {len(causes)} times, and starts more flows than that")
+            flow.location.refuse(
+                f"trigger {number} fires {len(causes)} times, and starts more flows than that"
+            )
         return (causes[place_in_list].name,)
     needed = 1 if trigger.kind == "oneshot" else trigger.count
     if len(causes) != needed:

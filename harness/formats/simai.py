@@ -230,7 +230,9 @@ def _pass(location: FileLocation, name: str, fields: Sequence[str], group: str) 
         return _Pass(name, compute, "", group, 0)
     kind, _, suffix = fields[1].partition("_")
     if kind not in _KINDS or suffix not in ("", "EP", "DP_EP", "DP"):
-        location.refuse(f"collective {fields[1]!r}", f"give NONE, {', '.join(_KINDS)}, with _EP, _DP or _DP_EP")
+        location.refuse(
+            f"collective {fields[1]!r}", f"give NONE, {', '.join(_KINDS)}, with _EP, _DP or _DP_EP"
+        )
     return _Pass(name, compute, _KINDS[kind], suffix.lower() or group, size)
 
 

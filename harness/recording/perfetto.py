@@ -2,7 +2,8 @@
 """A recording in the Trace Event format, for the Perfetto page and chrome://tracing; bounded in size.
 
 Each variant is a process in the scenario's time. Its tracks: jobs with their iterations, faults, changes of
-table entries, notices, takeovers and reconfigurations; counters of the whole run; and the load of the busiest links.
+table entries, notices, takeovers and reconfigurations; counters of the whole run; and the load of the
+busiest links.
 Format: "Trace Event Format", Google, 2016.
 """
 

@@ -66,7 +66,8 @@ def to_document(result: Result) -> dict[str, Any]:
         document["cut_off"] = dict(result.cut_off)
     if result.reconfigurations:
         document["reconfigurations"] = {
-            name: [change.document() for change in changes] for name, changes in result.reconfigurations.items()
+            name: [change.document() for change in changes]
+            for name, changes in result.reconfigurations.items()
         }
     if result.operations:
         document["operations"] = {

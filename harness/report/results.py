@@ -161,7 +161,11 @@ def conclude(
             name: run.observation.takeovers for name, run in runs.items() if run.observation.takeovers
         },
         cut_off={name: run.observation.cut_off for name, run in runs.items() if run.observation.cut_off},
-        reconfigurations={name: run.observation.reconfigurations for name, run in runs.items() if run.observation.reconfigurations},
+        reconfigurations={
+            name: run.observation.reconfigurations
+            for name, run in runs.items()
+            if run.observation.reconfigurations
+        },
         faults={name: _faults(scenario.variant(name)) for name in runs},
         bounds={name: _bounds(run) for name, run in runs.items()},
         operations={

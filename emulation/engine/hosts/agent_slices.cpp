@@ -106,7 +106,8 @@ void Agent::release_by(std::uint32_t index, const std::vector<std::uint32_t>& se
     for (const std::uint32_t send : sends) {
         const std::uint32_t task = rank_->plan->sends[send].task;
         if (progress_ && !progress_->open(task)) progress_->hold(task, index);
-        else if (!barrier_ || !barrier_->hold(rank_->plan->sends[send].step, {index, send})) enqueue(index, send);
+        else if (!barrier_ || !barrier_->hold(rank_->plan->sends[send].step, {index, send}))
+            enqueue(index, send);
     }
 }
 

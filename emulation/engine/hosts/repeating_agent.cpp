@@ -27,7 +27,8 @@ std::shared_ptr<Bytes> input_of(const Bytes& data, std::uint32_t iteration) {
 }  // namespace
 
 RepeatingAgent::RepeatingAgent(std::shared_ptr<const Rank> rank, Bytes data, const IterationProfile& profile,
-                   const TransportParameters& parameters, const std::optional<Reduction>& reduction)
+                               const TransportParameters& parameters,
+                               const std::optional<Reduction>& reduction)
     : rank_(std::move(rank)),
       data_(std::move(data)),
       profile_(profile),

@@ -11,8 +11,9 @@
 namespace railyard {
 
 bool Hosts::isolated() const {
-    return std::all_of(hosts_.begin(), hosts_.end(),
-                       [](const Host& host) { return host.application == nullptr || host.application->isolated(); });
+    return std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
+        return host.application == nullptr || host.application->isolated();
+    });
 }
 
 void Hosts::detach() {
@@ -29,8 +30,8 @@ void Hosts::set_application(Index<Host> host, std::shared_ptr<Application> appli
     if (p.consulting > 0) p.replaced.push_back(std::move(application));
 }
 
-// Let the application of a host answer an event. An application may replace applications, its own included, which last
-// until no application is at work.
+// Let the application of a host answer an event. An application may replace applications, its own included,
+// which last until no application is at work.
 template <typename Event>
 void Hosts::consult(Partition& p, Index<Host> host, const Event& event) {
     Application* const application = hosts_[host].application.get();
@@ -81,15 +82,17 @@ void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
         p.bins[bin] += frame->length;
     }
     if (cna24_) from_cna24(*frame);
-    consult(p, host,
-            [&](Application& application, Actions& actions) { application.on_frame(std::move(frame), p.now, actions); });
+    consult(p, host, [&](Application& application, Actions& actions) {
+        application.on_frame(std::move(frame), p.now, actions);
+    });
 }
 
 void Hosts::on_timer(Partition& p, Index<Host> host) {
     Host& h = hosts_[host];
     if (h.deadline != p.now) return;  // changed or cleared
     h.deadline = -1;
-    consult(p, host, [&p](Application& application, Actions& actions) { application.on_timer(p.now, actions); });
+    consult(p, host,
+            [&p](Application& application, Actions& actions) { application.on_timer(p.now, actions); });
 }
 
 void Hosts::set_timer(Partition& p, Index<Host> host, Time deadline) {

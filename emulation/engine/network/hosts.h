@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "network/events/timeline.h"
-#include "network/links/links.h"
 #include "network/links/application.h"
+#include "network/links/links.h"
 
 namespace railyard {
 

@@ -208,10 +208,11 @@ void bind_participant(nb::module_& m) {
     const nb::class_<Application> application(
         m, "Application",
         "What runs on a host of a network, in C++. A network's application is not called from outside.");
-    nb::class_<Participant, Application>(m, "Participant",
-                                     "Agent of an NPU in a collective; see emulation.traffic.host.agents.")
+    nb::class_<Participant, Application>(
+        m, "Participant", "Agent of an NPU in a collective; see emulation.traffic.host.agents.")
         .def(
-            "start", [](Participant& p, Time now) { return actions_of([&](Actions& a) { p.start(now, a); }); },
+            "start",
+            [](Participant& p, Time now) { return actions_of([&](Actions& a) { p.start(now, a); }); },
             nb::arg("now"), nb::sig("def start(self, now: int) -> Output"))
         .def(
             "on_frame",
@@ -264,7 +265,8 @@ void bind_participant(nb::module_& m) {
 
 void bind_saturator(nb::module_& m) {
     nb::class_<SaturationBudget>(
-        m, "Budget", "Frames that saturating applications may still send, and frames that they have received.")
+        m, "Budget",
+        "Frames that saturating applications may still send, and frames that they have received.")
         .def(
             "__init__",
             [](SaturationBudget* self, std::uint64_t frames) { new (self) SaturationBudget{frames, 0}; },
@@ -407,15 +409,15 @@ void bind_hosts(nb::module_& m) {
             nb::sig("def call_at_end(self, call: collections.abc.Callable[[int], None], /) -> None"),
             "Call with the first queue number of an agent whose result is final, or that gives up.");
     nb::class_<RepeatingAgent, Participant>(m, "RepeatingAgent",
-                                      "Agent of a training job; see emulation.traffic.host.iterations.")
+                                            "Agent of a training job; see emulation.traffic.host.iterations.")
         .def(
             "__init__",
-            [](RepeatingAgent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint32_t iterations,
-               Time compute, Time overlap, const TransportParameters& parameters,
+            [](RepeatingAgent* self, std::shared_ptr<const Rank> rank, const Data& data,
+               std::uint32_t iterations, Time compute, Time overlap, const TransportParameters& parameters,
                const std::optional<ReductionTuple>& reduction) {
                 Bytes bytes = to_data(*rank, data);
                 new (self) RepeatingAgent(std::move(rank), std::move(bytes), {iterations, compute, overlap},
-                                    parameters, reduction_from(reduction));
+                                          parameters, reduction_from(reduction));
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("iterations"), nb::arg("compute_ps"),
             nb::arg("overlap_ps"), nb::arg("parameters"), nb::arg("reduction") = nb::none())

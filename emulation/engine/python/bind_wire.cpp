@@ -82,8 +82,9 @@ void bind_driver(nb::module_& m) {
                 return driver.add(guest_of(host), fd, arrived.data(), ring_bytes);
             },
             nb::arg("host"), nb::arg("fd"), nb::arg("arrived"), nb::arg("ring_bytes"), nb::keep_alive<1, 4>(),
-            nb::sig("def add(self, host: Application | object, fd: int, arrived: typing.Any, ring_bytes: int) -> "
-                    "int"),
+            nb::sig(
+                "def add(self, host: Application | object, fd: int, arrived: typing.Any, ring_bytes: int) -> "
+                "int"),
             "Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`.\n"
             "OSError.\n"
             "\n"

@@ -298,15 +298,19 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
     if (now >= host.begins) {
         host.begins = kNoTime;
         listen(index, true);
-        consult(host, now, [](Application& application, Time time, Actions& actions) { application.start(time, actions); });
+        consult(host, now, [](Application& application, Time time, Actions& actions) {
+            application.start(time, actions);
+        });
     }
     if (now >= host.deadline) {
         ++counts_.timers;
-        consult(host, now,
-                [](Application& application, Time time, Actions& actions) { application.on_timer(time, actions); });
+        consult(host, now, [](Application& application, Time time, Actions& actions) {
+            application.on_timer(time, actions);
+        });
     }
     host.pacer.send(host.fd, clock_nanoseconds());
-    if (std::exchange(host.consulted, false) && host.asked && host.begins == kNoTime && host.attachment.ended()) {
+    if (std::exchange(host.consulted, false) && host.asked && host.begins == kNoTime &&
+        host.attachment.ended()) {
         host.asked = false;
         turn.ended.push_back(index);
     }

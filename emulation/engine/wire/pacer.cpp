@@ -59,7 +59,7 @@ std::int64_t Pacer::wake(std::int64_t rest) const {
     return (due() + grain - 1) / grain * grain;
 }
 
-void Pacer::expect(unsigned stage) const {
+void Pacer::prefetch(unsigned stage) const {
     if (stage == 0) return fetch_lines(this, (sizeof *this + 63) / 64);
     if (begun_ < 0) return;
     const Waiting& first = responses_.empty() ? data_[0] : responses_[0];

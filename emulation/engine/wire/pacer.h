@@ -42,7 +42,7 @@ class Pacer {
     // Let the processor fetch what send() will read of the first frame; nothing depends on it. Called for
     // stages 0 to kStages - 1, each of which finds what the stage before has fetched.
     static constexpr unsigned kStages = 5;
-    void expect(unsigned stage) const;
+    void prefetch(unsigned stage) const;
     // Send every frame whose slot is due at `now`. std::system_error unless the kernel merely has no room.
     void send(int fd, std::int64_t now);
     // End the measurement of a queue that still holds frames.

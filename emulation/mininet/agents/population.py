@@ -15,7 +15,7 @@ import numpy as np
 
 from emulation.errors import EmulationError, MachineError
 from emulation.linux.record import RunRecord
-from emulation.mininet.agents.messages import Description, Job, HostSlot, Report, Reports
+from emulation.mininet.agents.messages import Description, HostSlot, Job, Report, Reports
 from emulation.mininet.agents.tallies import Tallies
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array

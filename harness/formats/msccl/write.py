@@ -118,7 +118,8 @@ def _gathered_positions(schedule: Schedule, unit: int) -> list[int]:
 def _parts(positions: Sequence[int], transfer: Transfer, unit: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of a transfer as (first chunk, number of chunks)."""
     moved = [
-        positions[chunk] for chunk in range(transfer.offset // unit, (transfer.offset + transfer.length) // unit)
+        positions[chunk]
+        for chunk in range(transfer.offset // unit, (transfer.offset + transfer.length) // unit)
     ]
     first = 0
     for end in range(1, len(moved) + 1):

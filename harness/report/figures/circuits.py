@@ -14,7 +14,14 @@ from harness.run.observation.values import JobReport
 from topologies import Fabric
 from topologies.model.circuits import circuit_of
 
-__all__ = ["CIRCUITS_STYLE", "between_pods", "circuits_svg", "jobs_table", "lacks_words", "reconfiguration_words"]
+__all__ = [
+    "CIRCUITS_STYLE",
+    "between_pods",
+    "circuits_svg",
+    "jobs_table",
+    "lacks_words",
+    "reconfiguration_words",
+]
 
 CIRCUITS_STYLE = """
 .pod { fill: var(--page); stroke: currentColor; }

@@ -256,8 +256,8 @@ class Observation:
     is the first error in the data, or the reason for missing data; empty when all data is right.
     `stale_frames` belong to a job that a takeover ended. `transit_frames` passed through a spare in service.
     `cut_off` names what was unreachable at the end. `cross_rail_frames` and `cross_plane_frames` left a rail
-    or a plane; None without rails or planes. `jobs` is filled for several jobs; `reconfigurations` holds the changes
-    of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
+    or a plane; None without rails or planes. `jobs` is filled for several jobs; `reconfigurations` holds the
+    changes of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
     `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
     `trace` is what happened around the faults; None without a fault.
     `counters` and `registers` are the cells, other than 0, that programs of the user's own have and built-in

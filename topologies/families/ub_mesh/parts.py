@@ -203,7 +203,13 @@ def share(what: str, lanes: int, among: str, count: int) -> int:
 def hrs_address(number: int) -> int:
     """Return the address of an HRS: its number, in the fields from npu up to row."""
     low, wide = number & 63, number >> 6
-    place = {"class": AddressClass.HRS, "row": wide >> 2, "column": wide & 3, "board": low >> 3, "npu": low & 7}
+    place = {
+        "class": AddressClass.HRS,
+        "row": wide >> 2,
+        "column": wide & 3,
+        "board": low >> 3,
+        "npu": low & 7,
+    }
     return UB_ADDRESS_PLAN.pack(**place)
 
 
@@ -223,7 +229,9 @@ def put_devices(wiring: Wiring, shape: Shape, *, spares: int, cpus: int) -> None
             wiring.node(name, NodeKind.SPARE, "ub_npu", rack.address(AddressClass.SPARE, y=0, x=i))
     for rack in shape.racks():
         for i, name in enumerate(device_names("cpu", rack, cpus)):
-            wiring.node(name, NodeKind.CPU, "ub_npu", rack.address(AddressClass.CPU, y=0, x=i), lanes=CPU_LANES)
+            wiring.node(
+                name, NodeKind.CPU, "ub_npu", rack.address(AddressClass.CPU, y=0, x=i), lanes=CPU_LANES
+            )
 
 
 def device_names(kind: str, rack: Rack, count: int) -> tuple[str, ...]:

@@ -90,8 +90,8 @@ void Receiver::acknowledge(Time now, Actions& actions) {
     ack_at = kNever;
     ++acks;
     actions.add(writer_.frame(actions.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0}),
-                             std::exchange(marks_, BucketSet{0})),
-               kVlResponse);
+                              std::exchange(marks_, BucketSet{0})),
+                kVlResponse);
 }
 
 }  // namespace railyard

@@ -207,7 +207,7 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
     if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + frame.message.size, now, true);
     const std::uint8_t flags = ack_now ? kRetransmission | kAckNow : kRetransmission;
     actions.add(writer_.frame(actions.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload),
-               2 * parameters_.level);
+                2 * parameters_.level);
 }
 
 void Sender::detach() {

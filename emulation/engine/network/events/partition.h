@@ -20,8 +20,8 @@
 #include "frames/frame.h"
 #include "frames/ring.h"
 #include "network/events/events.h"
-#include "network/links/channel.h"
 #include "network/links/application.h"
+#include "network/links/channel.h"
 #include "switch/program_shares.h"
 
 namespace railyard {
@@ -132,9 +132,9 @@ struct alignas(64) Partition {
     std::uint64_t without_link = 0, hops = 0, failed = 0;
     std::vector<std::uint64_t> bins;
     Outputs out, egress_out;
-    std::size_t consulting = 0;                      // applications at work, one within the other
+    std::size_t consulting = 0;                          // applications at work, one within the other
     std::vector<std::shared_ptr<Application>> replaced;  // while they were
-    std::vector<Actions::Departure> departures;       // memory for answers
+    std::vector<Actions::Departure> departures;          // memory for answers
     List<Share> shares;
     std::vector<Index<Share>> free_shares;
 

@@ -13,7 +13,7 @@ namespace railyard {
 
 constexpr Time kNever = Time{1} << 62;
 
-// What an application does about an event: frames to send, and the time of its next call.
+// Actions of an application after an event: frames to send, and the time of its next call.
 struct Actions {
     struct Departure {
         FrameHandle frame;
@@ -43,8 +43,8 @@ class Application {
     // Called kStages times for a frame: `stage` 1 and later find what the stages before have fetched.
     static constexpr unsigned kStages = 3;
     virtual void prefetch(const Frame& /*frame*/, unsigned /*stage*/) const {}
-    // True if it shares nothing that changes with other applications. Calls to the outside may then wait for the
-    // end of a window (Partition::defer).
+    // True if it shares nothing that changes with other applications. Calls to the outside may then wait for
+    // the end of a window (Partition::defer).
     virtual bool isolated() const { return false; }
     // Let go of all frames and callbacks: the network goes away, or has another application in this place. No
     // event follows.

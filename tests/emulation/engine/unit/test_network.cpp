@@ -420,8 +420,8 @@ TEST_F(Fabric, TheSampleOfALinkHasItsLoadSinceTheLast) {
     EXPECT_EQ(second.load[0], 0);
 }
 
-// A ring of switches with a host each: applications answer frames until a budget is spent. Partitions, threads
-// and a single queue must agree to the picosecond.
+// A ring of switches with a host each: applications answer frames until a budget is spent. Partitions,
+// threads and a single queue must agree to the picosecond.
 struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> {
     struct Outcome {
         std::vector<std::vector<std::pair<Time, std::string>>> seen;
@@ -453,7 +453,8 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         for (std::uint32_t i = 0; i < kSwitches; ++i) {
             const auto budget = std::make_shared<int>(150);
             hosts.push_back(net.attach_host(ring[i], 3, link_config(300, 4000)));
-            sinks.push_back(fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now, Actions& actions) {
+            sinks.push_back(fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now,
+                                                                  Actions& actions) {
                 if (--*budget < 0) return;
                 std::string bytes = frame(now % 3 == 0 ? 7 : 4, 60 + static_cast<std::size_t>(now % 97) + i);
                 bytes[1] = static_cast<char>(got->data()[1] + 1);
