@@ -636,6 +636,12 @@ class Network(SwitchSet):
     def set_link(self, link: int, up: bool, /) -> None:
         """ValueError: up, and not plugged."""
 
+    def send_pause(self, link: int, direction: int, stop: bool, /) -> None:
+        """
+        Send a pause frame (IEEE 802.1Qbb) on a direction: every class has to stop, or goes on. ValueError:
+        the link has no priority flow control.
+        """
+
     def set_host_link(self, host: int, up: bool, /) -> None: ...
     def plug(self, link: int, /) -> None:
         """

@@ -34,6 +34,7 @@ class FaultRuntime(Protocol):
     def set_link(self, name: str, up: bool) -> None: ...
     def impair(self, name: str, direction: int, how: Impairment) -> None: ...
     def set_host_link(self, node: str, up: bool) -> None: ...
+    def send_pause(self, name: str, direction: int, stop: bool) -> None: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
 
 
@@ -43,7 +44,9 @@ class Fault:
     """An event that happens to a target at a time. Each event uses the fields that `EVENTS` names for it.
 
     `loss` is a probability, `rate` a share of a link's own rate, `delay_ps` an addition to its delay. A
-    `flap` goes down and up `count` times, once in `period_ps`, and is down for half of it.
+    `flap` goes down and up `count` times, once in `period_ps`, and is down for half of it. In a `storm` the
+    sender of each direction sends `count` pause frames for every class, once in `period_ps`, and then ends
+    the pause.
     """
 
     at_ps: int
@@ -65,6 +68,8 @@ class Fault:
     @property
     def end_ps(self) -> int:
         """Time of the last change, after which the target stays as it is."""
+        if self.event == "storm":
+            return self.at_ps + self.count * self.period_ps
         turns = max(0, self.count - 1) if self.event == "flap" else 0
         return self.at_ps + turns * self.period_ps + (self.period_ps // 2 if self.event == "flap" else 0)
 
@@ -118,6 +123,9 @@ class EventKind:
     ends: bool = False
 
 
+_PERIOD = Parameter("period_us", "period_ps", lambda us: round(us * 10**6))
+_COUNT = Parameter("count", "count", int, most=10_000, integer=True)
+
 EVENTS: Mapping[str, EventKind] = MappingProxyType(
     {
         "down": EventKind(lambda fault: "goes down"),
@@ -125,8 +133,8 @@ EVENTS: Mapping[str, EventKind] = MappingProxyType(
         "flap": EventKind(
             lambda fault: f"flaps {fault.count} times",
             (
-                Parameter("period_us", "period_ps", lambda us: round(us * 10**6)),
-                Parameter("count", "count", int, most=10_000, integer=True),
+                _PERIOD,
+                _COUNT,
             ),
         ),
         "loss": EventKind(
@@ -143,6 +151,11 @@ EVENTS: Mapping[str, EventKind] = MappingProxyType(
             lambda fault: f"takes {fault.delay_ps / 1000:g} ns more",
             (Parameter("add_ns", "delay_ps", lambda ns: round(ns * 1000)),),
             lambda fault, effect: replace(effect, delay_ps=fault.delay_ps),
+        ),
+        "storm": EventKind(
+            lambda fault: f"carries {fault.count} pause frames for every class",
+            (_PERIOD, _COUNT),
+            lambda fault, effect: effect,
         ),
         "clear": EventKind(
             lambda fault: "is well again",
@@ -183,6 +196,7 @@ class Faults:
         self._nodes: dict[str, set[str]] = {}
         self._effects: dict[LinkDirection, dict[str, _Effect]] = {}  # by direction and target
         self._rates: dict[str, int] = {}  # by link, the rate in bit/s that replaces its own
+        self._storms: dict[str, Fault] = {}  # by target
 
     @property
     def down(self) -> frozenset[str]:
@@ -207,12 +221,30 @@ class Faults:
             self.on_apply(fault)
         target = fault.target
         impairs = EVENTS[fault.event].impairs
+        if fault.event == "storm":
+            self._storms[target.name] = fault
+            self._pause(fault, 0)
+        elif fault.event == "clear" and self._storms.pop(target.name, None) is not None:
+            for direction in target.directions:
+                self._testbed.send_pause(*direction, False)
         if impairs is not None:
             self._change(target.directions, target.name, lambda effect: impairs(fault, effect))
         elif fault.event == "flap":
             self._flap(fault)
         else:
             self._hold(target, fault.event == "down")
+
+    def _pause(self, fault: Fault, sent: int) -> None:
+        """Send the pause frames of a storm that have their turn; after the last, let all classes go on."""
+        if self._storms.get(fault.target.name) is not fault:
+            return
+        goes_on = sent < fault.count
+        for direction in fault.target.directions:
+            self._testbed.send_pause(*direction, goes_on)
+        if goes_on:
+            self._testbed.at(fault.at_ps + (sent + 1) * fault.period_ps, lambda: self._pause(fault, sent + 1))
+        else:
+            del self._storms[fault.target.name]
 
     def _flap(self, fault: Fault) -> None:
         self._hold(fault.target, True)

@@ -327,6 +327,14 @@ class Testbed(ControlledTestbed, Protocol):
         """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
         ...
 
+    def send_pause(self, name: str, direction: int, stop: bool) -> None:
+        """Send a pause frame (IEEE 802.1Qbb) on a direction: all classes of the other end stop, or go on.
+
+        Raises:
+            TestbedError: The link obeys no pause frames; links in real time never do.
+        """
+        ...
+
     def run(self, until_ps: int | None = None) -> bool:
         """Let time pass; return True when nothing is left to happen, False when `until_ps` is reached."""
         ...

@@ -84,6 +84,15 @@ class Links:
         except ValueError as error:
             raise TestbedError(str(error), remedy="correct the impairment") from error
 
+    def send_pause(self, name: str, direction: int, stop: bool) -> None:
+        """Send a pause frame; TestbedError if the link has no priority flow control."""
+        try:
+            self._network.send_pause(self._number(name), direction, stop)
+        except ValueError as error:
+            raise TestbedError(
+                f"link {name}: {error}", remedy="give `pfc:` under `link.queues.data`"
+            ) from error
+
     def record(self, name: str, path: Path | str, direction: int | None) -> None:
         """Write the frames of a link to a capture file; TestbedError if the file cannot be written."""
         number = self._number(name)

@@ -92,6 +92,7 @@ class EmbeddedTestbed(Lifetime):
         pauses: PauseLimits | None = None,
     ) -> None:
         self._policy = None if queues is None else queue_policy(queues, pauses)
+        self._pauses = pauses is not None
         credit_bytes = credit_bytes if queues is None else 0
         self.fabric = fabric
         self.network_header: NetworkHeader = network_header
@@ -284,6 +285,14 @@ class EmbeddedTestbed(Lifetime):
         with self._lock:
             self._links_with(name).impair(name, direction, how)
 
+    def send_pause(self, name: str, direction: int, stop: bool) -> None:
+        """Send a pause frame on a direction of a link with priority flow control: all classes stop, or go on.
+
+        While they are stopped, frames that wait are no deadlock.
+        """
+        with self._lock:
+            self._links_with(name).send_pause(name, direction, stop)
+
     def record(self, name: str, path: Path | str, direction: int | None = None) -> None:
         """Write the frames of a link to a capture file from now on: both directions, or a single one.
 
@@ -384,7 +393,9 @@ class EmbeddedTestbed(Lifetime):
         return 1
 
     def check_event(self, event: str) -> None:
-        """Do nothing: every event can happen."""
+        """Raise a TestbedError for a storm of pause frames on links that obey none."""
+        if event == "storm" and not self._pauses:
+            raise TestbedError("no link obeys pause frames", remedy="give `pfc:` under `link.queues.data`")
 
     @property
     def link_names(self) -> Sequence[str]:

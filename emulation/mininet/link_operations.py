@@ -21,6 +21,12 @@ __all__ = ["LinkOperations"]
 _TICK_SECONDS = 0.05
 
 
+def _no_pauses(what: str) -> TestbedError:
+    return TestbedError(
+        f"{what}: Linux interfaces obey no pause frames of a class", remedy="take --testbed embedded"
+    )
+
+
 class LinkOperations:
     """The part of a testbed that works on links by its cross-connect."""
 
@@ -46,6 +52,10 @@ class LinkOperations:
     def impair(self, name: str, direction: int, how: Impairment) -> None:
         """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
         self._links.impair(name, direction, how)
+
+    def send_pause(self, name: str, direction: int, stop: bool) -> None:
+        """Raise a TestbedError: Linux interfaces obey no pause frames of a class."""
+        raise _no_pauses(f"link {name}")
 
     def cut(self, optical: str, low: int, high: int) -> None:
         """Tear a circuit down for `circuits`; frames on it or queued for it are lost."""
@@ -101,7 +111,9 @@ class LinkOperations:
         """Do nothing: real time does not wait."""
 
     def check_event(self, event: str) -> None:
-        """Raise a MachineError if this kernel cannot carry out an event by hand."""
+        """Raise an EmulationError if this kernel cannot carry out an event by hand."""
+        if event == "storm":
+            raise _no_pauses("a storm")
         needed = {"rate": (kernel.TBF,), "delay": (kernel.NETEM, kernel.TBF)}
         kernel.need(*needed.get(event, ()))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar, final
+from typing import NoReturn, TypeVar, final
 
 from controller.circuits.transition import pod_traffic, unserved_pods
 from controller.errors import PlanError
@@ -160,7 +160,7 @@ def prepare(
             (*at, "transport"), partial(transport_for, fabric, variant, chosen.strategy, jobs, scenario.seed)
         )
         routed = (chosen, routing.rules, routing.weights, routing.peers)
-        same = (routed, variant.every_job, variant.expect == "deadlock", variant.control.hash)
+        same = (routed, variant.every_job, variant.cycles_allowed, variant.control.hash)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
@@ -267,9 +267,16 @@ def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) ->
         with_line((*at, number, fault.target[0]), lambda chosen=fault: resolved_fault(fabric, chosen))
         for number, fault in enumerate(variant.faults)
     ]
+    for number, fault in enumerate(resolved):
+        if fault.event == "storm" and variant.link.pfc is None:
+            with_line((*at, number, "event"), _refuse_storm)
     for number in faults.unmatched_clears(resolved):
         with_line((*at, number), lambda fault=resolved[number]: _refuse(fault))
     return _in_order(resolved)
+
+
+def _refuse_storm() -> NoReturn:
+    raise ScenarioError("no link obeys pause frames", remedy="give `pfc:` under `link.queues.data`")
 
 
 def resolved_fault(fabric: Fabric, chosen: Fault) -> faults.Fault:
@@ -341,7 +348,7 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...], strategy:
         hashing=variant.control.hash,
         payload_bytes=max((job.collective.payload_bytes for job in jobs), default=4096),
         standby=strategy.standby_buckets,
-        check=variant.expect != "deadlock",
+        check=not variant.cycles_allowed,
     )
 
 

@@ -151,6 +151,11 @@ class LinkSettings(Model):
         return None if data is None else data.pfc
 
     @property
+    def may_deadlock(self) -> bool:
+        """True if a frame can wait without end: for credits, or in a pause that no watchdog ends."""
+        return self.queues is None or (self.pfc is not None and self.pfc.watchdog_us is None)
+
+    @property
     def trims(self) -> bool:
         """True if a queue trims frames."""
         return any(queue.trim for queue in (self.queues or {}).values())

@@ -198,6 +198,11 @@ class Variant(Model):
     horizon_us: Positive | None = None
     program: Mapping[str, OwnProgram] = Field(default_factory=dict)
 
+    @property
+    def cycles_allowed(self) -> bool:
+        """True if the plan is not checked for deadlock: the run must end in one, or no wait has no end."""
+        return self.expect == "deadlock" or not self.link.may_deadlock
+
     @model_validator(mode="after")
     def _graph_alone(self) -> Self:
         if self.graph is not None and self.jobs is None:

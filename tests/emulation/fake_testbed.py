@@ -25,6 +25,9 @@ class FakeTestbed:
     def impair(self, name: str, direction: int, how: Impairment) -> None:
         self.done.append((self.now_ps, "impair", name, direction, how))
 
+    def send_pause(self, name: str, direction: int, stop: bool) -> None:
+        self.done.append((self.now_ps, "pause", name, direction, stop))
+
     def set_host_link(self, node: str, up: bool) -> None:
         self.done.append((self.now_ps, "host", node, up))
 

@@ -173,6 +173,26 @@ def test_loss_rate_and_delay_come_together_and_clear_ends_them(testbed: FakeTest
     ]
 
 
+def test_a_storm_sends_its_pause_frames_and_ends_with_the_last_or_a_clear(testbed: FakeTestbed) -> None:
+    storm = fault(testbed, "storm", 10, "direction", "npu0->npu1", period_ps=4, count=3)
+    assert storm.end_ps == 22
+    strike(
+        testbed,
+        storm,
+        fault(testbed, "storm", 11, "direction", "npu2->npu3", period_ps=4, count=3),
+        fault(testbed, "clear", 16, "direction", "npu2->npu3"),
+    )
+    assert [(time, name, stop) for time, what, name, _, stop in testbed.done if what == "pause"] == [
+        (10, "npu0-npu1", True),
+        (11, "npu2-npu3", True),
+        (14, "npu0-npu1", True),
+        (15, "npu2-npu3", True),
+        (16, "npu2-npu3", False),
+        (18, "npu0-npu1", True),
+        (22, "npu0-npu1", False),
+    ]
+
+
 def test_a_fault_slows_a_link_down_from_the_rate_that_its_lanes_give(testbed: FakeTestbed) -> None:
     faults = Faults(testbed)
     own = testbed.fabric.link("npu0-npu1").rate_bps
@@ -360,6 +380,7 @@ def test_faults_in_words(testbed: FakeTestbed) -> None:
     assert says("rate", rate=0.25) == "npu0-npu1 slows down to 25 % of its rate"
     assert says("delay", delay_ps=1500) == "npu0-npu1 takes 1.5 ns more"
     assert says("clear") == "npu0-npu1 is well again"
+    assert says("storm", count=3) == "npu0-npu1 carries 3 pause frames for every class"
 
 
 def test_a_circuit_that_failed_before_it_was_made_stands_when_it_is_mended() -> None:

@@ -79,11 +79,23 @@ const Channel& Network::host_channel(Index<Host> host, int direction) const {
     return links_[direction == 0 ? h.out : h.in];
 }
 
+// The partition of the end that sends on a channel, at the present time.
+Partition& Network::sender_of(const Channel& c) {
+    return timeline_.at_present(c.from_switch ? *partition_of_[c.from_switch] : *hosts_[c.host].partition);
+}
+
 void Network::set_channel(Index<Channel> index, bool up) {
+    queues_.set_up(sender_of(links_[index]), index, up);
+}
+
+void Network::send_pause(Index<Link> link, int direction, bool stop) {
+    windows_.refuse_in_merge();
+    const Index<Channel> index = links_.at(link).channels.at(static_cast<std::size_t>(direction));
     const Channel& c = links_[index];
-    // The end that sends, unless the channel comes from a host.
-    Partition& p = c.from_switch ? *partition_of_[c.from_switch] : *hosts_[c.host].partition;
-    queues_.set_up(timeline_.at_present(p), index, up);
+    if (!c.pausing) throw std::invalid_argument("the link has no priority flow control");
+    if (stop) storms_.insert(index.at());
+    else storms_.erase(index.at());
+    queues_.send_pause(sender_of(c), index, stop);
 }
 
 void Network::set_link(Index<Link> link, bool up) {

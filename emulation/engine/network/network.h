@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ class Network : public SwitchSet {
     }
     [[nodiscard]] const Channel& host_channel(Index<Host> host, int direction) const;  // 0: from the host
     void set_link(Index<Link> link, bool up);
+    // Send a pause frame on a direction: every class has to stop, or goes on. While a direction is stopped
+    // so, waiting frames are no deadlock. std::invalid_argument without priority flow control.
+    void send_pause(Index<Link> link, int direction, bool stop);
     void set_host_link(Index<Host> host, bool up);
 
     // Put an application on a host in place of another; null: none. Its first event is `start`.
@@ -91,6 +95,7 @@ class Network : public SwitchSet {
     // Partition of a host or a switch, at the present time: the control plane acts on it.
     Partition& acted_on(Index<Host> host);
     Partition& acted_on(Index<Switch> switch_index);
+    Partition& sender_of(const Channel& c);
     void set_channel(Index<Channel> index, bool up);
     void dispatch(Partition& p, const Event& event);
 
@@ -110,7 +115,8 @@ class Network : public SwitchSet {
     Hosts hosts_;
     Windows windows_;
     LookAhead look_ahead_;
-    std::uint64_t pause_ = 0;  // events that run before the next attempt of a window
+    std::set<std::size_t> storms_;  // channels whose sender stops the other end without need
+    std::uint64_t pause_ = 0;       // events that run before the next attempt of a window
 };
 
 }  // namespace railyard

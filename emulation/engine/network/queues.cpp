@@ -274,15 +274,25 @@ bool Queues::pause(Partition& p, Index<Channel> index, Frame& frame) {
 void Queues::order(Partition& p, Index<Channel> index) {
     Channel& c = parts_.links[index];
     const auto due = c.pauses->due();
-    if (!due) return;
-    const Index<Channel> back = reverse_of(c);
-    Channel& way = parts_.links[back];
-    if (!way.up) return;
-    FrameHandle frame = pause_frame(p.pool, *due);
+    if (due) send_order(p, reverse_of(c), *due);
+}
+
+void Queues::send_pause(Partition& p, Index<Channel> index, bool stop) {
+    constexpr std::uint8_t all = 0xFF;
+    const std::uint8_t own = parts_.links[reverse_of(parts_.links[index])].pauses->asked();
+    const PauseOrder order = stop ? PauseOrder{.stop = all, .go = 0}
+                                  : PauseOrder{.stop = 0, .go = static_cast<std::uint8_t>(all & ~own)};
+    send_order(p, index, order);
+}
+
+void Queues::send_order(Partition& p, Index<Channel> index, PauseOrder order) {
+    Channel& c = parts_.links[index];
+    if (!c.up) return;
+    FrameHandle frame = pause_frame(p.pool, order);
     frame->vl = kVls - 1;
-    ++way.pauses->sent;
-    way.pauses->frames.push_back(std::move(frame));
-    wake(p, way, back, std::max(p.now, way.busy_until));
+    ++c.pauses->sent;
+    c.pauses->frames.push_back(std::move(frame));
+    wake(p, c, index, std::max(p.now, c.busy_until));
 }
 
 // Drop what waits on lanes whose pause the watchdog has ended.

@@ -46,6 +46,9 @@ class Queues {
     void release(Partition& p, const Held& held, Time when);
     // Bring a channel up, or down with all its frames; `p` has the end that sends.
     void set_up(Partition& p, Index<Channel> index, bool up);
+    // Send a pause frame on a channel that is up, as a faulty end does: every class has to stop, or those go
+    // on that this end's own receive buffer does not pause. `p` has that end.
+    void send_pause(Partition& p, Index<Channel> index, bool stop);
 
    private:
     void wake(Partition& p, Channel& c, Index<Channel> index, Time time);
@@ -54,6 +57,7 @@ class Queues {
     // that last for too long end.
     bool pause(Partition& p, Index<Channel> index, Frame& frame);
     void order(Partition& p, Index<Channel> index);
+    void send_order(Partition& p, Index<Channel> index, PauseOrder order);
     void expire(Partition& p, Channel& c);
     [[nodiscard]] Index<Channel> reverse_of(const Channel& c) const;
     void transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl);

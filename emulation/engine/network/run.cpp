@@ -33,7 +33,7 @@ RunEnd Network::run_alone(Time until, std::uint64_t events) {
     for (;; --events) {
         if (!control_.empty()) return RunEnd::Control;
         // Frames wait for credits, and no frame moves that could return credits.
-        if (p.network_events == 0 && p.waiting_frames > 0) return RunEnd::Deadlock;
+        if (p.network_events == 0 && p.waiting_frames > 0 && storms_.empty()) return RunEnd::Deadlock;
         if (p.events.size() == ageing_.events() &&
             (ageing_.events() == 0 || until >= kForever || p.events.next_time() > until))
             return RunEnd::Idle;
@@ -57,7 +57,7 @@ RunEnd Network::run_partitions(Time until, std::uint64_t events, bool exactly) {
     EventQueue& control_events = timeline_.control_events();
     for (;;) {
         if (!control_.empty()) return RunEnd::Control;
-        if (timeline_.deadlocked()) return RunEnd::Deadlock;
+        if (storms_.empty() && timeline_.deadlocked()) return RunEnd::Deadlock;
         const Time first = windows_.first_event();
         const Time control = control_events.size() > 0 ? control_events.next_time() : Partition::kNoEnd;
         if (first == Partition::kNoEnd && control_events.size() == ageing_.events() &&

@@ -223,6 +223,15 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "set_link", [](Network& n, Index<Link> link, bool up) { n.set_link(link, up); },
             nb::sig("def set_link(self, link: int, up: bool, /) -> None"), "ValueError: up, and not plugged.")
         .def(
+            "send_pause",
+            [](Network& n, Index<Link> link, int direction, bool stop) {
+                n.send_pause(link, direction, stop);
+            },
+            nb::sig("def send_pause(self, link: int, direction: int, stop: bool, /) -> None"),
+            "Send a pause frame (IEEE 802.1Qbb) on a direction: every class has to stop, or goes on. "
+            "ValueError:\n"
+            "the link has no priority flow control.")
+        .def(
             "set_host_link", [](Network& n, Index<Host> host, bool up) { n.set_host_link(host, up); },
             nb::sig("def set_host_link(self, host: int, up: bool, /) -> None"))
         .def(

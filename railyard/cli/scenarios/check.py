@@ -112,7 +112,7 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of
     prepared = prepare(scenario, document)
     proofs = list(prove_own(prepared, document))
     for ready in prepared:
-        cycles = "cycles allowed" if ready.variant.expect == "deadlock" else "no cycle"
+        cycles = "cycles allowed" if ready.variant.cycles_allowed else "no cycle"
         entries = sum(len(own) for own in ready.plan.entries.values())
         console.print(
             f"{ready.variant.name}: {len(ready.fabric.nodes)} nodes, {len(ready.fabric.links)} links, "

@@ -41,6 +41,8 @@ class Pauses {
     bool take(std::size_t lane, std::int64_t bytes);
     void free(std::size_t lane, std::int64_t bytes);
     std::optional<PauseOrder> due();
+    // Classes that this end has asked the other to stop.
+    std::uint8_t asked() const { return asked_; }
 
     // The sending end.
     bool stops(std::size_t lane) const { return (stopped_ >> class_of(lane) & 1u) != 0 && covers(lane); }

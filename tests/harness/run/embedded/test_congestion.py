@@ -2,6 +2,7 @@
 """Queues that drop, trim or pause, and congestion control, from scenario to metrics."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,53 @@ def test_pauses_lose_nothing_and_keep_buffers_below_xoff_and_headroom(incast: Ca
     assert result["pause_frames"] % 2 == 0  # every pause has ended
     lost = ("overrun_frames", "full_queue_frames", "retransmitted_frames", "watchdog_ends")
     assert [result[name] for name in lost] == [0, 0, 0, 0]
+
+
+STORM = """
+faults: [{at_us: 1, direction: gpu0->rail0, event: storm, period_us: 10, count: 20}]
+"""
+
+
+def test_a_storm_stops_its_port_until_it_ends_and_a_watchdog_ends_it_sooner(
+    write: Callable[[str], Path],
+) -> None:
+    def ended(pfc: str, faults: str = STORM) -> Figures:
+        link = f"{{queues: {{data: {{pfc: {pfc}}}}}}}"
+        text = INCAST.replace("LINK", link).replace("CONGESTION", "congestion: fixed")
+        return figures(write(text.replace("ELEMENTS", "16384") + faults))
+
+    healthy = ended("{xoff_bytes: 16384}", "")
+    storm = ended("{xoff_bytes: 16384}")
+    watched = ended("{xoff_bytes: 16384, watchdog_us: 15, restore_us: 60}")
+    assert healthy["completion_us"] < 40
+    assert storm["completion_us"] > 1 + 20 * 10
+    assert storm["watchdog_ends"] == 0
+    assert 16 < watched["completion_us"] < storm["completion_us"]
+    assert watched["watchdog_ends"] > 0
+    assert watched["watchdog_frames"] > 0
+
+
+def test_a_storm_without_pauses_is_refused_with_its_line(write: Callable[[str], Path]) -> None:
+    text = INCAST.replace("LINK", DROP).replace("CONGESTION", "congestion: fixed").replace("ELEMENTS", "64")
+    with pytest.raises(ScenarioError, match=r":8: no link obeys pause frames; give `pfc:`"):
+        prepare(*load(write(text + STORM)))
+
+
+@pytest.mark.parametrize(
+    ("queues", "refused"),
+    [
+        ("{data: {pfc: {xoff_bytes: 600}}}", True),
+        ("{data: {pfc: {xoff_bytes: 600, watchdog_us: 20}}}", False),
+        ("{data: {frames: 16}}", False),
+    ],
+)
+def test_a_plan_that_can_deadlock_is_refused_where_a_wait_may_last(
+    write: Callable[[str], Path], queues: str, refused: bool
+) -> None:
+    text = "name: ring\ntopology: {name: full-mesh, dims: [3, 3]}\ncollective: {elements: 900}\n"
+    text += f"routing: {{rules: single-vl}}\nlink: {{queues: {queues}}}\n"
+    with pytest.raises(ScenarioError, match="wait in a circle") if refused else nullcontext():
+        prepare(*load(write(text)))
 
 
 @pytest.mark.parametrize("algorithm", ["nscc", "swift", "dcqcn"])
