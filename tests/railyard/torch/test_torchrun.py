@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,6 +71,16 @@ def test_a_lost_npu_ends_its_process_and_is_named_to_the_others(tmp_path):
     ranks = json.loads((folder / "training.json").read_text())["ranks"]
     assert "is lost" in ranks[2]["outcome"]
     assert all("rank 2 (npu2) is lost" in ranks[rank]["outcome"] for rank in (0, 1, 3))
+
+
+def test_the_others_go_on_in_a_smaller_group_and_lose_another(tmp_path):
+    lost = scenario(tmp_path, [{"npu": "npu2", "at_us": 100}, {"npu": "npu1", "at_us": 1300}], "lost")
+    ended = torchrun(lost, SCRIPTS / "shrink.py", 20, check=False)
+    assert ended.returncode == 1
+    sums = [tuple(map(int, words.split())) for words in re.findall(r"^sum (.*)$", ended.stdout, re.MULTILINE)]
+    assert len(sums) == 20
+    steps = [(1 + 2 + 3 + 4, 0, 1, 2, 3), (1 + 2 + 4, 0, 1, 3), (1 + 4, 0, 3)]
+    assert list(dict.fromkeys(sums)) == steps
 
 
 def test_nothing_is_left_after_an_interrupt(tmp_path):
