@@ -32,10 +32,10 @@ def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
 
 
 def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None = None) -> CircuitPlan:
-    """Return a plan whose `counts` are such a split, for even tau, close to the counts of a standing plan.
+    """Return a plan for even tau whose `counts` meet the bound of `leaf_split`, close to a standing plan.
 
-    Leaves stand for Pods and their links to a spine for ports in it, even and odd: what `realise` guarantees
-    of those holds of these, whose bound is that of `leaf_split`.
+    Each leaf takes the role of a Pod in `realise`, and its links to a spine that of the Pod's even and odd
+    ports, so the guarantees of `realise` apply.
     """
     if tau < 2 or tau % 2:
         raise PlanError(f"{tau} links from a leaf to a spine", remedy="use leaf_split where they are odd")

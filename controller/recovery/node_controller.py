@@ -165,9 +165,9 @@ class NodeController:
         )
 
     def on_repath(self, cna: int, buckets: Iterable[int]) -> Reaction:
-        """Replace the paths of buckets over which this node's agent hears nothing from a destination.
+        """Choose other paths for buckets whose path to a destination brings no answer to this node's agent.
 
-        Once every permitted path has been silent, earlier ones are taken again.
+        When every permitted path has been tried without an answer, the first ones are tried again.
         """
         node = self._plan.fabric.node_of(cna)
         if node is None or node.name not in self._planned:

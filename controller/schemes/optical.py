@@ -38,7 +38,7 @@ class Optical(Clos):
         return bool(core_dimensions(fabric))
 
     def path_weights(self, paths: PathColumns) -> NDArray[np.float64]:
-        """Return the weights of all paths: by the rates of their circuits."""
+        """Return a weight for each path, proportional to the rate of its circuits."""
         core = core_dimensions(self.fabric)
         joined = np.array([node.name in core for node in self.fabric.nodes])
         return row_rates(paths, self.finder.failed, joined)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a previous plan that a new plan keeps, which changes no result.
+"""Parts of a previous plan that a new plan can reuse without a change of its result.
 
-If more links of a fabric have failed, the candidates of sources stay that have no path over these links. If
-the core of a fabric has other optical circuits (LumosCore), the candidates of pairs stay whose paths are
-shorter than any path over a circuit, and so do the tables of addresses of endpoints.
+More links have failed: a source keeps its candidate paths if none of them uses a failed link. The optical
+circuits of a core have changed (LumosCore): a pair keeps its candidates if they are shorter than any path
+over a circuit, and endpoints keep their address tables.
 """
 
 from collections.abc import Mapping

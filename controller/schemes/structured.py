@@ -294,7 +294,7 @@ class Structured(Scheme):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the candidate paths of a previous plan that failures have left, where links alone decide."""
+        """Return the candidates of a previous plan that failures leave, where only links decide on them."""
         by_links = strategy.steering is Steering.PATH and not strategy.longer_paths
         return after_failures(previous, fabric, failed) if by_links and not fabric.optical else Reused()
 

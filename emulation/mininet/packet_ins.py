@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes whose packet-ins wait for the testbed, noted by the threads of P4Runtime clients."""
+"""Queue of nodes whose packet-ins the testbed has to handle; threads of P4Runtime clients fill it."""
 
 import os
 from collections import deque

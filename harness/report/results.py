@@ -191,7 +191,7 @@ def _bounds(run: VariantRun) -> tuple[Bound, ...]:
 
 
 def _faults(variant: Variant) -> tuple[Mapping[str, Any], ...]:
-    """Return the faults of a variant by time; faults of one time keep the order of the file."""
+    """Return a variant's faults sorted by time; faults at the same time keep their order in the file."""
     in_order = sorted(variant.faults, key=lambda fault: fault.at_us)
     return tuple(fault.model_dump(by_alias=True, exclude_none=True) for fault in in_order)
 

@@ -102,7 +102,7 @@ def _random_case(links: Sequence[str], latest_us: float, count: int, seed: int, 
 
 
 def _words(fault: Fault) -> str:
-    """Return a drawn fault as a scenario has it."""
+    """Return a randomly drawn fault in the syntax of a scenario file."""
     keys = fault.model_dump(by_alias=True, exclude_none=True)
     return "{" + ", ".join(f"{key}: {value}" for key, value in keys.items()) + "}"
 

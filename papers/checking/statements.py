@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements about results, printed by the checks of experiments that stay code."""
+"""Statements about results, printed by check.py of those experiments whose checks are Python code."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Span(Checked):
 
 @final
 class Variant(Checked):
-    """An interconnect: in racks, between racks, how paths between these are used, lanes of an NPU to them."""
+    """A design: networks in and between racks, use of paths between racks, lanes of an NPU to other racks."""
 
     name: Name
     title: str = ""

@@ -122,7 +122,7 @@ def presenters(address: str, session: Session) -> str:
 
 
 def _reachable(host: str) -> str:
-    """Return an address that other machines can open, for one that stands for all of this machine."""
+    """Return `host`, or for a wildcard such as 0.0.0.0 an address that other machines can open."""
     if host not in _EVERY:
         return host
     family, elsewhere = _EVERY[host]

@@ -61,7 +61,10 @@ def equal_buckets(paths: PathColumns) -> Rows:
 
 
 def _apportioned(paths: PathColumns, weights: NDArray[np.float64] | None, counts: NDArray[np.int64]) -> Rows:
-    """Return the path of each bucket, of the first `counts` paths of each pair; None: of equal weight."""
+    """Divide each pair's buckets among its first `counts` paths; return the path of each bucket.
+
+    The buckets of a path are in proportion to its weight; without `weights` all paths have equal shares.
+    """
     pairs = paths.pairs
     buckets = np.zeros((len(pairs), BUCKETS), np.int64)
     offsets = pairs.sources.astype(np.int64) + pairs.destinations

@@ -112,7 +112,7 @@ class Job:
 
     @staticmethod
     def array_at(index: int) -> int:
-        """Return the offset of a host's array in the memory."""
+        """Return the byte offset in `memory` at which the array of host number `index` begins."""
         return (index + 1) << 40
 
 

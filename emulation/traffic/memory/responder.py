@@ -43,7 +43,7 @@ class Responder:
         return len(self._record)
 
     def on_request(self, fields: MemoryFields) -> bytes | None:
-        """Return the response to a request; None for a late copy, whose requester waits for nothing."""
+        """Return the response to a request; None for a late copy, whose requester awaits none."""
         if (fields.psn - self._oldest) & PSN_MASK >= _HALF:
             self.stale += 1
             return None

@@ -160,7 +160,7 @@ class _Writer:
     def _send(
         self, job: str, label: str, operation: Operation, waits: Sequence[int]
     ) -> tuple[int, dict[str, Any]]:
-        """Add the node of a send; return its number and what the node of the receive shares with it."""
+        """Add the node of a send; return its number and the attributes that the receive repeats."""
         rank = self._rank(operation.member)
         if operation.compute_ps:
             unit = ("bool_val", operation.unit == 1)

@@ -165,9 +165,9 @@ def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], 
 
 
 def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
-    """Return the time in ps of a frame from one member to the next beside that on the wire of the link.
+    """Return the time in ps of a frame from one member to the next, without its time on the wire of the link.
 
-    It consists of the delay of the slowest link, and of the delay and the wire of both members' host links.
+    It is the largest delay of a link, plus the delay and the time on the wire of both members' host links.
     """
     host_bps = fabric.host_lanes * fabric.lane_rate_bps
     host_ps = fabric.host_delay_ps + 8 * payload_bytes / host_bps * 10**12

@@ -117,7 +117,7 @@ class Members:
         return AroundRing(self.ring, self._names.index(name), self._agents[name].result, outcome)
 
     def _frames(self, blocks: Sequence[Block]) -> int:
-        """Return the numbers that blocks of a tree have had, with those of their scales."""
+        """Return how many sequence numbers the blocks of a tree have used, those of their scales included."""
         return (1 + self._plan.work.scaled) * len(blocks)
 
     def _member_ended(self, name: str) -> None:

@@ -195,7 +195,7 @@ class _Shape:
 
     @property
     def plan(self) -> AddressPlan:
-        """Class, what is left over, Pod, domain, rank; TopologyError when 16 bits are too few."""
+        """Fields from the high bits down: class, padding, Pod, domain, rank; TopologyError above 16 bits."""
         rank = (self.hb_size - 1).bit_length()
         most = max(self.domains << rank, self.leaves, self.spines)
         domain = max((most - 1).bit_length() - rank, 0)

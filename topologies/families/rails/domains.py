@@ -67,7 +67,7 @@ Reconfiguration = Annotated[float, Spec("time until a new circuit carries frames
 
 
 class AddressClass(IntEnum):
-    """Values of the address field class."""
+    """Values of the field `class` of an address."""
 
     GPU = 0
     HBS = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The datacenter network above SuperPods, as numbers: a two-level Clos of HRS (UB-Mesh, DCN)."""
+"""Sizes of the datacenter network above SuperPods, a Clos of two levels of HRS (UB-Mesh, DCN); no fabric."""
 
 from dataclasses import dataclass
 from typing import final
