@@ -36,6 +36,8 @@ _FAN = 0.38 * pi
 _GROUP_GAP, _BOX = 0.6, 0.35
 # Distance of two boxes' middles, by half of their width, at which they do not touch.
 _SQUARE = 2.3
+# Least distance of two nodes in a layout by springs.
+_APART = 0.4
 # Nodes up to which springs take about a second.
 _MOST_SPRINGS = 250
 # Hops between two nodes up to which a circle shows a graph better than springs.
@@ -259,14 +261,31 @@ def _springs(shape: _Graph) -> dict[str, Point]:
     room = max(shape.room(node.name) + shape.depth(node.name) for node in shape.core)
     wanted = max(1.3, room)
     scale = max(wanted / median(lengths), min(1.0 / min(nearest), sqrt(len(spots)) * 3))
-    places = {name: (float(x) * scale, float(y) * scale) for name, (x, y) in spots.items()}
+    drawn: dict[str, Point] = {}
+    # The springs come to rest at slightly different points on other machines: leaves of two nodes may meet.
+    for wider in (1.0, 1.25, 1.6, 2.0, 2.5):
+        drawn = _spread(
+            shape,
+            {name: (float(x) * scale * wider, float(y) * scale * wider) for name, (x, y) in spots.items()},
+        )
+        if _least_distance(drawn) >= _APART:
+            break
+    return drawn
+
+
+def _spread(shape: _Graph, places: Mapping[str, Point]) -> dict[str, Point]:
+    """Return the places of all nodes, leaves away from the neighbours of their node."""
     angles = {}
-    for name in places:
-        x, y = places[name]
+    for name, (x, y) in places.items():
         others = [places[other] for other in shape.graph[name]]
         middle = [sum(at) / len(others) for at in zip(*others, strict=True)] if others else [x, y + 1]
         angles[name] = atan2(y - middle[1], x - middle[0])
     return _with_leaves(shape, {name: _rounded(place) for name, place in places.items()}, angles)
+
+
+def _least_distance(places: Mapping[str, Point]) -> float:
+    spots = sorted(places.values())
+    return min((dist(a, b) for at, a in enumerate(spots) for b in spots[:at]), default=_APART)
 
 
 def _rounded(place: Point) -> Point:
