@@ -801,6 +801,11 @@ class HostDriver:
         Tell an agent of a collective of changed routes: bits of buckets by destination CNA.
         """
 
+    def act(self, index: int, output: tuple[list[tuple[bytes, int]], int | None]) -> None:
+        """
+        Send the frames of an agent that acted without a frame or a deadline; take its next deadline.
+        """
+
     def run(self) -> tuple[list[int], list[int], list[int]]:
         """
         Run until there are readable descriptors, hosts that have ended, or hosts to note.

@@ -19,6 +19,7 @@ from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.tree.spec import MemberSpec
+from emulation.tree_testbed import TreeLostHandler, TreeTestbed
 from topologies import Fabric
 
 __all__ = [
@@ -261,7 +262,7 @@ class ControlledTestbed(Protocol):
         ...
 
 
-class Testbed(ControlledTestbed, Protocol):
+class Testbed(ControlledTestbed, TreeTestbed, Protocol):
     """A fabric made real, with agents on its hosts."""
 
     threads: int
@@ -277,6 +278,7 @@ class Testbed(ControlledTestbed, Protocol):
         *,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,
+        on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
         """Make the agents of nodes, and put them on their hosts; during run() only where a host stands by."""
         ...

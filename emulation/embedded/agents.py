@@ -10,6 +10,7 @@ from emulation.embedded.virtual_time import call_engine
 from emulation.testbed import Host
 from emulation.traffic.host.participant import Output, Participant, RepeatingParticipant
 from emulation.traffic.host.stats import Ended, Outcome
+from emulation.traffic.schedule.data import Array
 
 __all__ = ["Agents"]
 
@@ -83,6 +84,10 @@ class Agents:
     def of(self, node: str) -> Any:
         """Return the agent that is attached to a node's host."""
         return self._attached[node]
+
+    def replaced_result(self, node: str) -> Array:
+        """Return the array of the agent that the node's present agent has replaced."""
+        return self._before[node].result
 
     def act(self, node: str, answer: Output) -> None:
         """Carry out what a node's agent wants at a time without a frame or a deadline."""

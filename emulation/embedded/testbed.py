@@ -44,8 +44,11 @@ from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE, NetworkHead
 from emulation.traffic.host.participant import Participant
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
+from emulation.traffic.schedule.data import Array
 from emulation.traffic.tree.member import make_all
-from emulation.traffic.tree.spec import MemberSpec
+from emulation.traffic.tree.spec import MemberSpec, TreePort
+from emulation.traffic.tree.work import Block
+from emulation.tree_testbed import TreeLostHandler, WaitingBlocks
 from topologies import Fabric, Node
 from topologies.model.circuits import circuit_link
 
@@ -230,6 +233,7 @@ class EmbeddedTestbed(Lifetime):
         *,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,
+        on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
         """Make the agents of nodes, and attach them in turn."""
         agents = self.make_agents([*specs.values()], self.threads)
@@ -238,8 +242,23 @@ class EmbeddedTestbed(Lifetime):
                 agent.on_done = partial(on_done, node)
             if on_iteration is not None and isinstance(spec, AgentSpec) and spec.profile is not None:
                 agent.on_iteration = partial(on_iteration, node)
+            if on_tree_lost is not None and isinstance(spec, MemberSpec):
+                agent.on_lost = partial(on_tree_lost, node)
         for node, agent in zip(specs, agents, strict=True):
             self.attach(node, agent)
+
+    def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
+        """Call `answered` at once with the blocks of a tree whose results members wait for."""
+        answered({node: self.agents.of(node).lacking_of(tree) for node in nodes})
+
+    def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
+        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        for node, port in ports.items():
+            self.agents.act(node, self.agents.of(node).move(tree, port, blocks, self.now_ps))
+
+    def replaced_result(self, node: str) -> Array:
+        """Return the array of the agent that the node's present agent has replaced."""
+        return self.agents.replaced_result(node)
 
     def interrupt(self) -> None:
         """Let run() return False at the present time; for callbacks of agents."""

@@ -5,7 +5,7 @@ import selectors
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
@@ -37,7 +37,10 @@ from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Ended
 from emulation.traffic.memory.agent import MemoryAgent
-from emulation.traffic.tree.spec import MemberSpec
+from emulation.traffic.schedule.data import Array
+from emulation.traffic.tree.spec import MemberSpec, TreePort
+from emulation.traffic.tree.work import Block
+from emulation.tree_testbed import TreeLostHandler, WaitingBlocks
 from topologies import Fabric
 
 __all__ = ["Meter", "RealTimeTestbed"]
@@ -134,10 +137,26 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         *,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,
+        on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
         """Have processes run agents in the nodes' namespaces: from now on, or from run() on."""
         for node, spec in specs.items():
-            self._agents.attach(node, spec, on_done, on_iteration)
+            self._agents.attach(node, spec, on_done, on_iteration, on_tree_lost)
+
+    def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
+        """Ask members for the blocks of a tree whose results they wait for; `answered` is called in run()."""
+        self._agents.ask_waiting(nodes, tree, answered)
+
+    def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
+        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        self._agents.move_members(tree, ports, blocks)
+
+    def replaced_result(self, node: str) -> Array:
+        """Return the array of the agent that the node's present agent has replaced.
+
+        Before run() has returned True the array is empty.
+        """
+        return self._agents.replaced_result(node)
 
     def stand_by(self, node: str) -> None:
         """Prepare a node's host for an agent that comes later."""

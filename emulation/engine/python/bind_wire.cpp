@@ -109,6 +109,14 @@ void bind_driver(nb::module_& m) {
         .def("reroute", &HostDriver::reroute, nb::arg("index"), nb::arg("routes"),
              nb::sig("def reroute(self, index: int, routes: list[tuple[int, int]]) -> None"),
              "Tell an agent of a collective of changed routes: bits of buckets by destination CNA.")
+        .def(
+            "act",
+            [](HostDriver& driver, std::size_t index, const nb::object& output) {
+                driver.act(index, [&](Actions& actions) { to_answer(output, actions); });
+            },
+            nb::arg("index"), nb::arg("output"),
+            nb::sig("def act(self, index: int, output: tuple[list[tuple[bytes, int]], int | None]) -> None"),
+            "Send the frames of an agent that acted without a frame or a deadline; take its next deadline.")
         .def("run", run, nb::sig("def run(self) -> tuple[list[int], list[int], list[int]]"),
              "Run until there are readable descriptors, hosts that have ended, or hosts to note.")
         .def("stop", &HostDriver::stop, "End the measurements of all hosts.")

@@ -164,6 +164,12 @@ void HostDriver::reroute(std::size_t index, const Routes& routes) {
     next_[index] = 0;
 }
 
+void HostDriver::act(std::size_t index, const std::function<void(Actions&)>& fill) {
+    at_ = index;
+    consult(*hosts_[index], kNoTime, [&](Application&, Time, Actions& actions) { fill(actions); });
+    next_[index] = 0;
+}
+
 void HostDriver::stop() {
     const std::int64_t now = clock_nanoseconds();
     for (const auto& host : hosts_) host->pacer.stop(now);

@@ -72,6 +72,8 @@ class HostDriver {
     void replace(std::size_t index, Attachment attachment, std::int64_t start);
     // Tell a host of changed routes.
     void reroute(std::size_t index, const Routes& routes);
+    // Carry out the actions that `fill` adds for a host whose agent acted without a frame or a deadline.
+    void act(std::size_t index, const std::function<void(Actions&)>& fill);
     // Let serve() return whenever a descriptor is readable.
     void watch(int fd);
 

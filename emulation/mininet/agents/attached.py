@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, final
 
@@ -18,7 +18,9 @@ from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Failure, LostBlock
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 from emulation.traffic.schedule.data import Array
-from emulation.traffic.tree.spec import MemberSpec
+from emulation.traffic.tree.spec import MemberSpec, TreePort
+from emulation.traffic.tree.work import Block
+from emulation.tree_testbed import TreeLostHandler, WaitingBlocks
 
 __all__ = ["Agents", "HostProcesses"]
 
@@ -50,6 +52,14 @@ class HostProcesses(Protocol):
         """Set the service level of a host's data from its next iteration on."""
         ...
 
+    def ask_waiting(self, node: str, tree: int) -> None:
+        """Let a host tell the blocks of a tree whose results it waits for."""
+        ...
+
+    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
+        """Let a host leave a tree and send `blocks` up another tree."""
+        ...
+
     @property
     def received_bytes(self) -> int:
         """Bytes of data that all hosts together have received."""
@@ -67,6 +77,10 @@ class HostProcesses(Protocol):
         """Return a host's array, after reports()."""
         ...
 
+    def replaced_array(self, node: str, report: Report) -> Array:
+        """Return the array of the agent that a host's last agent has replaced, after reports()."""
+        ...
+
 
 @final
 @dataclass(slots=True)
@@ -79,11 +93,23 @@ class _Seat:
     agent: Description = None
     on_done: DoneHandler | None = None
     on_iteration: IterationHandler | None = None
+    on_tree_lost: TreeLostHandler | None = None
     number: int = 0
     ended: bool = False
     finished_ps: int | None = None
     failed: Failure | LostBlock | LostMemory | None = None
     log: list[IterationReport] = field(default_factory=list)
+
+
+@final
+@dataclass(slots=True)
+class _Question:
+    """A question to members for the blocks of a tree they wait for; `missing` members have not answered."""
+
+    tree: int
+    missing: set[str]
+    answered: Callable[[WaitingBlocks], None]
+    blocks: dict[str, Sequence[int]] = field(default_factory=dict)
 
 
 @final
@@ -99,6 +125,7 @@ class Agents:
         self._begun = False
         self._arriving: dict[str, _Seat] = {}
         self._reports: Mapping[str, Report] | None = None
+        self._questions: list[_Question] = []
         self.on_repath: RepathHandler | None = None
 
     def attach(
@@ -107,6 +134,7 @@ class Agents:
         agent: AgentSpec | MemberSpec | MemoryAgent,
         on_done: DoneHandler | None = None,
         on_iteration: IterationHandler | None = None,
+        on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
         """Have a process run an agent as described; EmulationError if none can be made."""
         if isinstance(agent, AgentSpec):
@@ -119,7 +147,7 @@ class Agents:
                 remedy="describe its agent by an AgentSpec or a MemberSpec",
             )
         self.stand_by(node)
-        seat = self._seats[node] = _Seat(agent, on_done, on_iteration)
+        seat = self._seats[node] = _Seat(agent, on_done, on_iteration, on_tree_lost)
         if self._begun:
             self._arriving[node] = seat
 
@@ -172,7 +200,16 @@ class Agents:
                 self.on_repath(node, *what)
             return
         seat = self._seats[node]
-        if what[0] != seat.number or seat.ended:
+        if kind == "waiting":
+            self._take_answer(node, *what)
+            return
+        if what[0] != seat.number:
+            return  # of an agent that has been replaced
+        if kind == "tree lost":
+            if seat.on_tree_lost is not None:
+                seat.on_tree_lost(node, what[1])
+            return
+        if seat.ended:
             return  # of an agent that has been replaced
         if kind == "iteration":
             seat.log.append(what[1])
@@ -195,6 +232,32 @@ class Agents:
             seat.agent = replace(seat.agent, transport=replace(seat.agent.transport, level=level))
         if self._begun:
             self._population.set_level(node, level)
+
+    def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
+        """Ask members for the blocks of a tree whose results they wait for, and pass all answers on."""
+        self._questions.append(_Question(tree, set(nodes), answered))
+        for node in nodes:
+            self._population.ask_waiting(node, tree)
+
+    def _take_answer(self, node: str, tree: int, blocks: Sequence[int]) -> None:
+        """Add a member's answer to the oldest question about the tree that still waits for it."""
+        question = next(each for each in self._questions if each.tree == tree and node in each.missing)
+        question.missing.remove(node)
+        question.blocks[node] = blocks
+        if not question.missing:
+            self._questions.remove(question)
+            question.answered(question.blocks)
+
+    def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
+        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        for node, port in ports.items():
+            self._population.move_member(node, tree, port, blocks)
+
+    def replaced_result(self, node: str) -> Array:
+        """Return the array of the agent that a node's last agent has replaced; empty before `finish`."""
+        if self._reports is None:
+            return _NO_ARRAY
+        return self._population.replaced_array(node, self._reports[node])
 
     @property
     def busy(self) -> bool:

@@ -108,7 +108,7 @@ def _heed(testbed: Connection, children: Sequence[_Child]) -> None:
                             own = {node: agents[node] for node in child.nodes if node in agents}
                             if own:
                                 child.orders.send(("begin", number, start_ns, own))
-                    case ("reroute" | "level" as order, node, what):
+                    case ("reroute" | "level" | "waiting" | "move" as order, node, what):
                         next(child for child in children if node in child.nodes).orders.send(
                             (order, node, what)
                         )

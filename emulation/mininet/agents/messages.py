@@ -115,11 +115,18 @@ class Job:
         """Return the byte offset in `memory` at which the array of host number `index` begins."""
         return (index + 1) << 40
 
+    @staticmethod
+    def replaced_at(index: int) -> int:
+        """Return the byte offset of the array of the agent that host number `index` had before its last."""
+        return Job.array_at(index) + (1 << 39)
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
     """Final report of a host; `nbytes` of its array, of type `dtype`, are in the job's memory.
+
+    So are `replaced_nbytes` of the array of the tree's member that the last agent has replaced, if any.
 
     `stats` are of all its agents together; all other fields are of the last agent. Times are in scenario
     picoseconds. A host of a pool sends its `agent`, which has no array.
@@ -134,6 +141,7 @@ class Report:
     log: Sequence[IterationReport] = ()
     dtype: str = "<i4"
     nbytes: int = 0
+    replaced_nbytes: int = 0
     agent: MemoryAgent | None = None
 
 

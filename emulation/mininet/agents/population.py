@@ -19,6 +19,8 @@ from emulation.mininet.agents.messages import Description, HostSlot, Job, Report
 from emulation.mininet.agents.tallies import Tallies
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
+from emulation.traffic.tree.spec import TreePort
+from emulation.traffic.tree.work import Block
 
 __all__ = ["LEAD_NS", "Population"]
 
@@ -91,6 +93,14 @@ class Population:
         """Set the service level of a host's data from its next iteration on."""
         self.connection.send(("level", node, level))
 
+    def ask_waiting(self, node: str, tree: int) -> None:
+        """Let a host tell the blocks of a tree whose results it waits for."""
+        self.connection.send(("waiting", node, tree))
+
+    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
+        """Let a host leave a tree and send `blocks` up another tree."""
+        self.connection.send(("move", node, (tree, port, blocks)))
+
     def message(self) -> tuple[Any, ...]:
         """Return the next message of a host; EmulationError if a host has failed."""
         message = self._take()
@@ -115,7 +125,9 @@ class Population:
     def reports(self) -> Reports:
         """Stop every host, and return their reports."""
         self.connection.send(("stop",))
-        while (message := self._take())[0] in ("ended", "iteration", "silent"):
+        while (message := self._take())[0] in (
+            "ended", "iteration", "silent", "tree lost", "waiting",
+        ):  # fmt: skip
             pass  # sent before the stop arrived
         return self._checked(message, "reports")
 
@@ -123,9 +135,17 @@ class Population:
         """Return a host's array, after reports()."""
         return np.frombuffer(bytearray(self.content(node, report)), np.dtype(report.dtype))
 
+    def replaced_array(self, node: str, report: Report) -> Array:
+        """Return the array of the agent that a host's last agent has replaced, after reports()."""
+        return np.frombuffer(bytearray(self.replaced_content(node, report)), np.dtype(report.dtype))
+
     def content(self, node: str, report: Report) -> bytes:
         """Return the bytes of a host's array, after reports()."""
         return os.pread(self._memory, report.nbytes, Job.array_at(self._index[node]))
+
+    def replaced_content(self, node: str, report: Report) -> bytes:
+        """Return the bytes of the array of replaced_array(), after reports()."""
+        return os.pread(self._memory, report.replaced_nbytes, Job.replaced_at(self._index[node]))
 
     def _take(self) -> tuple[Any, ...]:
         try:

@@ -17,7 +17,7 @@ from typing import Any, final
 from emulation import _engine
 from emulation.fidelity import MAX_LATE_CHAIN, MAX_LATE_P99
 from emulation.linux import netns
-from emulation.mininet.agents.driver import missed_frames, open_socket, pace_of
+from emulation.mininet.agents.driver import Clock, missed_frames, open_socket, pace_of
 from emulation.mininet.agents.messages import (
     Description,
     HostAgent,
@@ -50,8 +50,8 @@ _REST = 0.25
 class _Seat:
     """The agents of a host, one after the other; `index` is that of the host's slot in the job.
 
-    `number` is that of the order that began the present agent, `schedule` what it carries out, if any, and
-    `before` the counts of earlier agents.
+    `number` is that of the order that began the present agent, and `schedule` its schedule, if any. `before`
+    has the counts of earlier agents, and `replaced` is the tree's member that the agent has replaced, if any.
     """
 
     index: int
@@ -60,6 +60,7 @@ class _Seat:
     schedule: Schedule | None
     number: int = 0
     before: AgentStats = NOTHING
+    replaced: TreeMember | None = None
 
 
 @final
@@ -140,6 +141,8 @@ class Worker:
         agent, number = seat.agent, seat.number
         if isinstance(agent, Agent | RepeatingAgent):
             agent.on_repath = partial(self._tell, "silent", seat)
+        if isinstance(agent, TreeMember):
+            agent.on_lost = partial(self._tell, "tree lost", seat, number)
         if isinstance(agent, RepeatingAgent):
             agent.on_iteration = lambda _: self._tell("iteration", seat, number, agent.log[-1])
 
@@ -155,6 +158,10 @@ class Worker:
                 "dtype": array.dtype.str,
                 "nbytes": array.nbytes,
             }
+            if seat.replaced is not None:
+                content = seat.replaced.result.tobytes()
+                os.pwrite(self._job.memory, content, self._job.replaced_at(seat.index))
+                rest["replaced_nbytes"] = len(content)
         elif isinstance(agent, MemoryAgent):
             rest["agent"] = agent
         return Report(
@@ -167,7 +174,7 @@ class Worker:
         )
 
     def _obey(self) -> None:
-        """Begin other agents at the ordered moment, or tell an agent of changed routes or its level."""
+        """Carry out an order: begin other agents, or pass it on to an agent."""
         match self._orders.recv():
             case ("begin", number, start_ns, agents):
                 self._begin(number, start_ns, agents)
@@ -179,12 +186,24 @@ class Worker:
                 agent = self._seats[self._seat_numbers[node]].agent
                 if isinstance(agent, RepeatingAgent):
                     agent.set_level(level)
+            case ("waiting", node, tree):
+                seat = self._seats[self._seat_numbers[node]]
+                blocks = seat.agent.lacking_of(tree) if isinstance(seat.agent, TreeMember) else []
+                self._tell("waiting", seat, tree, blocks)
+            case ("move", node, (tree, port, blocks)):
+                place = self._seat_numbers[node]
+                agent = self._seats[place].agent
+                if isinstance(agent, TreeMember):
+                    now = Clock(self._start_ns, self._job.dilation).ps(time.monotonic_ns())
+                    self._driver.act(place, agent.move(tree, port, blocks, now))
 
     def _begin(self, number: int, start_ns: int, descriptions: Mapping[str, Description]) -> None:
         agents = make_host_agents([*descriptions.values()])
         for (node, description), agent in zip(descriptions.items(), agents, strict=True):
             seat = self._seats[self._seat_numbers[node]]
             seat.before += seat.agent.stats
+            if isinstance(seat.agent, TreeMember):
+                seat.replaced = seat.agent
             seat.agent, seat.number, seat.schedule = agent, number, schedule_of(description)
             self._listen(seat)
             self._driver.replace(self._seat_numbers[node], seat.agent, start_ns)

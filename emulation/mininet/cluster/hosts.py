@@ -13,6 +13,8 @@ from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
 from emulation.traffic.host.stats import NOTHING, AgentStats
 from emulation.traffic.schedule.data import Array
+from emulation.traffic.tree.spec import TreePort
+from emulation.traffic.tree.work import Block
 
 __all__ = ["LEAD_NS", "MachinesHosts", "MachinesMeter"]
 
@@ -39,7 +41,7 @@ class MachinesHosts:
         self._noted: dict[str, tuple[AgentStats, int | None]] = {}
         self._received = 0
         self._noted_at = 0.0
-        self._contents: dict[str, bytes] = {}
+        self._contents: dict[str, tuple[bytes, bytes]] = {}
 
     def launch(
         self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
@@ -85,6 +87,14 @@ class MachinesHosts:
         """Set the service level of a host's data from its next iteration on."""
         self._of(node).call("set_level", node, level)
 
+    def ask_waiting(self, node: str, tree: int) -> None:
+        """Let a host tell the blocks of a tree whose results it waits for."""
+        self._of(node).call("ask_waiting", node, tree)
+
+    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
+        """Let a host leave a tree and send `blocks` up another tree."""
+        self._of(node).call("move_member", node, tree, port, blocks)
+
     @property
     def received_bytes(self) -> int:
         """Bytes of data that all hosts together have received, a moment ago at most."""
@@ -108,7 +118,7 @@ class MachinesHosts:
 
     def reports(self) -> Reports:
         """Stop every host, and return their reports."""
-        told: dict[str, tuple[Reports, Mapping[str, bytes]]] = self._sessions.each(
+        told: dict[str, tuple[Reports, Mapping[str, tuple[bytes, bytes]]]] = self._sessions.each(
             lambda session: session.call("host_reports", seconds=_REPORT_SECONDS), self._machines
         )
         hosts: dict[str, Report] = {}
@@ -124,7 +134,11 @@ class MachinesHosts:
 
     def array(self, node: str, report: Report) -> Array:
         """Return a host's array, after reports()."""
-        return np.frombuffer(bytearray(self._contents[node]), np.dtype(report.dtype))
+        return np.frombuffer(bytearray(self._contents[node][0]), np.dtype(report.dtype))
+
+    def replaced_array(self, node: str, report: Report) -> Array:
+        """Return the array of the agent that a host's last agent has replaced, after reports()."""
+        return np.frombuffer(bytearray(self._contents[node][1]), np.dtype(report.dtype))
 
     def _of(self, node: str) -> Session:
         return self._sessions[self._machine_of[node]]

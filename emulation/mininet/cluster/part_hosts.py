@@ -10,6 +10,8 @@ from emulation.mininet.agents.messages import Description, HostSlot, Reports
 from emulation.mininet.cluster.orders import Event
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.stats import AgentStats
+from emulation.traffic.tree.spec import TreePort
+from emulation.traffic.tree.work import Block
 
 __all__ = ["PartHosts"]
 
@@ -62,16 +64,27 @@ class PartHosts:
         """Set the service level of a host's data from its next iteration on."""
         self.bed.population.set_level(node, level)
 
+    def ask_waiting(self, node: str, tree: int) -> None:
+        """Let a host tell the blocks of a tree whose results it waits for."""
+        self.bed.population.ask_waiting(node, tree)
+
+    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
+        """Let a host leave a tree and send `blocks` up another tree."""
+        self.bed.population.move_member(node, tree, port, blocks)
+
     def tallies(self) -> tuple[int, Noted]:
         """Return the bytes of data that all hosts have received, and of a watched run their counts."""
         population = self.bed.population
         return population.received_bytes, population.tallies if self._watched else {}
 
-    def host_reports(self) -> tuple[Reports, Mapping[str, bytes]]:
-        """Stop every host; return their reports and the bytes of their arrays, by node."""
+    def host_reports(self) -> tuple[Reports, Mapping[str, tuple[bytes, bytes]]]:
+        """Stop every host; return their reports, and the bytes of each one's array and replaced array."""
         population = self.bed.population
         reports = self.bed.end_hosts()
-        return reports, {node: population.content(node, report) for node, report in reports.hosts.items()}
+        return reports, {
+            node: (population.content(node, report), population.replaced_content(node, report))
+            for node, report in reports.hosts.items()
+        }
 
     def begin_meter(self) -> None:
         """Measure the use of processors from now on."""

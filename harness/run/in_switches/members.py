@@ -11,7 +11,6 @@ from controller.errors import PlanError
 from controller.trees.laying import lay_trees
 from controller.trees.slots import Allotment
 from controller.trees.tree import SwitchTree
-from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import Testbed
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
@@ -19,11 +18,11 @@ from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.memory.agent import MemoryAgent
 from emulation.traffic.schedule.data import Array
 from emulation.traffic.schedule.schedule import Sliced
-from emulation.traffic.tree.member import TreeMember
 from emulation.traffic.tree.spec import MemberParameters, MemberSpec, TreePort
 from emulation.traffic.tree.work import Block
+from emulation.tree_testbed import WaitingBlocks
 from harness.run.in_switches.plan import TreePlan
-from harness.run.in_switches.ring import AroundRing, RingRest, ring_rest
+from harness.run.in_switches.ring import AroundRing, RingRest, can_go_around, ring_rest
 from harness.run.in_switches.running import TreeSlots
 
 __all__ = ["Describe", "Members"]
@@ -39,10 +38,9 @@ _MOVES = 16
 class Members:
     """Agents of a job, by name; rank r is `names[r]`.
 
-    If a member in virtual time reports a tree as lost, the members get another one, over links that `down`
-    does not name, for the blocks whose results some member lacks. `moves` counts these trees. Without another
-    tree the members add up these blocks around a ring, whose agents `describe` returns. In real time a member
-    whose tree is lost gives up.
+    If a member reports a tree as lost, the members get another tree for the blocks whose results some member
+    lacks, over links that `down` does not name. `moves` counts these trees. Without another tree the members
+    add up these blocks around a ring, whose agents `describe` returns.
     """
 
     def __init__(
@@ -88,7 +86,8 @@ class Members:
             )
             for rank, name in enumerate(names)
         }
-        self._agents: dict[str, TreeMember] = {}
+        self._asked: set[int] = set()  # lost trees whose members have been asked for the blocks they lack
+        self._leaving = False  # the members go around a ring, or are asked for the blocks of it
         self._open: set[str] = set()
         self._ended: Callable[[], None] = self.take_back
 
@@ -96,11 +95,7 @@ class Members:
         """Let all members begin; `ended` is called once when all have all results."""
         self._open = set(self._names)
         self._ended = ended
-        self._testbed.attach_agents(self._specs, on_done=self._member_ended)
-        if isinstance(self._testbed, EmbeddedTestbed):
-            for name in self._names:
-                agent = self._agents[name] = self._testbed.agents.of(name)
-                agent.on_lost = self._lost
+        self._testbed.attach_agents(self._specs, on_done=self._member_ended, on_tree_lost=self._lost)
 
     def take_back(self) -> None:
         """Take the slots of all trees back."""
@@ -109,12 +104,13 @@ class Members:
         self._blocks.clear()
 
     def outcome(self, name: str) -> Outcome:
-        """Return the outcome of a member, with what the ring has added up."""
+        """Return the outcome of a member; its array has the sums of trees and of the ring."""
         outcome = self._testbed.outcome(name)
         assert not isinstance(outcome, MemoryAgent)
         if self.ring is None:
             return outcome
-        return AroundRing(self.ring, self._names.index(name), self._agents[name].result, outcome)
+        array = self._testbed.replaced_result(name)
+        return AroundRing(self.ring, self._names.index(name), array, outcome)
 
     def _frames(self, blocks: Sequence[Block]) -> int:
         """Return how many sequence numbers the blocks of a tree have used, those of their scales included."""
@@ -139,46 +135,59 @@ class Members:
             allotment.first_block,
         )
 
-    def _lost(self, number: int) -> None:
-        # Not from inside the callback of an agent that is processing a timeout.
-        self._testbed.at(self._testbed.now_ps, partial(self._replace, number))
+    def _lost(self, _: str, number: int) -> None:
+        """Ask the members which blocks of a lost tree they lack, unless they have been asked."""
+        if number in self._blocks and number not in self._asked:
+            self._asked.add(number)
+            # Not from inside the callback of an agent that is processing a timeout.
+            self._testbed.at(self._testbed.now_ps, partial(self._ask, number))
 
-    def _replace(self, number: int) -> None:
-        """Give the members another tree; without one they go on around a ring."""
-        if number not in self._blocks or self.ring is not None:
+    def _ask(self, number: int) -> None:
+        self._testbed.ask_waiting(self._names, number, partial(self._replace, number))
+
+    def _replace(self, number: int, waiting: WaitingBlocks) -> None:
+        """Give the members another tree; without one they go on around a ring, if there can be one."""
+        self._asked.remove(number)
+        if number not in self._blocks or self._leaving:
             return
         old, carried = self._blocks[number]
         others = [each.tree for each, _ in self._blocks.values() if each.number != number]
         tree = None if self.moves == _MOVES else self._other_tree(old.tree, others)
         if tree is None:
-            self._go_around()
+            if can_go_around(self._plan.work, self._inputs):
+                self._leaving = True
+                self._gather({})
             return
-        blocks = self._lacking(number)
+        blocks = _lacking(carried, waiting)
         self._slots.take_back(old, self._frames(carried))
         new = self._slots.give(tree, self._plan.slots)
         self.moves += 1
         del self._blocks[number]
         self._blocks[new.number] = new, blocks
-        assert isinstance(self._testbed, EmbeddedTestbed)
-        for name, agent in self._agents.items():
-            answer = agent.move(number, self._port(name, new), blocks, self._testbed.now_ps)
-            self._testbed.agents.act(name, answer)
+        self._testbed.move_members(number, {name: self._port(name, new) for name in self._names}, blocks)
 
-    def _go_around(self) -> None:
-        """Let the members add up around a ring what one of them lacks; maxima and minima are given up."""
-        blocks = [block for number in self._blocks for block in self._lacking(number)]
-        self.ring = ring_rest(self._plan.work, blocks, self._inputs, self._slice_elements)
-        if self.ring is None:
+    def _gather(self, lacking: Mapping[int, Sequence[Block]]) -> None:
+        """Ask the members for the blocks that they lack, tree by tree, and let them go around a ring."""
+        number = next((each for each in self._blocks if each not in lacking), None)
+        if number is None:
+            # In real time the members may have received everything in the meantime.
+            if blocks := [block for of_tree in lacking.values() for block in of_tree]:
+                self._go_around(blocks)
             return
+        carried = self._blocks[number][1]
+
+        def answered(waiting: WaitingBlocks) -> None:
+            self._gather({**lacking, number: _lacking(carried, waiting)})
+
+        self._testbed.ask_waiting(self._names, number, answered)
+
+    def _go_around(self, blocks: Sequence[Block]) -> None:
+        """Let the members add up blocks around a ring."""
+        self.ring = ring_rest(blocks, self._inputs, self._slice_elements)
         self.take_back()
         self._open = set(self._names)
         specs = self._describe(self.ring.sliced, self.ring.inputs)
         self._testbed.attach_agents(specs, on_done=self._member_ended)
-
-    def _lacking(self, number: int) -> list[Block]:
-        """Return the blocks of a tree for which at least one member still waits for the result."""
-        wanted = {block for agent in self._agents.values() for block in agent.lacking(number)}
-        return [block for block in self._blocks[number][1] if block in wanted]
 
     def _other_tree(self, lost: SwitchTree, others: Sequence[SwitchTree]) -> SwitchTree | None:
         """Return a new tree, or None if no tree is left.
@@ -194,3 +203,8 @@ class Members:
             except PlanError:
                 continue
         return None
+
+
+def _lacking(carried: Sequence[Block], waiting: WaitingBlocks) -> list[Block]:
+    """Return the blocks of a tree whose results at least one member waits for."""
+    return [carried[index] for index in sorted(set().union(*waiting.values()))]

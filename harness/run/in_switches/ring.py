@@ -18,7 +18,7 @@ from emulation.traffic.schedule.data import Array
 from emulation.traffic.schedule.schedule import Sliced, slice_schedule
 from emulation.traffic.tree.work import Block, Work
 
-__all__ = ["AroundRing", "RingRest", "ring_rest"]
+__all__ = ["AroundRing", "RingRest", "can_go_around", "ring_rest"]
 
 
 @final
@@ -54,8 +54,8 @@ class AroundRing:
 
     @property
     def result(self) -> Array:
-        """Array with the results of trees and of the ring, once the ring has ended."""
-        if self._outcome.finished_ps is None:
+        """Array with the results of trees and, once the ring's are known, of the ring."""
+        if self._outcome.finished_ps is None or not self._outcome.result.size:
             return self._array
         return self._ring.complete(self._rank, self._array, self._outcome.result)
 
@@ -75,12 +75,13 @@ class AroundRing:
         return self._outcome.failed
 
 
-def ring_rest(
-    work: Work, blocks: Sequence[Block], inputs: Sequence[Array], slice_elements: int
-) -> RingRest | None:
-    """Return the ring for blocks of a work; None for maxima, minima and int64, which its agents lack."""
-    if work.operation is not Combining.SUM or inputs[0].dtype == np.int64 or not blocks:
-        return None
+def can_go_around(work: Work, inputs: Sequence[Array]) -> bool:
+    """Return whether a ring can carry blocks of a work: its agents lack maxima, minima and int64."""
+    return work.operation is Combining.SUM and inputs[0].dtype != np.int64
+
+
+def ring_rest(blocks: Sequence[Block], inputs: Sequence[Array], slice_elements: int) -> RingRest:
+    """Return the ring for blocks of a work for which can_go_around() holds; there is at least one block."""
     count = len(inputs)
     arrays = []
     for rank, data in enumerate(inputs):

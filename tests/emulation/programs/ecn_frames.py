@@ -9,8 +9,9 @@ from tests.emulation.programs.ub_reference import CPU_PORT, ROUTERS
 
 __all__ = ["CCS", "PAIRS", "after", "with_cc"]
 
-# By egress port, the frames that have to wait behind a frame for a mark: one at a time, none waits.
-_THRESHOLDS = {**dict.fromkeys(range(0, 256, 2), 0), 9: 1, 21: 64}
+# Number of frames that have to wait behind a frame for a mark, by egress port. No frame waits where frames
+# are sent one at a time; BMv2 has up to 48 at a time, of which any number may wait on a busy machine.
+_THRESHOLDS = {**dict.fromkeys(range(0, 256, 2), 0), 9: 48, 21: 64}
 
 _CONGESTION = tuple(
     Entry("congestion", (("egress_port", Exact(port)),), "mark_from", (("frames", frames),))

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of a testbed on members of a collective in switches: a lost tree is replaced by another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from emulation.traffic.schedule.data import Array
+from emulation.traffic.tree.spec import TreePort
+from emulation.traffic.tree.work import Block
+
+__all__ = ["TreeLostHandler", "TreeTestbed", "WaitingBlocks"]
+
+TreeLostHandler = Callable[[str, int], None]
+"""Callback with a node whose member waits in vain for results of a tree, and the tree's number."""
+
+WaitingBlocks = Mapping[str, Sequence[int]]
+"""Indices of the blocks of a tree whose results a member still waits for, by node."""
+
+
+class TreeTestbed(Protocol):
+    """A testbed whose members of collectives in switches can leave a tree while they run."""
+
+    def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
+        """Ask members for the blocks of a tree whose results they wait for.
+
+        Calls `answered` when all members have told. In real time a member may receive further results
+        before that.
+        """
+        ...
+
+    def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
+        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        ...
+
+    def replaced_result(self, node: str) -> Array:
+        """Return the array of the agent that the node's present agent has replaced.
+
+        Agents in other processes give it only once run() has returned True; before, the array is empty.
+        """
+        ...
