@@ -10,6 +10,7 @@ lifetime     things that start and stop, as context managers
 fidelity     judgement of the times of a run in real time
 circuits     optical circuit switches on either testbed
 traffic/     what runs on the NPUs: frames, schedules, collectives, agents
+tree_testbed members of a collective in switches take another tree
 testbed      the interface of a testbed: links, hosts, faults, time
 targets      targets of faults, found in a fabric by kind and name
 faults       events and their effects on a testbed, declared once
@@ -20,6 +21,6 @@ mininet/     testbed 2: namespaces and processes, in real time
 control/     the control loop: node controllers, spares, circuits that follow jobs, LACP
 switchd/     the engine as a process on Linux interfaces, in real time
 
-Order of the rooms: _engine, errors, namespace, lifetime, fidelity, circuits, traffic, testbed, targets,
-faults, linux, p4runtime, embedded, mininet, control, switchd.
+Order of the rooms: _engine, errors, namespace, lifetime, fidelity, circuits, traffic, tree_testbed, testbed,
+targets, faults, linux, p4runtime, embedded, mininet, control, switchd.
 """
