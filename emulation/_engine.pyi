@@ -378,6 +378,11 @@ class Participant(Application):
     def received(self) -> int:
         """Data frames that the agent has received so far."""
 
+    def delivered(self) -> list[tuple[int, int]]:
+        """
+        Return the bytes of payload that each peer has acknowledged, by its rank.
+        """
+
     def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int, int]:
         """Values of AgentStats, in its order, without those of the reduction."""
 
@@ -716,8 +721,14 @@ class Network(SwitchSet):
 
         Load and queue have a byte for each direction, link by link: the share of the time
         since the last sample spent sending, and waiting bytes as a share of one receive
-        buffer; 255: all, or more. State has a byte a link: 1 up, 2 and 4 its first and its
-        second direction impaired.
+        buffer, or of the limit of a queue that has one; 255: all, or more. State has a byte a
+        link: 1 up, 2 and 4 its first and its second direction impaired, 8 and 16 paused.
+        """
+
+    def queue_depths(self) -> tuple[bytes, bytes]:
+        """
+        Return the bytes that wait, 64 bits each, and a byte each that is 1 while they are paused:
+        for both directions of each link, then for the direction to each host.
         """
 
     def queued_by_vl(self, link: int, direction: int, /) -> list[int]:

@@ -125,8 +125,9 @@ class LinkSample:
     """State of all links at one time, in the order of `WatchableTestbed.link_names`, for pictures.
 
     `load` and `queue` have a byte for each direction, link by link: the share of the time since the last
-    sample spent sending, and waiting bytes as a share of one receive buffer; 255 means all, or more. `state`
-    has a byte a link: 1 up, 2 and 4 its first and its second direction impaired.
+    sample spent sending, and waiting bytes as a share of one receive buffer, or of the limit of a queue that
+    has one; 255 means all, or more. `state` has a byte a link: 1 up, 2 and 4 its first and its second
+    direction impaired, 8 and 16 paused.
     """
 
     load: bytes

@@ -163,6 +163,11 @@ class Links:
         self._numbers[link.name] = number
         return number
 
+    def ends(self, name: str) -> tuple[str, str]:
+        """Return the nodes at the first and the second end of a link or circuit."""
+        link = self._links[self._numbers[name]]
+        return link.a.node, link.b.node
+
     def _number(self, name: str) -> int:
         """Return the engine's number of a link, or of a circuit, which need not be set up."""
         if name not in self._numbers and (circuit := circuit_of(self._fabric, name)) is not None:

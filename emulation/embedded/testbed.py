@@ -12,6 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from emulation._engine import Application, Network
 from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.embedded.agents import Agents
@@ -425,6 +428,19 @@ class EmbeddedTestbed(Lifetime):
         """Return the state of all links since the last sample."""
         with self._lock:
             return LinkSample(*self.network.sample())
+
+    @property
+    def queue_ports(self) -> Sequence[tuple[str, str]]:
+        """Node and next node, or "host", of each queue of `queue_depths`."""
+        ends = [self._links.ends(name) for name in self._links.names]
+        hosts = sorted(self._hosts, key=self._hosts.__getitem__)
+        return [*(way for a, b in ends for way in ((a, b), (b, a))), *((node, "host") for node in hosts)]
+
+    def queue_depths(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Return the bytes that wait in each egress queue, and 1 for each queue that is paused, else 0."""
+        with self._lock:
+            depths, paused = self.network.queue_depths()
+        return np.frombuffer(depths, np.int64), np.frombuffer(paused, np.uint8)
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
         """Return the bytes that wait on a direction of a link, by VL."""

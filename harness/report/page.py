@@ -27,12 +27,14 @@ from harness.report.figures.heat_map import heat_map_svg
 from harness.report.figures.job_phases import MAX_ITERATIONS, PHASES_STYLE, phases_svg
 from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERATIONS_STYLE, operations_svg
 from harness.report.figures.plot import colour
+from harness.report.figures.queue_depths import queues_svg
 from harness.report.incidents import incidents_html
 from harness.report.markup import shown, table
 from harness.report.own_cells import cells_html
 from harness.report.picture import link_use
 from harness.report.results import Result
 from harness.report.sources import citations
+from harness.run.observation.queue_recorder import MAX_FLOWS, MAX_QUEUES
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.metrics import ALL_METRICS
 from harness.scenario.schema import Scenario, Variant
@@ -156,6 +158,7 @@ def report_html(
         *_operations(scenario, runs),
         *_circuits(scenario, runs),
         *_traffic(scenario, runs),
+        *_queues(scenario, runs),
         *_deadlocks(scenario, result, fabric),
         *_incidents(scenario, runs),
         *_cells(scenario, runs),
@@ -308,6 +311,22 @@ def _traffic(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
         "Lines separate groups, which are boards or domains; blank pairs send nothing.",
         list(figures.values()),
         "panels matrices",
+    )
+
+
+def _queues(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the depths of queues and rates of flows over time, where a scenario names queues."""
+    figures = [
+        _panel(index, escape(variant.label), queues_svg(log))
+        for index, variant in enumerate(scenario.variants)
+        if (log := runs[variant.name].observation.queues) is not None and log.queues
+    ]
+    return _section(
+        "Queues and flows over time",
+        f"The {MAX_QUEUES} deepest egress queues, the times at which their ports were paused, and the "
+        f"{MAX_FLOWS} flows with the most data.",
+        figures,
+        "wide",
     )
 
 

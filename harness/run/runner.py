@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, final
 
@@ -28,6 +28,7 @@ from harness.run.jobs.scheduling import Scheduling
 from harness.run.memory_pool.running import PoolRun
 from harness.run.observation.collect import collect, dropped, link_of
 from harness.run.observation.fault_log import FaultLog
+from harness.run.observation.queue_recorder import recorder_for
 from harness.run.observation.traffic_matrix import traffic_matrix
 from harness.run.observation.values import Deadlock, Observation
 from harness.run.observation.variant_run import VariantRun
@@ -212,6 +213,7 @@ def _observe(
         if watcher is not None:
             watched = WatchedRun(ready, testbed, jobs, control, faults, watchdog)
             watcher.begin(watched)
+        queues = recorder_for(ready, testbed, jobs)
         try:
             for delivered in _slices(ready, testbed, bin_ps):
                 share = min(1.0, delivered / max(1, expected))  # a graph of computations delivers nothing
@@ -233,6 +235,8 @@ def _observe(
         # Before `collect`: judging counts the frames that went to links that were down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
         seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by, log)
+        if queues is not None:
+            seen = replace(seen, queues=queues.log())
         if watcher is not None and watched is not None:
             watcher.end(watched, seen)
         control.on_activity = None  # the log refers to the control loop

@@ -24,7 +24,16 @@ from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records, renamed
-from railyard.api.series import blasts_of, events_of, incidents_of, links_of, nodes_of, ranks_of
+from railyard.api.series import (
+    blasts_of,
+    events_of,
+    flows_of,
+    incidents_of,
+    links_of,
+    nodes_of,
+    queues_of,
+    ranks_of,
+)
 from topologies import Fabric
 
 __all__ = ["Result"]
@@ -161,6 +170,23 @@ class Result:
             for row in nodes_of(self._recorded(variant), self.fabric)
             if row["variant"] in self._of(variant)
         ]
+
+    def queues_over_time(self, variant: str | None = None) -> list[Record]:
+        """Return samples of the deepest egress queues, at most 7 a variant, where the scenario names queues.
+
+        Returns:
+            Records of variant, time_us, node, to (the next node, or "host"), bytes that wait (the most of any
+            look since the last sample), paused (by priority flow control).
+        """
+        return [*queues_of(self._chosen(variant))]
+
+    def flows_over_time(self, variant: str | None = None) -> list[Record]:
+        """Return samples of the largest flows, at most 7 a variant, where the scenario names queues.
+
+        Returns:
+            Records of variant, time_us, source, destination, bytes (of data, acknowledged since the start).
+        """
+        return [*flows_of(self._chosen(variant))]
 
     def events(self, variant: str | None = None) -> list[Record]:
         """Return faults, notices, takeovers, and begins and ends of jobs in their order; needs `record=`.

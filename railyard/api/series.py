@@ -14,7 +14,16 @@ from harness.run.observation.variant_run import VariantRun, us
 from railyard.api.records import Record as Row
 from topologies import Fabric, Link
 
-__all__ = ["blasts_of", "events_of", "incidents_of", "links_of", "nodes_of", "ranks_of"]
+__all__ = [
+    "blasts_of",
+    "events_of",
+    "flows_of",
+    "incidents_of",
+    "links_of",
+    "nodes_of",
+    "queues_of",
+    "ranks_of",
+]
 
 _FULL = 255
 _UP = 1
@@ -60,6 +69,39 @@ def nodes_of(records: Iterable[Record], fabric: Fabric) -> Iterator[Row]:
                 "received_gbps": round(received[name], 2),
                 "max_queued_percent": round(queued[name], 1),
             }
+
+
+def queues_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
+    """Yield a row for each variant, queue and sample, see `Result.queues_over_time`."""
+    for variant, run in runs.items():
+        if (log := run.observation.queues) is None:
+            continue
+        for queue in log.queues:
+            for time_ps, waiting, paused in zip(log.times_ps, queue.bytes, queue.paused, strict=True):
+                yield {
+                    "variant": variant,
+                    "time_us": time_ps / 10**6,
+                    "node": queue.node,
+                    "to": queue.to,
+                    "bytes": waiting,
+                    "paused": paused,
+                }
+
+
+def flows_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
+    """Yield a row for each variant, flow and sample, see `Result.flows_over_time`."""
+    for variant, run in runs.items():
+        if (log := run.observation.queues) is None:
+            continue
+        for flow in log.flows:
+            for time_ps, acknowledged in zip(log.times_ps, flow.bytes, strict=True):
+                yield {
+                    "variant": variant,
+                    "time_us": time_ps / 10**6,
+                    "source": flow.source,
+                    "destination": flow.destination,
+                    "bytes": acknowledged,
+                }
 
 
 def events_of(records: Iterable[Record]) -> Iterator[Row]:

@@ -91,6 +91,16 @@ std::uint32_t Agent::longest() const {
     return most;
 }
 
+Deliveries Agent::delivered() const {
+    Deliveries result;
+    for (const auto& peer : peers_) {
+        std::uint64_t bytes = 0;
+        for (const auto& sender : peer->senders) bytes += sender->delivered;
+        result.emplace_back(peer->rank(), bytes);
+    }
+    return result;
+}
+
 AgentStats Agent::stats() const {
     AgentStats stats;
     stats.junk = junk_;

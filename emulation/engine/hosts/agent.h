@@ -54,6 +54,9 @@ struct AgentStats {
     AgentStats& operator+=(const AgentStats& other);
 };
 
+// Bytes of payload that a peer has acknowledged, by its rank.
+using Deliveries = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+
 // An application that takes part in a collective.
 class Participant : public Application {
    public:
@@ -61,6 +64,7 @@ class Participant : public Application {
     virtual std::shared_ptr<Bytes> result() const = 0;
     virtual AgentStats stats() const = 0;
     virtual std::uint64_t received() const { return stats().received; }  // data frames
+    virtual Deliveries delivered() const { return {}; }
     virtual std::optional<Time> finished() const = 0;  // time at which the result became final
     virtual std::optional<Failure> failed() const = 0;
     virtual bool done() const = 0;  // and all sent frames are acknowledged
@@ -89,6 +93,7 @@ class Agent final : public Participant {
     std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
     AgentStats stats() const override;
     std::uint64_t received() const override { return received_; }
+    Deliveries delivered() const override;
     std::optional<Time> finished() const override { return finished_; }
     std::optional<Failure> failed() const override { return failed_; }
     bool done() const override;

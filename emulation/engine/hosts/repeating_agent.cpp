@@ -11,6 +11,17 @@ namespace railyard {
 
 namespace {
 
+// Agents of all iterations have the same peers in the same order.
+void add(Deliveries& total, const Deliveries& more) {
+    if (total.empty()) total.resize(more.size());
+    for (std::size_t peer = 0; peer < more.size(); ++peer)
+        total[peer] = {more[peer].first, total[peer].second + more[peer].second};
+}
+
+}  // namespace
+
+namespace {
+
 // Acknowledgements carry no job number, so this many successive iterations use disjoint sequence numbers.
 constexpr std::uint32_t kWindows = 16, kStride = (kPsnMask + 1) / kWindows, kMostAhead = kWindows / 2;
 
@@ -63,6 +74,12 @@ std::optional<Failure> RepeatingAgent::failed() const {
     for (const Iteration& iteration : agents_)
         if (auto failure = iteration.agent->failed()) return failure;
     return std::nullopt;
+}
+
+Deliveries RepeatingAgent::delivered() const {
+    Deliveries total = past_delivered_;
+    for (const Iteration& iteration : agents_) add(total, iteration.agent->delivered());
+    return total;
 }
 
 AgentStats RepeatingAgent::stats() const {
@@ -147,7 +164,10 @@ void RepeatingAgent::begin(std::uint32_t number, Time now) {
     // A peer may still retransmit frames of the previous iteration, but not of earlier iterations.
     const auto old = [&](const auto& item) { return item.number + 1 < number; };
     for (const Iteration& iteration : agents_)
-        if (old(iteration)) past_ += iteration.agent->stats();
+        if (old(iteration)) {
+            past_ += iteration.agent->stats();
+            add(past_delivered_, iteration.agent->delivered());
+        }
     std::erase_if(agents_, old);
     std::erase_if(deadlines_, old);
 }

@@ -41,6 +41,7 @@ class RepeatingAgent final : public Participant {
     // Return the array of the last iteration begun.
     std::shared_ptr<Bytes> result() const override;
     AgentStats stats() const override;
+    Deliveries delivered() const override;
     std::optional<Time> finished() const override { return finished_; }
     std::optional<Failure> failed() const override;
     bool done() const override { return finished_.has_value(); }
@@ -87,6 +88,7 @@ class RepeatingAgent final : public Participant {
     std::vector<Iteration> agents_;    // in the order of their creation
     std::vector<Deadline> deadlines_;  // in the order of their agents' first answers
     AgentStats past_;                  // of agents that are gone
+    Deliveries past_delivered_;        // by agents that are gone
     std::vector<IterationReport> log_;
     std::uint32_t at_ = 0;
     bool sending_ = false;

@@ -79,6 +79,13 @@ const Channel& Network::host_channel(Index<Host> host, int direction) const {
     return links_[direction == 0 ? h.out : h.in];
 }
 
+std::vector<QueueDepth> Network::queue_depths() const {
+    std::vector<QueueDepth> result = links_.queue_depths();
+    for (std::size_t host = 0; host < hosts_.next().at(); ++host)
+        result.push_back(links_.queue_depth(hosts_[Index<Host>(host)].in));
+    return result;
+}
+
 // The partition of the end that sends on a channel, at the present time.
 Partition& Network::sender_of(const Channel& c) {
     return timeline_.at_present(c.from_switch ? *partition_of_[c.from_switch] : *hosts_[c.host].partition);

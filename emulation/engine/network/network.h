@@ -88,6 +88,8 @@ class Network : public SwitchSet {
     // Pool of the frames of a host.
     [[nodiscard]] FramePool& pool_of(Index<Host> host) const { return hosts_.at(host).partition->pool; }
     // State of all links, and queues that wait for each other after run() returned Deadlock.
+    // Queues of both directions of each link, then those that lead to each host.
+    [[nodiscard]] std::vector<QueueDepth> queue_depths() const;
     LinkSample sample() { return links_.sample(timeline_.now()); }
     [[nodiscard]] std::vector<Waiting> deadlock() const { return links_.deadlock(); }
 

@@ -253,6 +253,9 @@ void bind_participant(nb::module_& m) {
             "received", [](const Participant& p) { return p.received(); },
             "Data frames that the agent has received so far.")
         .def(
+            "delivered", [](const Participant& p) { return p.delivered(); },
+            "Return the bytes of payload that each peer has acknowledged, by its rank.")
+        .def(
             "counts", stats_of,
             nb::sig("def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int, int]"),
             "Values of AgentStats, in its order, without those of the reduction.")

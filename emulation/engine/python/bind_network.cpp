@@ -331,8 +331,24 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "\n"
             "Load and queue have a byte for each direction, link by link: the share of the time\n"
             "since the last sample spent sending, and waiting bytes as a share of one receive\n"
-            "buffer; 255: all, or more. State has a byte a link: 1 up, 2 and 4 its first and its\n"
-            "second direction impaired.")
+            "buffer, or of the limit of a queue that has one; 255: all, or more. State has a byte a\n"
+            "link: 1 up, 2 and 4 its first and its second direction impaired, 8 and 16 paused.")
+        .def(
+            "queue_depths",
+            [](const Network& n) {
+                const std::vector<QueueDepth> depths = n.queue_depths();
+                std::vector<std::int64_t> bytes;
+                std::vector<std::uint8_t> paused;
+                for (const QueueDepth& depth : depths) {
+                    bytes.push_back(depth.bytes);
+                    paused.push_back(depth.paused ? 1 : 0);
+                }
+                return nb::make_tuple(nb::bytes(bytes.data(), bytes.size() * sizeof(std::int64_t)),
+                                      nb::bytes(paused.data(), paused.size()));
+            },
+            nb::sig("def queue_depths(self) -> tuple[bytes, bytes]"),
+            "Return the bytes that wait, 64 bits each, and a byte each that is 1 while they are paused:\n"
+            "for both directions of each link, then for the direction to each host.")
         .def(
             "queued_by_vl",
             [](const Network& n, Index<Link> link, int direction) {

@@ -9,5 +9,7 @@ crossings       frames that changed rail or plane, from counters
 graph_ends      end of each job of a traffic graph, and its data checked
 program_cells   counters and registers of P4 programs of the user's own
 traffic_matrix  bytes that each rank has to send to each other rank
+queue_log       depths of queues and rates of flows over time, where a scenario names queues
+queue_recorder  the watch that samples them while a run goes on
 variant_run     observation of a variant with bounds and rates of links, from which metrics are computed
 """

@@ -15,6 +15,7 @@ from emulation.testbed import LinkUsage
 from emulation.traffic.host.reduction import ReductionStats
 from harness.run.memory_pool.plan import PoolReport
 from harness.run.observation.fault_log import FaultTrace
+from harness.run.observation.queue_log import QueueLog
 
 __all__ = [
     "CounterCell",
@@ -261,7 +262,8 @@ class Observation:
     `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
     `trace` is what happened around the faults; None without a fault.
     `counters` and `registers` are the cells, other than 0, that programs of the user's own have and built-in
-    programs lack; `unread_registers` are those that the switches refused to read.
+    programs lack; `unread_registers` are those that the switches refused to read. `queues` are samples of
+    queues and flows; None where the scenario names no queues, and in real time.
     """
 
     completion_ps: int
@@ -291,6 +293,7 @@ class Observation:
     counters: tuple[CounterCell, ...] = ()
     registers: tuple[RegisterCell, ...] = ()
     unread_registers: tuple[str, ...] = ()
+    queues: QueueLog | None = None
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:

@@ -166,6 +166,7 @@ const Legend = ({ by }) => html`<div class="legend">
   <span class="wide">each half: what leaves that end</span>
   <span><i class="dash" style="border-color:var(--down)"></i> down</span>
   <span class="wide"><i class="dash" style="border-color:var(--impaired)"></i> impaired</span>
+  <span class="wide"><i class="dash" style="border-color:var(--paused)"></i> paused</span>
 </div>`;
 
 /** Paces: seconds that a run to its lower bound shall take; 0: as fast as it can. */

@@ -78,6 +78,7 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
         Sent& frame = at(psn);
         ASSERT(frame.payload != nullptr && unfinished >= kDataHeaderBytes + frame.message.size);
         unfinished -= kDataHeaderBytes + frame.message.size;
+        delivered += frame.message.size;
         Payloads::drop(frame);
     }
     if (again_ && ((ack_psn - recover_) & kPsnMask) < kHalf) again_ = false;

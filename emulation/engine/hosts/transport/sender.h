@@ -83,6 +83,7 @@ class Sender {
     Time rtt = 0, rttvar = 0;
     std::uint64_t sent = 0, retransmitted = 0, acks = 0, trimmed = 0;
     std::uint64_t unfinished = 0;             // bytes sent and not yet cumulatively acknowledged
+    std::uint64_t delivered = 0;              // bytes of payload that are cumulatively acknowledged
     std::optional<std::uint32_t> failed_psn;  // oldest frame of a connection given up
 
    protected:

@@ -21,6 +21,12 @@ struct Link {
 };
 
 // State of all links at one time, for pictures: a byte for each direction of a link, and one for each link.
+// Bytes that wait to be sent on a channel, on all VLs, and whether the other end has paused one of them.
+struct QueueDepth {
+    std::int64_t bytes = 0;
+    bool paused = false;
+};
+
 struct LinkSample {
     std::string load;   // share of the time since the last sample spent sending, 255: all of it
     std::string queue;  // bytes that wait, as share of the receive buffer of one VL, 255: as many or more
@@ -86,6 +92,9 @@ class Links {
     [[nodiscard]] std::vector<std::int64_t> queued_by_vl(Index<Link> link, int direction) const;
     // Changes nothing but the time from which the next sample counts.
     LinkSample sample(Time now);
+    // Depths of the queues of both directions of each link.
+    [[nodiscard]] std::vector<QueueDepth> queue_depths() const;
+    [[nodiscard]] QueueDepth queue_depth(Index<Channel> channel) const;
     // Queues that wait for each other in a cycle; empty if there is none.
     [[nodiscard]] std::vector<Waiting> deadlock() const;
     // Let go of all frames.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <numeric>
+#include <vector>
 
 #include "network/links/links.h"
 
@@ -18,6 +17,26 @@ char share(std::int64_t part, std::int64_t whole) {
     const double scaled =
         255.0 * static_cast<double>(bounded) / static_cast<double>(std::max<std::int64_t>(whole, 1));
     return static_cast<char>(std::max(1, static_cast<int>(scaled)));
+}
+
+// Waiting bytes as a share of a receive buffer of the other end; without credits, of the limit of the queue
+// that is nearest to its limit, or of the bytes at which priority flow control pauses.
+char queue_share(const Channel& c, std::int64_t waiting) {
+    if (c.lossless()) return share(waiting, c.config.credit_bytes);
+    if (!c.config.policy) return share(waiting, c.config.queue_bytes);
+    const QueuePolicy& policy = *c.config.policy;
+    std::uint8_t most = 0;
+    const auto note = [&](std::int64_t part, std::int64_t limit) {
+        if (limit > 0) most = std::max(most, static_cast<std::uint8_t>(share(part, limit)));
+    };
+    for (std::size_t lane = 0; lane < c.lanes.size(); ++lane) {
+        const QueuePolicy::Queue& limits = policy.queues[lane];
+        note(c.lanes[lane].queued, limits.bytes);
+        note(static_cast<std::int64_t>(c.lanes[lane].queue.size()), limits.frames);
+        if (policy.pauses && (policy.pauses->lanes >> lane & 1u) != 0)
+            note(c.lanes[lane].queued, policy.pauses->xoff);
+    }
+    return static_cast<char>(most);
 }
 
 }  // namespace
@@ -36,17 +55,32 @@ LinkSample Links::sample(Time now) {
             const Time sent = std::min(c.load.busy - sampled_busy_[index], since);
             result.load.push_back(share(sent, since));
             sampled_busy_[index] += sent;
-            const std::int64_t queued =
-                std::transform_reduce(c.lanes.begin(), c.lanes.end(), std::int64_t{0}, std::plus<>(),
-                                      [](const Channel::Lane& lane) { return lane.queued; });
-            result.queue.push_back(
-                share(queued, c.lossless() ? c.config.credit_bytes : c.config.queue_bytes));
+            const QueueDepth depth = queue_depth(index);
+            result.queue.push_back(queue_share(c, depth.bytes));
             if (c.up) state |= 1;
             if (c.impaired()) state = static_cast<std::uint8_t>(state | 2u << direction);
+            if (depth.paused) state = static_cast<std::uint8_t>(state | 8u << direction);
         }
         result.state.push_back(static_cast<char>(state));
     }
     sampled_ = now;
+    return result;
+}
+
+QueueDepth Links::queue_depth(Index<Channel> channel) const {
+    const Channel& c = channels_[channel];
+    QueueDepth result;
+    for (std::size_t lane = 0; lane < c.lanes.size(); ++lane) {
+        result.bytes += c.lanes[lane].queued;
+        result.paused = result.paused || (c.pausing && c.pauses->stops(lane));
+    }
+    return result;
+}
+
+std::vector<QueueDepth> Links::queue_depths() const {
+    std::vector<QueueDepth> result;
+    for (const Link& link : links_)
+        for (const Index<Channel> channel : link.channels) result.push_back(queue_depth(channel));
     return result;
 }
 

@@ -56,8 +56,12 @@ export function chartsOf(track, link) {
       id: "control", title: "notices and table entries", unit: "count", x,
       lines: [{ label: "notices", values: growth("notices") }, { label: "entries rewritten", values: growth("entries_rewritten") }],
     },
-    { id: "load", ...loadOf(ticks, link), unit: "%", x },
+    { id: "load", ...shareOf(ticks, link, "load", ({ load }) => load), unit: "%", x },
+    { id: "queue", ...shareOf(ticks, link, "queue", ({ queue }) => queue), unit: "%", x },
   ];
+  const pauses = ticks.map(({ state }) => state.reduce((sum, bits) => sum + ((bits >> 3) & 1) + ((bits >> 4) & 1), 0));
+  if (pauses.some((count) => count > 0))
+    charts.push({ id: "pauses", title: "ports paused by flow control", unit: "count", x, lines: [{ label: "of all links", values: pauses }] });
   if (jobs.length)
     charts.splice(1, 0, {
       id: "jobs", title: "data frames of each job", unit: "frames/µs", x,
@@ -75,25 +79,27 @@ export function drawn({ values, smooth }) {
   });
 }
 
-/** Load of a link both ways, or the mean and the busiest of all. @param {Tick[]} ticks
- * @param {{at: number, name: string} | null} link @returns {{title: string, lines: Line[]}} */
-function loadOf(ticks, link) {
+/** Load or queue of a link both ways, or the mean and the largest of all links. @param {Tick[]} ticks
+ * @param {{at: number, name: string} | null} link @param {string} word @param {(tick: Tick) => Uint8Array} of
+ * @returns {{title: string, lines: Line[]}} */
+function shareOf(ticks, link, word, of) {
   const share = (/** @type {number | undefined} */ byte) => (100 * (byte ?? 0)) / 255;
   if (link) {
-    const way = (/** @type {number} */ of) => ticks.map(({ load }) => share(load[2 * link.at + of]));
-    return { title: `load of ${link.name}`, lines: [{ label: "there", values: way(0) }, { label: "back", values: way(1) }] };
+    const way = (/** @type {number} */ direction) => ticks.map((tick) => share(of(tick)[2 * link.at + direction]));
+    return { title: `${word} of ${link.name}`, lines: [{ label: "there", values: way(0) }, { label: "back", values: way(1) }] };
   }
   const mean = [];
-  const busiest = [];
-  for (const { load } of ticks) {
+  const largest = [];
+  for (const tick of ticks) {
+    const bytes = of(tick);
     let sum = 0;
     let most = 0;
-    for (const byte of load) {
+    for (const byte of bytes) {
       sum += byte;
       if (byte > most) most = byte;
     }
-    mean.push(share(load.length ? sum / load.length : 0));
-    busiest.push(share(most));
+    mean.push(share(bytes.length ? sum / bytes.length : 0));
+    largest.push(share(most));
   }
-  return { title: "load of all links", lines: [{ label: "mean", values: mean }, { label: "busiest", values: busiest }] };
+  return { title: `${word} of all links`, lines: [{ label: "mean", values: mean }, { label: "largest", values: largest }] };
 }

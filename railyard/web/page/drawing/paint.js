@@ -18,8 +18,9 @@ const RACKS = 5; // pixels a unit below which racks are drawn in place of their 
 const SHORT = 120; // pixels below which a link of a large fabric has one colour
 const UP = 1;
 const IMPAIRED = 6;
+const PAUSED = 24;
 
-/** @typedef {{levels: string[], idle: string, down: string, impaired: string, node: string, edge: string,
+/** @typedef {{levels: string[], idle: string, down: string, impaired: string, paused: string, node: string, edge: string,
  *   text: string, dim: string, accent: string, box: string, jobs: string[]}} Colours */
 
 /** Colours of the page's theme, from its style sheet. @returns {Colours} */
@@ -31,6 +32,7 @@ export function coloursOf(/** @type {Element} */ element) {
     idle: value("--link-idle"),
     down: value("--down"),
     impaired: value("--impaired"),
+    paused: value("--paused"),
     node: value("--node"),
     edge: value("--node-edge"),
     text: value("--text"),
@@ -160,7 +162,7 @@ export class Painter {
     c.stroke(path);
   }
 
-  /** Draw all links, or only those that are down or impaired.
+  /** Draw all links, or only those that are down, impaired or paused.
    * @param {Scene} scene @param {View} view @param {Tick} tick @param {any} how @param {boolean} wrong */
   #links(scene, view, tick, how, wrong) {
     const c = this.context;
@@ -169,6 +171,7 @@ export class Painter {
     const down = new Path2D();
     const crosses = new Path2D();
     const impaired = new Path2D();
+    const paused = new Path2D();
     const cross = Math.min(0.16, 5 / view.scale);
     const straight = straightIn(view);
     const short = SHORT / view.scale;
@@ -194,6 +197,10 @@ export class Painter {
       if (state & IMPAIRED) {
         impaired.moveTo(x1, y1);
         impaired.quadraticCurveTo(cx, cy, x2, y2);
+      }
+      if (state & PAUSED) {
+        paused.moveTo(x1, y1);
+        paused.quadraticCurveTo(cx, cy, x2, y2);
       }
       if (wrong) continue;
       let there = levelOf(bytes[2 * at]);
@@ -229,6 +236,8 @@ export class Painter {
     c.lineWidth = 1.8 / view.scale;
     c.strokeStyle = how.colours.impaired;
     c.stroke(impaired);
+    c.strokeStyle = how.colours.paused;
+    c.stroke(paused);
     c.strokeStyle = how.colours.down;
     c.stroke(down);
     c.setLineDash([]);

@@ -97,7 +97,7 @@ function LinkPart({ page, scene, at }) {
     <p class="dim">${scene.gbps[at].toLocaleString("en")} Gbit/s each way
       ${ports && `, port ${ports[0]} of ${ends[0]} and ${ports[1]} of ${ends[1]}`}</p>
     ${[0, 1].map((way) => html`<${Way} from=${ends[way]} to=${ends[1 - way]}
-      load=${tick?.load[2 * at + way] ?? 0} queue=${tick?.queue[2 * at + way] ?? 0}
+      load=${tick?.load[2 * at + way] ?? 0} queue=${tick?.queue[2 * at + way] ?? 0} paused=${!!(state & (8 << way))}
       counters=${counters?.directions[way]} />`)}
     <${Hands} page=${page} target=${{ [ports === null ? "circuit" : "link"]: name }} down=${!(state & 1)} impaired=${!!(state & 6)} />
     <h3>Ends</h3>
@@ -113,12 +113,12 @@ const State = ({ state, circuit }) =>
     ? state & 6 ? html`<span class="badge down">impaired</span>` : html`<span class="badge">up</span>`
     : html`<span class="badge down">${circuit ? "not set up" : "down"}</span>`;
 
-/** @param {{from: string, to: string, load: number, queue: number, counters: any}} props */
-function Way({ from, to, load, queue, counters }) {
+/** @param {{from: string, to: string, load: number, queue: number, paused: boolean, counters: any}} props */
+function Way({ from, to, load, queue, paused, counters }) {
   return html`<div class="way">
-    <div class="name"><span>${from} → ${to}</span><b class="num">${percent(load)}</b></div>
+    <div class="name"><span>${from} → ${to} ${paused && html`<span class="badge down">paused</span>`}</span><b class="num">${percent(load)}</b></div>
     <div class="meter"><i style=${`width:${(100 * load) / 255}%;background:var(--load-${Math.max(3, levelOf(load))})`}></i></div>
-    <div class="dim num">queue ${percent(queue)} of a buffer${counters && `, ${count(counters.frames)} frames, ${size(counters.bytes)}`}
+    <div class="dim num">queue ${percent(queue)} of its room${counters && `, ${count(counters.frames)} frames, ${size(counters.bytes)}`}
       ${counters && counters.lost > 0 && `, ${count(counters.lost)} lost`}
       ${counters && Object.keys(counters.queued).length > 0 &&
         `, waiting: ${Object.entries(counters.queued).map(([vl, bytes]) => `${size(Number(bytes))} on VL ${vl}`).join(", ")}`}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Depths of queues, pauses and rates of flows over time. Times are picoseconds of virtual time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+__all__ = ["FlowSeries", "QueueLog", "QueueSeries"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueueSeries:
+    """The queue of the egress port of `node` towards `to`, a node or "host", by sample.
+
+    `bytes` is the most that waited at any look since the sample before, and `paused` whether the port was
+    stopped by priority flow control then.
+    """
+
+    node: str
+    to: str
+    bytes: tuple[int, ...]
+    paused: tuple[bool, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FlowSeries:
+    """Bytes of data that `destination` has acknowledged to `source` since the start, by sample."""
+
+    source: str
+    destination: str
+    bytes: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueueLog:
+    """Samples at `times_ps`: the deepest queues, deepest first, and the largest flows, largest first.
+
+    `queues_used` and `flows_used` are the numbers of all queues and flows that carried something.
+    """
+
+    times_ps: tuple[int, ...]
+    queues: tuple[QueueSeries, ...]
+    flows: tuple[FlowSeries, ...]
+    queues_used: int
+    flows_used: int

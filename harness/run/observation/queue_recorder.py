@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watch of a run in virtual time that samples the queues of all ports and the data of all flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulation._engine import Participant
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.testbed import Testbed, Watch
+from harness.run.jobs.running import Jobs
+from harness.run.memory_pool.running import PoolRun
+from harness.run.observation.queue_log import FlowSeries, QueueLog, QueueSeries
+from harness.run.prepare import Prepared
+
+__all__ = ["MAX_FLOWS", "MAX_QUEUES", "QueueRecorder", "recorder_for"]
+
+MAX_QUEUES = 7
+"""Queues that a log keeps: the deepest ones."""
+
+MAX_FLOWS = 7
+"""Flows that a log keeps: those with the most bytes."""
+
+_SAMPLES, _SAMPLES_OF_BOUND, _LEAST_PS = 400, 100, 10_000
+
+_Number = TypeVar("_Number", np.int64, np.uint8)
+
+
+def recorder_for(ready: Prepared, testbed: Testbed, jobs: Jobs | PoolRun) -> QueueRecorder | None:
+    """Let a watch record the queues of a variant, beside any other watch; None if it names no queues."""
+    if not ready.variant.link.lossy or not isinstance(testbed, EmbeddedTestbed) or isinstance(jobs, PoolRun):
+        return None
+    recorder = QueueRecorder(testbed, jobs, max(ready.bound_ps // _SAMPLES_OF_BOUND, _LEAST_PS))
+    testbed.watch = recorder if testbed.watch is None else _Watches([testbed.watch, recorder])
+    return recorder
+
+
+@final
+class _Watches:
+    """Several watches of a testbed as one; each ticks at its own times."""
+
+    def __init__(self, watches: Sequence[Watch]) -> None:
+        self._watches = tuple(watches)
+
+    @property
+    def next_ps(self) -> int:
+        """Time of the next tick of any watch."""
+        return min(watch.next_ps for watch in self._watches)
+
+    def tick(self) -> None:
+        """Let the watches tick whose time has come."""
+        due = self.next_ps
+        for watch in self._watches:
+            if watch.next_ps == due:
+                watch.tick()
+
+
+@final
+class QueueRecorder:
+    """A watch that samples every queue and flow of a testbed; see emulation.testbed.Watch.
+
+    Samples are `width_ps` apart at first. With more than 400 samples each two become one, which has the
+    larger depths, and the distance doubles.
+    """
+
+    def __init__(self, testbed: EmbeddedTestbed, jobs: Jobs, width_ps: int) -> None:
+        self._testbed = testbed
+        self._jobs = jobs
+        self._width_ps = max(1, width_ps)
+        self.next_ps = self._width_ps
+        self._times: list[int] = []
+        self._depths: list[NDArray[np.int64]] = []
+        self._paused: list[NDArray[np.uint8]] = []
+        self._delivered: list[dict[tuple[str, str], int]] = []
+
+    def tick(self) -> None:
+        """Take a sample."""
+        depths, paused = self._testbed.queue_depths()
+        self._times.append(self._testbed.now_ps)
+        self._depths.append(depths)
+        self._paused.append(paused)
+        self._delivered.append(self._deliveries())
+        if len(self._times) > _SAMPLES:
+            self._halve()
+        self.next_ps = self._testbed.now_ps + self._width_ps
+
+    def log(self) -> QueueLog:
+        """Return the samples so far."""
+        if not self._times:
+            return QueueLog((), (), (), 0, 0)
+        # A circuit that is first used later has a queue from then on.
+        width = max(map(len, self._depths))
+        depths = np.stack([np.pad(row, (0, width - len(row))) for row in self._depths])
+        paused = np.stack([np.pad(row, (0, width - len(row))) for row in self._paused])
+        deepest = depths.max(axis=0)
+        used = np.flatnonzero((deepest > 0) | paused.any(axis=0))
+        order = used[np.argsort(-deepest[used], kind="stable")]
+        ports = self._testbed.queue_ports
+        queues = tuple(
+            QueueSeries(*ports[at], tuple(depths[:, at].tolist()), tuple(paused[:, at].astype(bool).tolist()))
+            for at in order[:MAX_QUEUES].tolist()
+        )
+        totals = {pair: total for pair, total in self._delivered[-1].items() if total}
+        largest = sorted(totals, key=lambda pair: -totals[pair])[:MAX_FLOWS]
+        return QueueLog(tuple(self._times), queues, tuple(map(self._flow, largest)), len(used), len(totals))
+
+    def _flow(self, pair: tuple[str, str]) -> FlowSeries:
+        return FlowSeries(*pair, tuple(delivered.get(pair, 0) for delivered in self._delivered))
+
+    def _deliveries(self) -> dict[tuple[str, str], int]:
+        """Return the bytes that each destination has acknowledged, by source and destination."""
+        result: dict[tuple[str, str], int] = {}
+        for job in self._jobs.all:
+            for node in job.holders if job.begun_ps is not None else ():
+                agent = self._testbed.agents.of(node)
+                if isinstance(agent, Participant):
+                    for rank, count in agent.delivered():
+                        pair = node, job.holders[rank]
+                        result[pair] = result.get(pair, 0) + count
+        return result
+
+    def _halve(self) -> None:
+        """Join each two samples, the last ones first, so that the newest sample stays."""
+        self._width_ps *= 2
+        pairs = range(len(self._times) - 1, 0, -2)
+        self._depths = [_joined(self._depths, at) for at in pairs][::-1]
+        self._paused = [_joined(self._paused, at) for at in pairs][::-1]
+        self._times = [self._times[at] for at in pairs][::-1]
+        self._delivered = [self._delivered[at] for at in pairs][::-1]
+
+
+def _joined(rows: Sequence[NDArray[_Number]], at: int) -> NDArray[_Number]:
+    """Return the larger values of a sample and of the sample before it."""
+    before, row = rows[at - 1], rows[at].copy()
+    np.maximum(row[: len(before)], before, out=row[: len(before)])
+    return row
