@@ -146,7 +146,7 @@ def test_a_hand_is_refused_what_would_change_nothing_and_the_run_goes_on(file: P
     assert len(result.verdict.faults["healthy"]) == 1
     assert ["no link" in hand.refused[0], "is not down" in hand.refused[1]] == [True, True]
     assert hand.refused[2].startswith("event: ")
-    assert hand.refused[3] == "npu0-npu1 is down already; take it up first"
+    assert hand.refused[3] == "npu0-npu1 is already down; apply the event `up` to it first"
 
 
 def test_a_refused_hand_leaves_the_result_unchanged(file: Path):

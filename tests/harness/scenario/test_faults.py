@@ -77,8 +77,8 @@ def test_other_faults_take_the_place_of_those_of_a_variant(write: Write) -> None
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        ("at_us: 1", ":4: faults[0]: a fault strikes exactly one of link, direction, port, "),
-        ("at_us: 1, link: npu0-npu1, board: 0", "not link and board"),
+        ("at_us: 1", ":4: faults[0]: the fault has no target; give exactly one target among link, "),
+        ("at_us: 1, link: npu0-npu1, board: 0", "the fault has link and board; give exactly one"),
         ("at_us: 1, link: npu0-npu1, event: dwn", "event: 'dwn' is not known; did you mean 'down'?"),
         ("at_us: 1, link: npu0-npu1, event: loss", ":4: faults[0]: event loss needs `percent:`"),
         ("at_us: 1, link: npu0-npu1, percent: 3", ":4: faults[0]: event down takes no `percent:`"),
@@ -88,7 +88,7 @@ def test_other_faults_take_the_place_of_those_of_a_variant(write: Write) -> None
         ("at_us: 1, link: npu0-npu1, event: rate, percent: 0", "faults[0].percent: 0 must be greater than 0"),
         ("at_us: 1, board: -1", ":4: faults[0].board: -1 must be at least 0"),
         ("at_us: 1, board: two", ":4: faults[0].board: 'two' is not a whole number"),
-        ("at_us: 1, link: npu0-npu1, from: npu0", "only a direction is `from` a node, not a link"),
+        ("at_us: 1, link: npu0-npu1, from: npu0", "`from:` stands beside `link:`, but it belongs to "),
         ("at_us: 1, direction: npu0-npu1, form: npu0", "key 'form' in faults[0]; did you mean 'from'"),
     ],
 )  # fmt: skip
