@@ -116,8 +116,8 @@ class RealTime:
         """Return a Mininet testbed for a variant, slowed down by the dilation."""
         mtu = max(1500, _largest_payload(ready) + _ROOM_BYTES)
         buffer_bytes = ready.variant.link.credit_bytes
-        # Switches mark frames by the depth of their own queues, so frames must wait for links inside the switch;
-        # the testbed then limits each port to its rate in frames of this size.
+        # Switches mark frames by the depth of their own queues, so frames must wait there: the testbed then
+        # limits each port to its rate in frames of this size.
         frame_bytes = _largest_payload(ready) + _ROOM_BYTES if ready.transport.marks else None
         if self.machines is not None:
             return MachinesTestbed(

@@ -2,8 +2,8 @@
 """Store of finished variants of an interrupted run; the repeated command reads them and runs the rest.
 
 The file unfinished/VARIANT.run in the folder of results is the pickled run of a variant. It is valid only
-while the scenario, the files that the scenario names, the seed, the testbed and the code are unchanged. A file
-may come from somebody else, so the reader accepts only our own data classes, plain values and arrays.
+while the scenario, the files that it names, the seed, the testbed and the code are unchanged. A file may come
+from somebody else, so the reader accepts only our own data classes, plain values and arrays.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of a collective in switches on a running testbed, and what replaces a lost tree."""
+"""The members of a collective in switches on a running testbed, and the replacement of a lost tree."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from harness.run.in_switches.running import TreeSlots
 __all__ = ["Describe", "Members"]
 
 Describe = Callable[[Sliced, Sequence[Array]], Mapping[str, AgentSpec]]
-"""Returns the agents of a schedule among the members, by name."""
+"""Function that returns agents for a schedule and inputs, by the name of the member."""
 
-# Trees that a job may lose before its members go on by themselves.
+# Number of lost trees of a job that are replaced; after that the members use a ring.
 _MOVES = 16
 
 
 @final
 class Members:
-    """Agents of a job, by name; rank r is `names[r]`.
+    """Agents of the members of a collective in switches; rank r is the node `names[r]`.
 
-    If a member in virtual time reports a tree as lost, the members get another one, over links that `down`
-    does not name, for the blocks whose results some member lacks. `moves` counts these trees. Without another
-    tree the members add up these blocks around a ring, whose agents `describe` returns. In real time a member
-    whose tree is lost gives up.
+    In virtual time, a member may report a tree as lost. The members then get another tree, over links that
+    `down()` does not contain, for the blocks whose result a member lacks; `moves` counts these trees. Without
+    another tree, the members sum these blocks around a ring, whose agents `describe` returns. In real time a
+    member whose tree is lost gives up.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Members:
         self._slice_elements = slice_elements
         self.moves = 0
         self.ring: RingRest | None = None
-        # Blocks of each tree in use, by its allotment.
+        # Allotment and blocks of each tree in use, by the number of the allotment.
         given = [slots.give(tree, plan.slots) for tree in plan.trees]
         self._blocks: dict[int, tuple[Allotment, Sequence[Block]]] = {
             each.number: (each, blocks) for each, blocks in zip(given, plan.work.by_tree, strict=True)
@@ -93,7 +93,7 @@ class Members:
         self._ended: Callable[[], None] = self.take_back
 
     def attach(self, ended: Callable[[], None]) -> None:
-        """Let all members begin; `ended` is called once when all have all results."""
+        """Attach the agents of all members; call `ended` once when all members have all results."""
         self._open = set(self._names)
         self._ended = ended
         self._testbed.attach_agents(self._specs, on_done=self._member_ended)
@@ -103,13 +103,13 @@ class Members:
                 agent.on_lost = self._lost
 
     def take_back(self) -> None:
-        """Take the slots of all trees back."""
+        """Return the slots of all trees to the controller."""
         for allotment, blocks in self._blocks.values():
             self._slots.take_back(allotment, self._frames(blocks))
         self._blocks.clear()
 
     def outcome(self, name: str) -> Outcome:
-        """Return the outcome of a member, with what the ring has added up."""
+        """Return the outcome of a member, with the results of the ring if a tree was lost for good."""
         outcome = self._testbed.outcome(name)
         assert not isinstance(outcome, MemoryAgent)
         if self.ring is None:
@@ -117,14 +117,14 @@ class Members:
         return AroundRing(self.ring, self._names.index(name), self._agents[name].result, outcome)
 
     def _frames(self, blocks: Sequence[Block]) -> int:
-        """Return how many sequence numbers the blocks of a tree have used, those of their scales included."""
+        """Return the number of sequence numbers that the blocks of a tree use, including their scales."""
         return (1 + self._plan.work.scaled) * len(blocks)
 
     def _member_ended(self, name: str) -> None:
         if name in self._open:
             self._open.remove(name)
             if not self._open:
-                # Not from inside the callback of an agent that is processing a frame.
+                # Call from the event loop: the agent that calls this method is still processing a frame.
                 self._testbed.at(self._testbed.now_ps, self._ended)
 
     def _port(self, name: str, allotment: Allotment) -> TreePort:
@@ -140,11 +140,11 @@ class Members:
         )
 
     def _lost(self, number: int) -> None:
-        # Not from inside the callback of an agent that is processing a timeout.
+        # Call from the event loop: the agent that calls this method is still processing a timeout.
         self._testbed.at(self._testbed.now_ps, partial(self._replace, number))
 
     def _replace(self, number: int) -> None:
-        """Give the members another tree; without one they go on around a ring."""
+        """Replace the lost tree `number` by another tree, or by a ring if there is none."""
         if number not in self._blocks or self.ring is not None:
             return
         old, carried = self._blocks[number]
@@ -165,7 +165,7 @@ class Members:
             self._testbed.agents.act(name, answer)
 
     def _go_around(self) -> None:
-        """Let the members add up around a ring what one of them lacks; maxima and minima are given up."""
+        """Sum the blocks that any member lacks around a ring; do nothing if the ring cannot combine them."""
         blocks = [block for number in self._blocks for block in self._lacking(number)]
         self.ring = ring_rest(self._plan.work, blocks, self._inputs, self._slice_elements)
         if self.ring is None:
@@ -176,14 +176,15 @@ class Members:
         self._testbed.attach_agents(specs, on_done=self._member_ended)
 
     def _lacking(self, number: int) -> list[Block]:
-        """Return the blocks of a tree for which at least one member still waits for the result."""
+        """Return the blocks of a tree whose result at least one member lacks."""
         wanted = {block for agent in self._agents.values() for block in agent.lacking(number)}
         return [block for block in self._blocks[number][1] if block in wanted]
 
     def _other_tree(self, lost: SwitchTree, others: Sequence[SwitchTree]) -> SwitchTree | None:
-        """Return a new tree, or None if no tree is left.
+        """Return a tree to replace the tree `lost`, or None if no tree is left.
 
-        It avoids the links of the lost tree and of the trees in use, as far as possible.
+        The tree avoids failed links, and as far as possible the links of `lost` and of `others`, which are in
+        use.
         """
         down = self._down()
         own = {link.name for link in lost.links.values()}

@@ -34,7 +34,7 @@ _PSN_STRIDE = 1 << 20
 
 
 Progress = tuple[int, int, int, int]
-"""Frames that a node has sent, retransmitted and received; its longest smoothed round trip in ps, or 0."""
+"""Frames that a node has sent, retransmitted and received; its longest smoothed round trip in ps or 0."""
 
 Before = Callable[[str, Callable[[], None]], None]
 """Hook that is called when a job is due, with the job's name and a function that begins the job."""
@@ -52,7 +52,10 @@ class Jobs:
         self._waiting = len(self.all)
 
     def begin(self) -> None:
-        """Begin each job at its time, through the hook `before`; call `after` with the name of an ended job."""
+        """Begin each job at its time.
+
+        The hook `before` is called when a job is due, the hook `after` when a job has ended.
+        """
         for name in self.holders:
             self._testbed.stand_by(name)
         for job in self.all:
@@ -310,7 +313,7 @@ def _received(outcome: Outcome) -> int:
 
 
 def _progress(outcome: Outcome) -> Progress:
-    # A recording reads this for every node at every tick, and making an AgentStats takes longer than `counts`.
+    # A recording reads this for every node at every tick, and making an AgentStats takes longer.
     if isinstance(outcome, Agent | RepeatingAgent):
         sent, retransmitted, received, _, _, _, rtt_ps, *_ = outcome.counts()
         return sent, retransmitted, received, rtt_ps

@@ -85,7 +85,7 @@ def check_network_header(
     most = MAX_PAYLOAD_BYTES - _LONGER
     if header == "cna24" and largest > most:
         raise ScenarioError(
-            f"a payload has {largest} bytes, but a frame with the CNA24 network header carries {most} at most",
+            f"a payload has {largest} bytes, and with the CNA24 network header a frame has {most} at most",
             remedy=f"give `payload_bytes: {most - most % 4}` or less, or leave out `network_header:`",
         )
 

@@ -114,9 +114,9 @@ def test_what_a_fault_may_not_say(write: Write, fault: str, expected: str) -> No
         ("at_us: 1, port: 'npu0:host', event: rate, percent: 5", ":4: npu0:host: no rate on the link"),
         (
             "at_us: 1, link: npu0-npu1, event: up",
-            ":4: npu0-npu1 goes up at 1 us, but no fault of that target",
+            ":4: npu0-npu1 goes up at 1 us, but no earlier fault of this target",
         ),
-        ("at_us: 1, link: npu0-npu1, event: clear", ":4: npu0-npu1 is well again at 1 us, but no fault of"),
+        ("at_us: 1, link: npu0-npu1, event: clear", ":4: npu0-npu1 is well again at 1 us, but no earlier fault of"),
     ],
 )
 def test_what_the_fabric_does_not_have_is_named_with_its_line(
