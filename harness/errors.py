@@ -1,4 +1,4 @@
-"""Errors of the lab floor; `topologies.errors` draws the whole tree."""
+"""Errors of the floor `harness`; `topologies.errors` draws the tree of all errors."""
 
 from collections.abc import Iterable
 from typing import ClassVar

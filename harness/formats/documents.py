@@ -141,7 +141,7 @@ class Item:
         if not isinstance(item.value, str):
             item.refuse(f"{key} is {_shown(item.value)}, which is no text", "put the value in quotes")
         if choices and item.value not in choices:
-            item.refuse(f"{key} {_shown(item.value)} is unknown", f"give {' or '.join(choices)}")
+            item.refuse(f"{key} is {_shown(item.value)}, which is unknown", f"give {' or '.join(choices)}")
         return item.value
 
     def flag(self, key: str, *, default: bool = False) -> bool:

@@ -66,7 +66,9 @@ def read_unpacked(path: Path) -> bytes:
         try:
             return file.read()
         except OSError as ex:
-            FileLocation(path).refuse(ex.strerror or str(ex))
+            FileLocation(path).refuse(
+                f"the file cannot be read: {ex.strerror or ex}", "name an existing file that you may read"
+            )
 
 
 @final

@@ -36,7 +36,7 @@ _RANK = re.compile(r"rank\s+(\d+)\s*\{")
 
 @dataclass(slots=True)
 class _Begun:
-    """An operation whose dependencies are still being read: labels whose end or whose begin it waits for."""
+    """An operation while its rank is read, with the labels in its lines `requires` and `irequires`."""
 
     location: FileLocation
     operation: Operation
@@ -140,6 +140,8 @@ def _resolved(rank: int, begun: dict[str, _Begun], counted: Waits) -> list[Opera
                 waits |= dict.fromkeys(begun[at].requires)
                 pending += begun[at].begins_with
         if label in waits:
-            entry.location.refuse(f"{label} waits for itself")
+            entry.location.refuse(
+                f"operation {label} waits for itself", "remove one of the dependencies that form a cycle"
+            )
         result.append(replace(entry.operation, after=tuple(f"r{rank}.{name}" for name in waits)))
     return result

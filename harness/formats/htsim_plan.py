@@ -187,7 +187,7 @@ def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> I
 
 
 def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) -> Mapping[str, Any]:
-    """Return the keys of the variant for an experiment.
+    """Return the settings of the scenario's variant for an experiment, as keys of the scenario file.
 
     Args:
         experiment: The experiment with its options.
@@ -197,7 +197,7 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
     """
     packet = experiment.number("-mtu", _PACKET_BYTES, low=128)
     rtt_ns = 2 * delay_ns + (packet + _HEADERS) * 8 / gbps * hops
-    product = math.ceil(rtt_ns * gbps / 8 / packet)  # packets
+    product = math.ceil(rtt_ns * gbps / 8 / packet)  # Bandwidth-delay product in packets.
     trims = "-disable_trim" not in experiment.options
     frames = experiment.number("-q", product * (1 if trims else 5), low=1)
     first = experiment.number("-ecn", math.ceil(product * 0.2))

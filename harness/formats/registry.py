@@ -59,14 +59,15 @@ def _check_times(graph: Graph, path: Path) -> None:
     """Raise FormatError if a time or a size of an operation is above the limits of a run."""
     for operation in graph.operations:
         for what in ("at_ps", "delay_ps", "compute_ps"):
-            if getattr(operation, what) > _MAX_PS:
+            value = getattr(operation, what)
+            if value > _MAX_PS:
                 raise FormatError(
-                    f"{path}: {what} of operation {operation.id} is too long: {getattr(operation, what)}",
+                    f"{path}: {what} of operation {operation.id} is {value}, which is above the limit",
                     remedy=f"give {_MAX_PS} picoseconds at most",
                 )
         if operation.size > _MAX_BYTES:
             raise FormatError(
-                f"{path}: the size of operation {operation.id} is {operation.size} bytes, which is too large",
+                f"{path}: operation {operation.id} has {operation.size} bytes, which is above the limit",
                 remedy=f"give {_MAX_BYTES} bytes at most",
             )
 

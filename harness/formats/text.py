@@ -85,7 +85,9 @@ def open_file(path: Path) -> BinaryIO:
             FileLocation(path).refuse(f"the path is {kind}", "name a file")
         return path.open("rb")
     except OSError as ex:
-        FileLocation(path).refuse(ex.strerror or str(ex))
+        FileLocation(path).refuse(
+            f"the file cannot be read: {ex.strerror or ex}", "name an existing file that you may read"
+        )
 
 
 def open_text(path: Path) -> Iterator[str]:
@@ -99,7 +101,9 @@ def open_text(path: Path) -> Iterator[str]:
                     location.refuse(f"the line has more than {MAX_LINE} bytes", "split the line")
                 yield raw.decode("utf-8-sig" if location.line == 1 else "utf-8").rstrip("\r\n")
     except OSError as ex:
-        FileLocation(path).refuse(ex.strerror or str(ex))
+        FileLocation(path).refuse(
+            f"the file cannot be read: {ex.strerror or ex}", "name an existing file that you may read"
+        )
     except UnicodeDecodeError:
         location.refuse("the file is no UTF-8 text", "save it as UTF-8")
 

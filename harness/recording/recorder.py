@@ -149,7 +149,7 @@ class Recorder:
         self.pause(run)
 
     def tick(self) -> None:
-        """Record a tick; see emulation.testbed.Watch."""
+        """Put the records of a tick, and schedule the next tick; see emulation.testbed.Watch."""
         run = self._run
         assert run is not None
         self._look(run)

@@ -268,7 +268,9 @@ def read_algorithm(path: Path) -> Algorithm:
         with open_file(path) as file:
             reader.parser.ParseFile(file)
     except OSError as ex:
-        FileLocation(path).refuse(ex.strerror or str(ex))
+        FileLocation(path).refuse(
+            f"the file cannot be read: {ex.strerror or ex}", "name an existing file that you may read"
+        )
     except expat.ExpatError as ex:
         FileLocation(path, ex.lineno).refuse(
             f"the file is no valid XML: {expat.ErrorString(ex.code)}", "correct the line"

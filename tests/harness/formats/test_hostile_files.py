@@ -189,7 +189,7 @@ LIES = {
     "a time beyond a run": (
         "goal",
         "num_ranks 2\nrank 0 {\na: calc 9000000000000000\n}\n",
-        "compute_ps of operation r0.a is too long: 9000000000000000000",
+        "compute_ps of operation r0.a is 9000000000000000000",
     ),
 }
 

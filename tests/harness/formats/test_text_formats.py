@@ -174,9 +174,9 @@ def test_case_refuses(tmp_path: Path, file: str, text: str, message: str) -> Non
 
 
 def test_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"absent\.goal: No such file"):
+    with pytest.raises(FormatError, match=r"absent\.goal: the file cannot be read: No such file"):
         read_files("goal", [tmp_path / "absent.goal"])
-    with pytest.raises(FormatError, match=r"node\.csv: No such file"):
+    with pytest.raises(FormatError, match=r"node\.csv: the file cannot be read: No such file"):
         read_files("ns-3-ub", [tmp_path])
     with pytest.raises(FormatError, match="format 'gaol' is unknown; give chakra, goal, htsim"):
         read_files("gaol", [tmp_path])
