@@ -1,4 +1,4 @@
-"""Errors of the lab floor; `topologies.errors` draws the whole tree."""
+"""Errors of the floor `harness`; `topologies.errors` draws the tree of all errors."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -17,37 +17,37 @@ __all__ = [
 
 
 class ScenarioError(RailyardError):
-    """Scenario file that cannot be run; every line of the message starts with FILE:LINE."""
+    """A scenario file cannot be run; every line of the message starts with FILE:LINE."""
 
     @classmethod
     def joined(cls, errors: Iterable[str]) -> "ScenarioError":
-        """Return one error for several lines."""
+        """Return a single error whose message has one line for each message in `errors`."""
         return cls("\n".join(errors))
 
 
 class OutputError(RailyardError):
-    """Place for results that cannot be written."""
+    """A file or folder for results cannot be created or written."""
 
     of_machine: ClassVar[bool] = True
 
 
 class RecordingError(RailyardError):
-    """Recording that cannot be read."""
+    """A recording of a run cannot be read."""
 
 
 class ModelError(RailyardError):
-    """Parameters that a closed-form model does not cover."""
+    """A closed-form model does not cover the given parameters."""
 
 
 class LabError(RailyardError):
-    """Lab that does not exist, or a folder that is no student's folder of a lab."""
+    """A lab does not exist, or a folder is not a student's working folder of a lab."""
 
 
 class MissingProgramError(LabError):
-    """Program that a lab needs and this machine lacks."""
+    """A program that a lab needs is not installed on this machine."""
 
     of_machine: ClassVar[bool] = True
 
 
 class FormatError(RailyardError):
-    """File of another tool that cannot be read; the message starts with FILE:LINE."""
+    """A file of another tool cannot be read; the message starts with FILE:LINE."""

@@ -1,4 +1,4 @@
-"""Folder of results: tested and locked before a run starts; each file appears whole or not at all."""
+"""Folder of results: checked and locked before a run starts; each file is written in full or not at all."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ Lock = Literal["exclusive", "shared", "none"]
 
 @final
 class OutputFolder:
-    """A folder whose files appear whole or not at all."""
+    """A folder of results; each file is written under a temporary name and then renamed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def write(self, name: str, text: str) -> Path:
-        """Write a text file and rename it into place, so that readers see the old or the new file in full."""
+        """Write a text file of the folder; readers see either the old or the new file, each in full.
+
+        Raises OutputError if the file cannot be written.
+        """
         return self.write_bytes(name, text.encode())
 
     def write_bytes(self, name: str, content: bytes) -> Path:
-        """Write a file as `write` does."""
+        """Write a binary file of the folder, with the guarantees of `write`."""
         target = self.path / name
         try:
             descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=self.path)
@@ -48,17 +51,19 @@ class OutputFolder:
 
 @contextmanager
 def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFolder]:
-    """Yield the folder, created if it does not exist, locked, after a test that it can be written.
+    """Create the folder if needed, check that it is writable, lock it, and yield it.
 
-    With an `exclusive` lock a second run that opens the folder, in this or another process, is refused until
-    the body ends. Several runs may hold a `shared` lock at once, as the shards of a study do. `none` is for
-    single files, which are put beside files of others.
+    If the body of the `with` statement raises an exception, folders created here are removed again if they are
+    empty. In a run with sudo, created folders and files of root become the property of the user who called sudo.
 
-    If the body fails, folders created here are removed again, unless something has been put in them. A run
-    with sudo gives what it has made here to the user who called it.
+    Args:
+        path: The folder of results.
+        lock: `exclusive`: a second run that opens the folder, in this or another process, is refused until the
+            body ends. `shared`: several runs may write to the folder at once, as the shards of a study do.
+            `none`: no lock, for single files beside other files of the user.
 
     Raises:
-        OutputError: The folder cannot be created or written, or another run writes to it.
+        OutputError: The folder cannot be created or written, or another run holds a lock on it.
     """
     created: list[Path] = []
     try:
@@ -85,7 +90,7 @@ def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFol
 def _give_back(path: Path, created: list[Path]) -> None:
     """Make the caller of sudo the owner of the created folders, and of root's files in the folder of results.
 
-    A folder of results that belongs to another user than the caller stays as it is.
+    Does nothing without sudo. If a third user owns the folder of results, its files keep their owner.
     """
     caller = os.environ.get("SUDO_UID", "")
     if os.geteuid() != 0 or not caller.isdecimal() or caller == "0" or not path.is_dir():
@@ -102,14 +107,14 @@ def _give_back(path: Path, created: list[Path]) -> None:
             entry = Path(folder, name)
             with suppress(OSError):
                 status = entry.lstat()
-                # A file with a second name may be one of the system's own.
+                # A file with several hard links may be a system file that must stay with root.
                 if status.st_uid == 0 and (name in folders or status.st_nlink == 1):
                     os.chown(entry, user, group_id, follow_symlinks=False)
 
 
 @contextmanager
 def _locked(path: Path, lock: Lock) -> Iterator[None]:
-    """Hold a lock on a folder, which ends with the process in any case."""
+    """Hold a lock on a folder during the body of the `with` statement; the kernel ends it with the process."""
     if lock == "none":
         yield
         return
@@ -119,9 +124,10 @@ def _locked(path: Path, lock: Lock) -> Iterator[None]:
     except BlockingIOError:
         os.close(descriptor)
         raise OutputError(
-            f"{path}: another run writes its results to this folder", remedy="give another folder with --out"
+            f"{path}: another run writes its results to this folder",
+            remedy="wait for its end, or give another folder with --out",
         ) from None
-    except OSError:  # a file system without locks
+    except OSError:  # The file system has no locks; go on without a lock.
         pass
     try:
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hash of the program: results with equal inputs and an equal hash are equal."""
+"""Hash of Railyard's code and P4 programs: runs with an equal hash and equal inputs have equal results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _ROOMS = ("topologies", "controller", "emulation", "harness")
 
 @cache
 def program_digest(*rooms: str) -> str:
-    """Return the hash of all that a result may depend on: our code, the engine, the P4 programs.
+    """Return a hash of Railyard's Python code, the compiled engine and the compiled P4 programs.
 
-    `rooms` are further folders of code beside those that a run uses.
+    Args:
+        rooms: Further folders of Python code to hash, beside the four floors that every run uses.
     """
     root = Path(__file__).parents[1]
     paths = [path for room in (*_ROOMS, *rooms) for path in sorted((root / room).rglob("*.py"))]

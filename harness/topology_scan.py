@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topology scan of an emulated fabric: every node runs ub_scan; a controller at one node discovers all."""
+"""Topology scan of an emulated fabric: every node runs ub_scan, and a controller at one node discovers all nodes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ SCAN_PROGRAM = "ub_scan"
 
 
 def hops_for(fabric: Fabric) -> Hops:
-    """Return the width of a hop that the ports of a fabric need: 8 bits, or 16 beyond port 255."""
+    """Return the width of a hop in scan requests: 8 bits, or 16 bits if a port number exceeds 255."""
     largest = max((port.number for node in fabric.nodes for port in node.ports), default=HOST_PORT)
     return Hops.BITS_8 if largest < 1 << Hops.BITS_8.bits else Hops.BITS_16
 
 
 def scan_fabric(fabric: Fabric, root: str = "", hops: Hops | None = None) -> tuple[Discovered, int]:
-    """Return what a scan of a fabric discovers, and the virtual time that it takes, in ps.
+    """Scan a fabric; return the discovered nodes and links, and the virtual time of the scan in picoseconds.
 
     Args:
-        fabric: the fabric as its cables are; the controller does not see it.
-        root: node at which the controller is; empty for the first node.
-        hops: width of a hop; None for the width that the fabric's ports need.
+        fabric: the fabric as it is cabled; the controller does not see it.
+        root: node of the controller; empty for the first node.
+        hops: width of a hop in the requests; None for the width that the fabric's port numbers need.
 
     Raises:
-        TopologyError: `root` is no node.
-        PlanError: A node is farther away than a path of this width reaches.
+        TopologyError: The fabric has no node `root`.
+        PlanError: A node has more hops to the root than a request with hops of this width can carry.
     """
     start = fabric.node(root).name if root else fabric.nodes[0].name
     program = read_program(SCAN_PROGRAM)
@@ -45,7 +45,7 @@ def scan_fabric(fabric: Fabric, root: str = "", hops: Hops | None = None) -> tup
 
 @final
 class _Driver:
-    """Sends the requests of a scan through the root; virtual time tells when a wave has ended."""
+    """Sends the requests of a scan wave by wave from the root; a wave ends when the testbed has no more events."""
 
     def __init__(self, up: Booted, root: str) -> None:
         self._up, self._root = up, root
@@ -66,7 +66,10 @@ class _Driver:
         self._up.testbed.run()
         strangers = [node for node in self._arrived if node != self._root]
         if strangers:
-            raise PlanError(f"answers of the scan at {strangers[0]}", remedy=f"scan from {self._root} alone")
+            raise PlanError(
+                f"an answer to the scan from {self._root} arrived at {strangers[0]}",
+                remedy="run no other scan on this testbed",
+            )
         answers = [client.packet_in(self._root).payload for _ in self._arrived]
         self._arrived.clear()
         return answers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Railyard's version, as results, bundles and `railyard --version` have it."""
+"""Railyard's version, as results, bundles and `railyard --version` show it."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +11,7 @@ UNKNOWN = "unknown"
 
 @cache
 def railyard_version() -> str:
-    """Return the version of the installed package; `unknown` for a source tree that is not installed."""
+    """Return the version of the installed package `railyard`; `unknown` if it is not installed."""
     try:
         return version("railyard")
     except PackageNotFoundError:

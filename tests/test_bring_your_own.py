@@ -116,8 +116,8 @@ workload: {python: "load.py:pairs", params: {every_us: 3.0}}
     ("body", "message"),
     [
         ("    return 1 / 0", "load.py:2: ZeroDivisionError: division by zero"),
-        ("    return [3]", "job 0 is 3; return dicts with the keys"),
-        ("    return []", "no jobs; return one or more"),
+        ("    return [3]", "job 0 is 3, which is not a dict; return dicts"),
+        ("    return []", "returned no jobs; return one job or more"),
         ("    return [{'at': 3}]", "job 0: at: Extra inputs are not permitted"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_workload_and_jobs_exclude_each_other(tmp_path: Path) -> None:
     (tmp_path / "load.yaml").write_text(
         "name: load\ntopology: {name: full-mesh, dims: [4]}\njobs: [{name: a}]\nworkload: {name: in-turn}\n"
     )
-    with pytest.raises(ScenarioError, match=r"load\.yaml:4: a workload makes the jobs; leave out"):
+    with pytest.raises(ScenarioError, match=r"load\.yaml:4: a variant has `workload:` beside `jobs:`"):
         load(tmp_path / "load.yaml")
 
 

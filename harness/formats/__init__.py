@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of other tools: their traffic, fabrics and faults as scenarios. A format is a file here.
+"""Import traffic, fabrics and faults from files of other tools as scenarios; each format has its own module.
 
 registry      formats by name
-detection     the format of a file
-imported      what files become: a fabric, a traffic graph, faults, notes
-written       the same as files of a scenario
-text          lines of text files, numbers and units; errors with file and line
-documents     JSON files, the same errors
-files         files inside of a folder, gzip within bounds
-collectives   a collective inside a traffic graph
+detection     find the format of a file
+imported      result of an import: a fabric, a traffic graph, faults, notes
+written       write an import as the files of a scenario
+text          read text files: lines, numbers and units; errors with file and line
+documents     read JSON files; errors with file and line
+files         refuse paths outside a folder; unpack gzip files up to a size limit
+collectives   operations of a collective inside a traffic graph
 chakra/       Chakra's execution traces
 msccl/        algorithms of MSCCL, execution plans of MSCCL++
 goal          GOAL of LogGOPSim and ATLAHS

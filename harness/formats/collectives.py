@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collective inside a traffic graph: the direct algorithm, between computations that begin and end it."""
+"""Operations of a collective in a traffic graph: begin marker, sends of the direct algorithm, end marker."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -14,12 +14,12 @@ __all__ = ["begin_of", "collective", "end_of"]
 
 
 def begin_of(name: str, member: str) -> str:
-    """Return the name of the computation that begins a collective on a member."""
+    """Return the name of the compute operation with which a member begins the collective `name`."""
     return f"{name}@{member}"
 
 
 def end_of(name: str, member: str) -> str:
-    """Return the name of the computation that ends a collective on a member."""
+    """Return the name of the compute operation with which a member ends the collective `name`."""
     return f"{name}.end@{member}"
 
 
@@ -33,21 +33,21 @@ def collective(
     root: int = 0,
     compute_ps: int = 0,
 ) -> tuple[list[Operation], int]:
-    """Return the operations of a collective and the bytes that it takes in each member's buffer.
+    """Return the operations of a collective and the number of bytes that it occupies in each member's buffer.
 
-    Every transfer is a send that puts its data where they belong, whether the target has begun or not. Blocks
-    that change their place, as in an all-to-all, arrive in a second array, so that none is overwritten before
-    it has left.
+    Every transfer is a send that writes into the target's buffer, even if the target has not yet begun. If
+    blocks move to another offset, as in an all-to-all, they are written to a second array behind the first.
+    No block is then overwritten before it has been sent.
 
     Args:
-        name: Name that begins the names of all operations.
+        name: Prefix of the names of all operations.
         kind: Kind of collective, such as allreduce.
         members: Members by rank.
-        size: Bytes of a member's array, rounded up to equal blocks.
-        after: Operations that have to end on a member before it takes part.
-        place: First byte of the array in each member's buffer.
-        root: Rank of the source of a broadcast or the target of a reduce.
-        compute_ps: Computation of each member that comes before the collective, in picoseconds.
+        size: Bytes of a member's array; rounded up so that every rank has an equal block.
+        after: By member, names of the operations that must end before the member begins the collective.
+        place: Offset of the array in each member's buffer, in bytes.
+        root: Rank of the source of a broadcast, or of the target of a reduce.
+        compute_ps: Duration of each member's computation before the collective, in picoseconds.
     """
     ranks = len(members)
     elements = max(1, -(-size // (ELEMENT_BYTES * ranks))) * ranks
@@ -86,7 +86,7 @@ def collective(
 
 @lru_cache(maxsize=64)
 def _direct(kind: str, ranks: int, elements: int, root: int) -> tuple[Transfer, ...]:
-    """Return the transfers of the direct algorithm, by step and source."""
+    """Return the transfers of the direct algorithm for a collective, sorted by step and source."""
     algorithm = next(each for each in find(kind).algorithms if each.name == "direct")
     schedule = algorithm.build(Request((ranks,), elements, root=root))
     return tuple(sorted(schedule.transfers, key=attrgetter("step", "source")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format of a file of another tool, by its ending or, where many tools share that, by its first keys."""
+"""Find the format of another tool's file by its ending; for .json and .txt files by their content."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ _HEAD_BYTES = 4096
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format of a file or folder; None if it is of none that is known, such as a scenario.
+    """Return the name of the format of a file or folder; None for an unknown format, such as a scenario.
 
-    FormatError if a JSON or text file cannot be read.
+    Raises FormatError if a .json or .txt file cannot be read.
     """
     if path.is_dir():
         if (path / "node.csv").exists() and (path / "traffic.csv").exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON files of other tools: values with the steps that lead to them, errors with file and line."""
+"""JSON files of other tools: values that know their file and line, for error messages."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _blanks = re.compile(r"[ \t\n\r]*")
 
 @final
 class _Document:
-    """Text of a JSON file; kept for the lines of errors."""
+    """Text of a JSON file; finds the line of a value for error messages."""
 
     __slots__ = ("path", "text")
 
@@ -30,14 +30,17 @@ class _Document:
         self.text = text
 
     def location(self, steps: Steps) -> FileLocation:
-        """Return the line of the value to which keys and numbers of elements lead."""
+        """Return file and line of the value at a path of keys and list indices."""
         at = 0
         for step in steps:
             at = self._child(self._past_blanks(at) + 1, step)
         return FileLocation(self.path, self.text.count("\n", 0, self._past_blanks(at)) + 1)
 
     def _child(self, at: int, step: str | int) -> int:
-        """Return where the value of a key or element begins in a block or list that begins before `at`."""
+        """Return the position in the text of the value of a key, or of a list element.
+
+        `at` is the position behind the opening bracket of the object or list.
+        """
         number = 0
         while True:
             at = self._past_blanks(at)
@@ -58,7 +61,7 @@ class _Document:
 
 @final
 class Item:
-    """A value of a JSON file with the steps that lead to it; wrong values are refused with their line."""
+    """A value of a JSON file with the path of keys and indices to it; its errors name file and line."""
 
     __slots__ = ("_document", "_steps", "value")
 
@@ -78,91 +81,99 @@ class Item:
         return self._document.location(self._steps)
 
     def refuse(self, message: str, remedy: str = "") -> NoReturn:
-        """Raise FormatError with file and line."""
+        """Raise FormatError with the file and line of this value."""
         self.location.refuse(message, remedy)
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.value, dict) and key in self.value
 
     def child(self, key: str | int) -> "Item":
-        """Return the value of a key, or an element of a list."""
+        """Return the value of a key, or an element of a list; FormatError if the key is missing."""
         if isinstance(key, str) and key not in self:
-            self.refuse(f"no key {key!r}")
+            self.refuse(f"key {key!r} is missing", f"add {key!r} to this block")
         return Item(self._document, (*self._steps, key), self.value[key])
 
     def items(self, key: str) -> list["Item"]:
-        """Return the elements of the list of a key; none if the key is absent."""
+        """Return the elements of the list at a key; an empty list if the key is absent."""
         return self.child(key).elements() if key in self else []
 
     def elements(self) -> list["Item"]:
-        """Return the elements of a list."""
+        """Return the elements of this list; FormatError if the value is not a list."""
         if not isinstance(self.value, list):
-            self.refuse(f"{_shown(self.value)} is no list")
+            self.refuse(f"expected a list, got {_shown(self.value)}", "write the value as [...]")
         return [self.child(number) for number in range(len(self.value))]
 
     def blocks(self, key: str) -> Iterator[tuple[str, "Item"]]:
-        """Yield name and value of each key in the block of a key; none if the key is absent."""
+        """Yield the keys and values of the object at a key; nothing if the key is absent."""
         if key in self:
             block = self.child(key)
             if not isinstance(block.value, dict):
-                block.refuse(f"{key} is {_shown(block.value)}", "give a block of keys")
+                block.refuse(f"{key} is {_shown(block.value)}, which is not a block of keys", "write {...}")
             yield from ((name, block.child(name)) for name in block.value)
 
     def number(self, *, low: int = 0, high: int = _MAX_NUMBER) -> int:
-        """Return the value as a whole number in an interval."""
+        """Return this value as a whole number from `low` to `high`; FormatError for any other value."""
         name = self._steps[-1] if self._steps else "value"
+        name = f"element {name}" if isinstance(name, int) else name
         if isinstance(self.value, bool) or not isinstance(self.value, int):
-            self.refuse(f"{name} {_shown(self.value)} is no whole number")
+            self.refuse(f"{name} is {_shown(self.value)}, which is no whole number", f"give {low} to {high}")
         if not low <= self.value <= high:
-            self.refuse(f"{name} {_shown(self.value)}", f"give {low} to {high}")
+            self.refuse(f"{name} is {_shown(self.value)}, which is out of range", f"give {low} to {high}")
         return self.value
 
     def integer(self, key: str, *, low: int = 0, high: int = _MAX_NUMBER, default: int | None = None) -> int:
-        """Return the whole number of a key."""
+        """Return the whole number at a key; `default`, if given, for an absent key.
+
+        Raises FormatError if the value is no whole number from `low` to `high`.
+        """
         if default is not None and key not in self:
             return default
         return self.child(key).number(low=low, high=high)
 
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
-        """Return the text of a key."""
+        """Return the string at a key, one of `choices` if given; `default`, if given, for an absent key.
+
+        Raises FormatError for any other value.
+        """
         if default is not None and key not in self:
             return default
         item = self.child(key)
         if not isinstance(item.value, str):
-            item.refuse(f"{key} {_shown(item.value)} is no text")
+            item.refuse(f"{key} is {_shown(item.value)}, which is no text", "put the value in quotes")
         if choices and item.value not in choices:
-            item.refuse(f"{key} {_shown(item.value)}", f"give {', '.join(choices)}")
+            item.refuse(f"{key} is {_shown(item.value)}, which is unknown", f"give {' or '.join(choices)}")
         return item.value
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """Return the true or false of a key."""
+        """Return the boolean at a key; `default` for an absent key; FormatError for any other value."""
         if key not in self:
             return default
         item = self.child(key)
         if not isinstance(item.value, bool):
-            item.refuse(f"{key} {_shown(item.value)}", "give true or false")
+            item.refuse(f"{key} is {_shown(item.value)}, which is no boolean", "give true or false")
         return item.value
 
 
 def read_json(path: Path) -> Item:
     """Return the value of a JSON file, which may be compressed by gzip.
 
-    FormatError names the line that is no JSON; a block with a key twice and values such as NaN are none.
+    Raises FormatError with file and line if the file is no valid JSON. Duplicate keys in an object, NaN and
+    Infinity are refused too.
     """
     location = FileLocation(path)
     try:
         text = read_unpacked(path).decode("utf-8-sig")
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except UnicodeDecodeError:
-        location.refuse("no UTF-8 text")
+        location.refuse("the file is no UTF-8 text", "save it as UTF-8")
     except json.JSONDecodeError as ex:
         FileLocation(path, ex.lineno).refuse(
-            f"no JSON: {ex.msg}", "correct the line; the file may be cut short"
+            f"the file is no JSON: {ex.msg}", "correct the line; the file may be cut short"
         )
     except RecursionError:
-        location.refuse("blocks inside of blocks, too deep to read")
+        location.refuse("blocks and lists are nested too deep to read", "nest them less")
     except ValueError as ex:
-        location.refuse(f"no JSON: {ex}")
+        location.refuse(f"the file is no valid JSON: {ex}", "correct the value")
     return Item(_Document(path, text), (), value)
 
 
@@ -171,16 +182,16 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(values) < len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))
-        raise ValueError(f"key {twice[:40]!r} twice in a block")
+        raise ValueError(f"key {twice[:40]!r} appears twice in a block")
     return values
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) > _MAX_NUMBER:
-        return "beyond 64 bits"
+        return "a number beyond 64 bits"
     text = repr(value) if not isinstance(value, dict | list) else f"a {type(value).__name__}"
     return text if len(text) <= 44 else text[:40] + "..."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of other tools: inside of their folder only, gzip within bounds."""
+"""Safe access to other tools' files: no path out of their folder, no gzip file above a size limit."""
 
 import gzip
 import io
@@ -14,7 +14,10 @@ from harness.formats.text import FileLocation, open_file
 __all__ = ["MAX_RATIO", "read_unpacked", "unpacked", "within"]
 
 MAX_RATIO = 64
-"""Bytes for each byte of a gzip file, above the first mebibyte; traces compress ten to twenty times."""
+"""Largest accepted ratio of unpacked to packed bytes of a gzip file, beyond one free mebibyte.
+
+Traces compress by a factor of ten to twenty.
+"""
 
 _FREE = 1 << 20
 _GZIP = b"\x1f\x8b"
@@ -22,19 +25,22 @@ _PIECE = 1 << 16
 
 
 def within(folder: Path, path: Path) -> Path:
-    """Return the path of a file in a folder; FormatError if it or a symbolic link leads out of the folder."""
+    """Return `path` unchanged; FormatError if, with symbolic links resolved, it lies outside `folder`."""
     try:
         inside = path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError) as ex:
-        FileLocation(path).refuse(f"no path of a file: {ex}")
+        FileLocation(path).refuse(f"the path cannot be resolved: {ex}", "correct the path")
     if not inside:
-        FileLocation(path).refuse(f"a path that leads out of {folder}", "put the file into the folder")
+        FileLocation(path).refuse(f"the path leads out of {folder}", "put the file into the folder")
     return path
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, perhaps compressed by gzip; FormatError if it is cut short or grows beyond MAX_RATIO."""
+    """Open a file for reading; unpack it if it is a gzip file.
+
+    Raises FormatError if the gzip file is damaged, or its content exceeds the limit of MAX_RATIO.
+    """
     with open_file(path) as raw:
         magic = raw.read(2)
         raw.seek(0)
@@ -49,21 +55,25 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
             ):
                 yield file
         except (OSError, EOFError, zlib.error) as ex:
-            FileLocation(path).refuse(f"the gzip file is damaged or cut short: {ex}")
+            FileLocation(path).refuse(
+                f"the gzip file is damaged or cut short: {ex}", "copy or create it again"
+            )
 
 
 def read_unpacked(path: Path) -> bytes:
-    """Return the content of a file that may be compressed by gzip."""
+    """Return the content of a file, unpacked if it is a gzip file; FormatError as for `unpacked`."""
     with unpacked(path) as file:
         try:
             return file.read()
         except OSError as ex:
-            FileLocation(path).refuse(ex.strerror or str(ex))
+            FileLocation(path).refuse(
+                f"the file cannot be read: {ex.strerror or ex}", "name an existing file that you may read"
+            )
 
 
 @final
 class _Bounded(io.RawIOBase):
-    """Content of a gzip file, up to a number of bytes."""
+    """Unpacked content of a gzip file; raises FormatError when more than `limit` bytes are read."""
 
     def __init__(self, file: gzip.GzipFile, location: FileLocation, limit: int) -> None:
         self._file = file
@@ -78,7 +88,8 @@ class _Bounded(io.RawIOBase):
         self._limit -= len(data)
         if self._limit < 0:
             self._location.refuse(
-                f"more than {MAX_RATIO} bytes for each compressed byte", "unpack the file if you trust it"
+                f"the file unpacks to more than {MAX_RATIO} bytes for each compressed byte",
+                "unpack the file if you trust it",
             )
         buffer[: len(data)] = data
         return len(data)

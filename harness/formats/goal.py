@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GOAL: the traffic of LogGOPSim and ATLAHS, as text (Hoefler, Siebert, Lumsdaine, ICPP 2009).
+"""Importer of GOAL, the traffic format of LogGOPSim and ATLAHS (Hoefler, Siebert, Lumsdaine, ICPP 2009).
 
     num_ranks 2
     rank 0 {
@@ -8,7 +8,8 @@
     l2 requires l1
     }
 
-Times of `calc` are nanoseconds. `a requires b` begins a after the end of b, `a irequires b` after its begin.
+Times of `calc` are nanoseconds. With `a requires b`, a begins after the end of b; with `a irequires b`, after
+the begin of b.
 """
 
 import re
@@ -35,7 +36,7 @@ _RANK = re.compile(r"rank\s+(\d+)\s*\{")
 
 @dataclass(slots=True)
 class _Begun:
-    """An operation whose dependencies are not all known yet."""
+    """An operation while its rank is read, with the labels in its lines `requires` and `irequires`."""
 
     location: FileLocation
     operation: Operation
@@ -44,7 +45,10 @@ class _Begun:
 
 
 def read_goal(paths: Sequence[Path]) -> Imported:
-    """Return the traffic of a GOAL file; rank r is the node npuR of a full mesh."""
+    """Return the traffic of the one GOAL file in `paths`; rank R becomes the node npuR of a full mesh.
+
+    Raises FormatError with file and line if the file is invalid.
+    """
     (path,) = paths
     ranks = 0
     rank: int | None = None
@@ -59,22 +63,24 @@ def read_goal(paths: Sequence[Path]) -> Imported:
         elif match := _RANK.fullmatch(text):
             rank = location.integer(match[1], "rank", high=ranks - 1)
             if rank in seen:
-                location.refuse(f"rank {rank} is there twice")
+                location.refuse(f"rank {rank} appears twice", "put all operations of a rank into one block")
             seen.add(rank)
             begun = {}
         elif text == "}" and rank is not None:
             operations += _resolved(rank, begun, waits)
             rank = None
         elif rank is None:
-            location.refuse(f"{text[:60]!r} outside of a rank", "begin with `num_ranks N`, then `rank R {`")
+            location.refuse(
+                f"{text[:60]!r} stands outside of a rank", "begin with `num_ranks N`, then `rank R {`"
+            )
         elif match := _WAITS.fullmatch(text):
             _wait(location, begun, match[1], match[2], match[3])
         else:
             _begin(location, begun, rank, ranks, text)
     if rank is not None:
-        location.refuse(f"rank {rank} has no end; the file is cut short", "close it with `}`")
+        location.refuse(f"rank {rank} has no end; the file may be cut short", "close it with `}`")
     if not operations:
-        location.refuse("no operation", "give a send, recv or calc")
+        location.refuse("the file has no operation", "give a send, recv or calc")
     notes = ("Times come from the fabric, not from LogGP's parameters; `nic` is ignored.",)
     return Imported(path.stem, Graph(path.stem, tuple(operations)), topology=mesh_of(ranks), notes=notes)
 
@@ -83,12 +89,12 @@ def _begin(location: FileLocation, begun: dict[str, _Begun], rank: int, ranks: i
     match = _OPERATION.fullmatch(text)
     if match is None:
         location.refuse(
-            f"{text[:60]!r} is no operation",
+            f"{text[:60]!r} is no operation of GOAL",
             "write `label: send 8b to 1 tag 0`, `recv 8b from 1`, `calc 100` or `label requires label`",
         )
     label = match["label"] or f"#{location.line}"
     if label in begun:
-        location.refuse(f"label {label} is there twice", "give each operation of a rank a label of its own")
+        location.refuse(f"label {label} appears twice", "give each operation of a rank a label of its own")
     options = dict(zip(*[iter(match["options"].split())] * 2, strict=True))
     name, member = f"r{rank}.{label}", f"npu{rank}"
     if match["kind"] is None:
@@ -98,7 +104,7 @@ def _begin(location: FileLocation, begun: dict[str, _Begun], rank: int, ranks: i
     else:
         peer = location.integer(match["peer"], "rank", high=ranks - 1)
         if peer == rank:
-            location.refuse(f"rank {rank} sends to itself")
+            location.refuse(f"rank {rank} sends to itself or receives from itself", "name another rank")
         tag = location.integer(options.get("tag", "0"), "tag")
         size = location.integer(match["size"], "size", low=1)
         kind = "send" if match["kind"] == "send" else "receive"
@@ -116,7 +122,10 @@ def _wait(location: FileLocation, begun: dict[str, _Begun], label: str, verb: st
 
 
 def _resolved(rank: int, begun: dict[str, _Begun], counted: Waits) -> list[Operation]:
-    """Return a rank's operations; an operation that begins with another waits for all that the other does."""
+    """Return a rank's operations with their dependencies.
+
+    GOAL's `a irequires b` lets a begin when b begins: a therefore waits for all operations for which b waits.
+    """
     from dataclasses import replace
 
     result = []
@@ -131,6 +140,8 @@ def _resolved(rank: int, begun: dict[str, _Begun], counted: Waits) -> list[Opera
                 waits |= dict.fromkeys(begun[at].requires)
                 pending += begun[at].begins_with
         if label in waits:
-            entry.location.refuse(f"{label} waits for itself")
+            entry.location.refuse(
+                f"operation {label} waits for itself", "remove one of the dependencies that form a cycle"
+            )
         result.append(replace(entry.operation, after=tuple(f"r{rank}.{name}" for name in waits)))
     return result

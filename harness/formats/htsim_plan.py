@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment plans of uet-htsim: connection matrices, each with the options of a run and its targets.
+"""Importer of uet-htsim's experiment plans: connection matrices, each with options and target times of a run.
 
     connection_matrices/one.cm
     !Experiment Single Connection
@@ -9,8 +9,8 @@
     !tailFCT 190
 
 Paths are relative to the folder of the plan. Without `-topo` the hosts are joined by a fat tree of three
-tiers. Defaults are those of the program `htsim_uec`: 100 Gbit/s, 1 us a link, packets of 4,150 bytes, queues
-of one product of bandwidth and round trip, marks from a fifth to four fifths of it.
+tiers. Defaults are those of the program `htsim_uec`: links of 100 Gbit/s and 1 us, packets of 4,150 bytes,
+queues of one bandwidth-delay product, ECN marks from one fifth to four fifths of a queue.
 """
 
 import math
@@ -27,12 +27,12 @@ from harness.formats.text import FileLocation, lines_of, open_file
 __all__ = ["is_plan", "read_plan"]
 
 _HEAD_BYTES = 4096
-_HEADERS = 64  # of htsim's packets, and size of its acknowledgements
+_HEADERS = 64  # Bytes of headers in htsim's packets, and size of its acknowledgements.
 _PACKET_BYTES = 4150
 _PER_ACK = 16384
-_FAILED_PERCENT = 25  # rate that is left of a failed link
+_FAILED_PERCENT = 25  # htsim's failed links keep this percentage of their rate.
 
-# Options with the number of words behind each. Those of the first group change nothing in the results.
+# Options, each with the number of values that follow it. The ignored options do not change a run's results.
 _IGNORED = {"-o": 1, "-log": 1, "-logtime": 1, "-logtime_us": 1, "-debug": 0, "-nodes": 1, "-seed": 1}
 _TAKEN = {
     "-end": 1,
@@ -66,16 +66,16 @@ class _Experiment:
     options: dict[str, list[str]] = field(default_factory=dict)
     locations: dict[str, FileLocation] = field(default_factory=dict)
     tail_us: int | None = None
-    flows: tuple[str, ...] = ()  # with a target of their own
+    flows: tuple[str, ...] = ()  # flows for which the plan gives a target time of their own (`!FCT`)
 
     def number(self, option: str, default: int, *, low: int = 0, which: int = 0) -> int:
-        """Return the whole number behind an option."""
+        """Return a value of an option, by its index `which`; `default` if the option is absent."""
         if option not in self.options:
             return default
         return self.locations[option].integer(self.options[option][which], option, low=low, high=1 << 40)
 
     def word(self, option: str, default: str, known: tuple[str, ...]) -> str:
-        """Return the word behind an option, one of those known."""
+        """Return the value of an option, which must be one of `known`; `default` if the option is absent."""
         value = self.options[option][0] if option in self.options else default
         if value not in known:
             self.locations[option].refuse(f"{option} {value} is not supported", f"give {' or '.join(known)}")
@@ -83,20 +83,22 @@ class _Experiment:
 
 
 def is_plan(path: Path) -> bool:
-    """Return whether a text file has an experiment of uet-htsim in its first lines."""
+    """Return whether the first 4 KiB of a text file have a line `!Experiment` of uet-htsim."""
     with open_file(path) as file:
         return b"\n!Experiment" in file.read(_HEAD_BYTES)
 
 
 def read_plan(path: Path) -> tuple[Imported, ...]:
-    """Return the experiments of a plan, in its order, each with its fabric, settings and assertion.
+    """Return the experiments in the order of the plan, each with its fabric, settings and assertion.
 
     Raises:
-        FormatError: A line is at fault, or an option is not supported; the message names both.
+        FormatError: A line is invalid, or an option is not supported; the message names the line.
     """
     experiments = list(_experiments(path))
     if not experiments:
-        FileLocation(path).refuse("no experiment", "begin one with the file of a connection matrix")
+        FileLocation(path).refuse(
+            "the plan has no experiment", "begin one with a line that names a connection matrix"
+        )
     with tempfile.TemporaryDirectory() as folder:
         return tuple(
             _imported(experiment, f"{number:02}-{experiment.name}", path.parent, Path(folder))
@@ -114,7 +116,8 @@ def _experiments(path: Path) -> Iterator[_Experiment]:
             continue
         if now is None:
             location.refuse(
-                f"{text[:40]!r} above the first matrix", "begin with the file of a connection matrix"
+                f"{text[:40]!r} stands above the first matrix",
+                "begin with a line that names a connection matrix",
             )
         key, _, rest = text[1:].partition(" ")
         words = rest.split()
@@ -141,9 +144,11 @@ def _option(experiment: _Experiment, location: FileLocation, words: list[str]) -
     name = words[0] if words else ""
     values = {**_IGNORED, **_TAKEN}.get(name)
     if values is None:
-        location.refuse(f"option {name or '(none)'} is not supported", "take the experiment out of the plan")
+        location.refuse(f"option {name or '(none)'} is not supported", "remove the experiment from the plan")
     if len(words) != values + 1:
-        location.refuse(f"option {name} has {len(words) - 1} values", f"give {values}")
+        location.refuse(
+            f"option {name} takes {values} values, got {len(words) - 1}", f"give {values} after {name}"
+        )
     experiment.options[name] = words[1:]
     experiment.locations[name] = location
 
@@ -158,15 +163,15 @@ def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> I
     matrix = read_matrix([experiment.matrix, topology])
     tiers, delay_ns = _diameter(topology)
     notes = [
-        "A flow ends when its last data arrive; there, when the last acknowledgement is back.",
-        "A pair has up to 16 paths, by source routes; there switches choose by a hash of `-paths` values.",
+        "A flow ends when its last data arrive; in htsim, when its last acknowledgement has arrived.",
+        "A pair uses up to 16 source routes; in htsim, switches choose by a hash of `-paths` values.",
         *matrix.notes,
     ]
     settings = _settings(experiment, gbps, 2 * tiers, 2 * delay_ns)
     faults = _faults(experiment, matrix)
     if faults:
         notes.append(
-            f"Failed links keep {_FAILED_PERCENT} % of their rate, as there, and their whole queues."
+            f"Failed links keep {_FAILED_PERCENT} % of their rate, as in htsim, and their full queue sizes."
         )
     if experiment.flows:
         notes.append(f"The targets of single flows are not asserted: {', '.join(experiment.flows)}.")
@@ -182,10 +187,17 @@ def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> I
 
 
 def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) -> Mapping[str, Any]:
-    """Return the keys of the variant; `hops` and `delay_ns` are those of the longest path, one way."""
+    """Return the settings of the scenario's variant for an experiment, as keys of the scenario file.
+
+    Args:
+        experiment: The experiment with its options.
+        gbps: Rate of the hosts' links.
+        hops: Links of the longest path, in one direction.
+        delay_ns: Propagation delay of the longest path, in one direction.
+    """
     packet = experiment.number("-mtu", _PACKET_BYTES, low=128)
     rtt_ns = 2 * delay_ns + (packet + _HEADERS) * 8 / gbps * hops
-    product = math.ceil(rtt_ns * gbps / 8 / packet)  # packets
+    product = math.ceil(rtt_ns * gbps / 8 / packet)  # Bandwidth-delay product in packets.
     trims = "-disable_trim" not in experiment.options
     frames = experiment.number("-q", product * (1 if trims else 5), low=1)
     first = experiment.number("-ecn", math.ceil(product * 0.2))
@@ -194,7 +206,7 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
     algorithm = _ALGORITHMS[experiment.word("-sender_cc_algo", "nscc", tuple(_ALGORITHMS))]
     if not {"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & experiment.options.keys():
         experiment.location.refuse(
-            "no congestion control of the sender is chosen", "add `!Param -sender_cc_only`"
+            "the experiment chooses no congestion control of the sender", "add `!Param -sender_cc_only`"
         )
     parameters = {}
     if algorithm == "nscc":
@@ -232,7 +244,10 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
 
 
 def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any], ...]:
-    """Return a fault for each failed link: the first links from cores down to aggregation switches."""
+    """Return a fault that slows down each failed link.
+
+    As in htsim, `-failed N` fails the first N links from core switches down to aggregation switches.
+    """
     count = experiment.number("-failed", 0)
     if count == 0:
         return ()
@@ -240,10 +255,16 @@ def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any
     names = {node.name for node in matrix.fabric.nodes}
     cores = sum(name.startswith("core") for name in names)
     if cores == 0:
-        experiment.locations["-failed"].refuse("-failed in a topology of two tiers is not supported")
+        experiment.locations["-failed"].refuse(
+            "-failed is not supported in a topology without core switches", "use a topology of three tiers"
+        )
     half = math.isqrt(cores)
     if half * half != cores or count > cores:
-        experiment.locations["-failed"].refuse(f"-failed {count} of {cores} cores is not supported")
+        experiment.locations["-failed"].refuse(
+            f"-failed {count} is not supported with {cores} core switches",
+            "give at most as many failed links as core switches, in a topology whose number of core switches "
+            "is a square",
+        )
     return tuple(
         {
             "at_us": 0.001,
@@ -256,7 +277,7 @@ def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any
 
 
 def _diameter(topology: Path) -> tuple[int, int]:
-    """Return the tiers of a topology file, and the sum of delays from a host to the top, ns."""
+    """Return the number of tiers of a topology file, and the delay from a host to the top tier in ns."""
     tiers, delay = 0, 0
     for _, text in lines_of(topology):
         key, *words = text.split()
@@ -268,7 +289,7 @@ def _diameter(topology: Path) -> tuple[int, int]:
 
 
 def _fat_tree(experiment: _Experiment, gbps: float) -> str:
-    """Return the topology file of a fat tree of three tiers for the hosts of the matrix, 1 us a link."""
+    """Return the text of a topology file: a three-tier fat tree of the matrix's hosts, 1 us per link."""
     nodes = next(
         (
             location.integer(text.split()[-1], "Nodes", low=2, high=1 << 16)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""htsim's connection matrices (.cm): flows that begin at a time or when a trigger fires, perhaps on a .topo.
+"""Importer of htsim's connection matrices (.cm): flows that begin at a time or when a trigger fires.
 
     Nodes 16
     Connections 2
@@ -8,8 +8,10 @@
     13->0 id 2 trigger 5 size 2000000
     trigger id 5 oneshot
 
-Times are picoseconds. A barrier fires when as many flows have ended as its count says. A multishot trigger
-starts one flow of its list each time, the nth when the nth flow that names it has ended.
+Times are picoseconds. A trigger fires when flows end that name it as their send_done_trigger or
+recv_done_trigger: a oneshot trigger after a single flow, a barrier after as many flows as its count says. A
+multishot trigger fires after each of these flows, and the nth time starts the nth flow that waits for it. A
+topology file (.topo) may give the fabric.
 """
 
 from collections import defaultdict
@@ -37,7 +39,7 @@ class _Flow:
     source: int
     target: int
     values: dict[str, int]
-    message: bool = False  # one of several messages with the same id
+    message: bool = False  # The line is one of several messages that share an id (keyword `msg`).
 
     @property
     def name(self) -> str:
@@ -61,13 +63,22 @@ class _Matrix:
 
 
 def read_matrix(paths: Sequence[Path]) -> Imported:
-    """Return the flows of a connection matrix as sends; node n is npuN of a full mesh or a topology file."""
+    """Return the flows of a connection matrix as sends; node N is called npuN.
+
+    Args:
+        paths: A connection matrix and at most one topology file (.topo). Without a topology file the fabric
+            is a full mesh.
+
+    Raises:
+        FormatError: A file is invalid; the message names file and line.
+    """
     topologies = [path for path in paths if path.suffix == ".topo"]
     matrices = [path for path in paths if path not in topologies]
     if len(matrices) != 1 or len(topologies) > 1:
         FileLocation(paths[0]).refuse(
-            f"{len(matrices)} matrices and {len(topologies)} topologies",
-            "give a matrix, and perhaps a topology",
+            f"expected one matrix and at most one topology, got {len(matrices)} matrices and "
+            f"{len(topologies)} topologies",
+            "give one FILE.cm, and one FILE.topo if the traffic has a topology",
         )
     path = matrices[0]
     matrix = _Matrix()
@@ -81,16 +92,20 @@ def read_matrix(paths: Sequence[Path]) -> Imported:
         elif words[0] == "trigger":
             _trigger(location, words[1:], matrix.triggers)
         elif words[0] == "failure":
-            location.refuse("a failure of a switch", "write it as a fault of the scenario")
+            location.refuse("switch failures cannot be imported", "write a fault into the scenario instead")
         else:
-            location.refuse(f"{words[0]!r} begins no line of a connection matrix")
+            location.refuse(
+                f"{words[0]!r} begins no line of a connection matrix",
+                "begin a line with a flow A->B, `trigger`, Nodes, Connections, Triggers or Failures",
+            )
     for what, here in (("flows", len(matrix.flows)), ("triggers", len(matrix.triggers))):
         if matrix.counts.get(what, 0) != here:
             FileLocation(path).refuse(
-                f"the head says {matrix.counts.get(what, 0)} {what}, the file has {here}"
+                f"the head says {matrix.counts.get(what, 0)} {what}, the file has {here}",
+                "correct the head; the file may be cut short",
             )
     if not matrix.flows:
-        FileLocation(path).refuse("no flow")
+        FileLocation(path).refuse("the matrix has no flow", "add a line such as `0->1 start 0 size 1000`")
     graph, notes = graph_of(path.stem, _operations(path, matrix))
     if any("prio" in flow.values for flow in matrix.flows):
         notes = ("`prio` is ignored.", *notes)
@@ -100,41 +115,46 @@ def read_matrix(paths: Sequence[Path]) -> Imported:
 
 
 def _fabric(path: Path, matrix_path: Path, matrix: _Matrix) -> Fabric:
-    """Return the fabric of a topology file, which has a node for each of the matrix."""
+    """Return the fabric of a topology file; FormatError if it has fewer nodes than the matrix."""
     open_file(path).close()
     fabric = read_fabric(path)
     nodes = sum(node.name.startswith("npu") for node in fabric.nodes)
     if nodes < matrix.counts["nodes"]:
-        FileLocation(matrix_path).refuse(f"{matrix.counts['nodes']} nodes, but {path} has {nodes}")
+        FileLocation(matrix_path).refuse(
+            f"the matrix has {matrix.counts['nodes']} nodes, but {path} has {nodes}",
+            "give a topology with at least as many nodes",
+        )
     return fabric
 
 
 def _flow(location: FileLocation, words: Sequence[str], counts: Mapping[str, int]) -> _Flow:
     if "nodes" not in counts:
-        location.refuse("a flow above the number of nodes", "begin with `Nodes N`")
+        location.refuse("a flow stands above the number of nodes", "begin the file with `Nodes N`")
     if not 2 <= counts["nodes"] <= _MAX_NODES:
-        location.refuse(f"{counts['nodes']} nodes", f"give 2 to {_MAX_NODES}")
+        location.refuse(f"`Nodes {counts['nodes']}` is out of range", f"give 2 to {_MAX_NODES}")
     ends = words[0].split("->")
     source, target = (location.integer(end, "node", high=counts["nodes"] - 1) for end in ends[:2])
     if len(ends) != 2 or source == target:
-        location.refuse(f"a flow {words[0]}", "give two different nodes, A->B")
+        location.refuse(f"{words[0]} does not join two different nodes", "write a flow as A->B")
     values: dict[str, int] = {}
     rest = iter(words[1:])
     for key in rest:
         if key == "msg":
-            continue  # one of several messages of a connection, which a pair of hosts shares here
+            # `msg`: messages of a connection follow each other. A pair of hosts shares a connection anyway.
+            continue
         if key not in _FLOW_KEYS:
-            location.refuse(f"key {key!r}", f"give {', '.join(_FLOW_KEYS)}")
+            location.refuse(f"a flow has no key {key!r}", f"use {', '.join(_FLOW_KEYS)}")
         text = next(rest, "")
         if key == "start" and text.count(".") == 1:
             text, fraction = text.split(".")
             if fraction.strip("0"):
-                location.refuse(f"start {text}.{fraction}", "give whole picoseconds")
+                location.refuse(f"start {text}.{fraction} is no whole number", "give whole picoseconds")
         values[key] = location.integer(text, key)
     if values.get("size", 0) == 0:
-        location.refuse("a flow without a size has no end", "give `size BYTES`")
+        location.refuse("the flow has no size, and would never end", "give `size BYTES`")
     if ("start" in values) == ("trigger" in values):
-        location.refuse("a flow begins at a time or by a trigger", "give `start` or `trigger`")
+        given = "both `start` and `trigger`" if "start" in values else "neither `start` nor `trigger`"
+        location.refuse(f"the flow has {given}", "give either `start` or `trigger`")
     return _Flow(location, source, target, values, message="msg" in words)
 
 
@@ -147,16 +167,16 @@ def _trigger(location: FileLocation, words: Sequence[str], triggers: dict[int, _
         elif key in ("id", "count"):
             values[key] = location.integer(next(rest, ""), key, low=1)
         else:
-            location.refuse(f"key {key!r} of a trigger", "give id, count, oneshot, multishot or barrier")
+            location.refuse(f"a trigger has no key {key!r}", "use id, count, oneshot, multishot or barrier")
     if not kind or "id" not in values:
-        location.refuse("a trigger has an id and a kind", "write `trigger id 1 oneshot`")
+        location.refuse("the trigger has no id or no kind", "write for example `trigger id 1 oneshot`")
     if values["id"] in triggers:
-        location.refuse(f"trigger {values['id']} is there twice")
+        location.refuse(f"trigger {values['id']} is defined twice", "give each trigger an id of its own")
     triggers[values["id"]] = _Trigger(location, kind, values["count"])
 
 
 def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
-    """Return a send for each flow."""
+    """Return a send for each flow; a flow with a trigger waits for the sends that fire the trigger."""
     causes: dict[int, list[_Flow]] = defaultdict(list)
     for flow in matrix.flows:
         for key in ("send_done_trigger", "recv_done_trigger"):
@@ -189,22 +209,34 @@ def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
 def _fired_by(
     flow: _Flow, number: int, matrix: _Matrix, causes: Sequence[_Flow], place_in_list: int
 ) -> tuple[str, ...]:
-    """Return the sends whose ends start the flow."""
+    """Return the names of the sends whose ends start a flow that waits for a trigger.
+
+    Args:
+        flow: The waiting flow.
+        number: Id of its trigger.
+        matrix: The whole connection matrix.
+        causes: Flows that fire the trigger when they end, in file order.
+        place_in_list: Number of earlier flows that wait for the same trigger.
+    """
     trigger = matrix.triggers.get(number)
     if trigger is None:
-        flow.location.refuse(f"trigger {number} is nowhere described", f"add `trigger id {number} oneshot`")
+        flow.location.refuse(f"trigger {number} is not defined", f"add `trigger id {number} oneshot`")
     if not causes:
-        flow.location.refuse(f"no flow fires trigger {number}: this flow never begins")
+        flow.location.refuse(
+            f"no flow fires trigger {number}: this flow never begins",
+            f"add `send_done_trigger {number}` to another flow",
+        )
     if trigger.kind == "multishot":
         if place_in_list >= len(causes):
             flow.location.refuse(
-                f"trigger {number} fires {len(causes)} times, and starts more flows than that"
+                f"multishot trigger {number} fires {len(causes)} times, but more flows wait for it",
+                "let as many flows fire the trigger as wait for it",
             )
         return (causes[place_in_list].name,)
     needed = 1 if trigger.kind == "oneshot" else trigger.count
     if len(causes) != needed:
         trigger.location.refuse(
-            f"trigger {number} fires after {needed} of {len(causes)} flows; which are the first is not known",
-            "give as many flows as it needs",
+            f"trigger {number} fires after {needed} flows, but {len(causes)} flows name it",
+            f"let exactly {needed} flows name the trigger",
         )
     return tuple(cause.name for cause in causes)

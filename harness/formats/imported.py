@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of another tool's files: a fabric, a traffic graph, faults, and notes on differences."""
+"""Result of an import: a fabric, a traffic graph, faults, and notes on differences from the other tool."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from topologies import Fabric
 __all__ = ["MAX_OPERATIONS", "WHOLE", "Imported", "Part", "Waits", "graph_of", "mesh_of"]
 
 MAX_OPERATIONS = 1 << 21
-"""Operations of a graph made of files, at most; each takes about half a kilobyte."""
+"""Largest number of operations of an imported graph; an operation takes about half a kilobyte of memory."""
 
 _MAX_WAITS = 1 << 20
-_LINKS = 18  # of an NPU with 4 lanes a link; it has 72 lanes
+_LINKS = 18  # Links of an NPU: it has 72 lanes, and a link of a generated mesh takes 4.
 _DIMENSIONS = 6
 
 
 @final
 @dataclass(frozen=True)
 class Imported:
-    """The content of files of another tool.
+    """A scenario read from files of another tool.
 
     Attributes:
         name: Name of the scenario.
-        traffic: Graph of the traffic; None for a collective.
-        fabric: Fabric of the files; None if they have none.
-        topology: Lines `topology:` of a scenario with a fabric for this traffic, if the files have none.
-        faults: Faults as a scenario has them.
-        settings: Further keys of the scenario's variant, as `routing`.
-        notes: Sentences on what the files say and Railyard does otherwise.
-        collective: Keys of a collective in place of a graph.
+        traffic: Traffic graph; None if the traffic is a collective, described by `collective`.
+        fabric: Fabric that the files describe; None if they describe no fabric, see `topology`.
+        topology: Value of the scenario's key `topology`, a fabric for this traffic; used if `fabric` is None.
+        faults: Faults as blocks of the scenario's key `faults`.
+        settings: Further keys of the scenario's variant, such as `routing`.
+        notes: Sentences on differences between Railyard and the other tool.
+        collective: Value of the scenario's key `collective`; used if `traffic` is None.
         assertions: Assertions of the scenario, about metrics of the variant `run`.
     """
 
@@ -50,7 +50,7 @@ class Imported:
 
     @property
     def graph(self) -> Graph:
-        """Graph of the traffic, of files whose traffic is no collective."""
+        """Traffic graph; fails if the traffic is a collective."""
         assert self.traffic is not None, f"{self.name} is a collective"
         return self.traffic
 
@@ -58,12 +58,12 @@ class Imported:
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of a workload that is imported.
+    """The part of a workload to import.
 
     Attributes:
-        scale: Factor of all bytes and of all times of computations.
-        layers: Number of layers, from the first on; None for all.
-        ranks: Number of ranks; None for all.
+        scale: Factor for the sizes of all messages and the durations of all computations.
+        layers: Number of layers to import, from the first layer on; None for all.
+        ranks: Number of ranks to import; None for all.
     """
 
     scale: float = 1.0
@@ -72,27 +72,35 @@ class Part:
 
 
 WHOLE = Part()
-"""All of a file."""
+"""Import a workload in full."""
 
 
 @final
 class Waits:
-    """Number of names in `after` of all operations; few lines can make operations wait for all others."""
+    """Limit on the number of dependencies of an imported graph.
+
+    A few lines of a file can make every operation wait for every other operation.
+    """
 
     def __init__(self) -> None:
         self._left = _MAX_WAITS
 
     def add(self, count: int, location: FileLocation) -> None:
-        """Count names; FormatError if a graph would have too many."""
+        """Count dependencies read at a location; FormatError if the graph now has too many."""
         self._left -= count
         if self._left < 0:
             location.refuse(
-                f"more than {_MAX_WAITS} waits of operations for others", "let fewer operations wait for all"
+                f"operations have more than {_MAX_WAITS} dependencies",
+                "let fewer operations wait for all operations",
             )
 
 
 def graph_of(name: str, operations: Sequence[Operation]) -> tuple[Graph, tuple[str, ...]]:
-    """Return the graph of operations, and a note if it needs messages that the other tool does not send."""
+    """Return the traffic graph of the operations, and notes for the user.
+
+    An operation that waits for an operation on another node needs a message, which the other tool does not
+    send. The graph then has `signals`, and a note says so; otherwise the notes are empty.
+    """
     by_name = {operation.id: operation for operation in operations}
     signals = any(
         operation.member not in by_name[other].ends_at
@@ -100,14 +108,14 @@ def graph_of(name: str, operations: Sequence[Operation]) -> tuple[Graph, tuple[s
         for other in operation.after
         if other in by_name
     )
-    note = "An operation that waits for an end on another node costs a message of 4 bytes, there nothing."
+    note = "An operation that waits for another node costs a message of 4 bytes, and none in the other tool."
     return Graph(name, tuple(operations), signals=signals), (note,) if signals else ()
 
 
 def mesh_of(ranks: int) -> dict[str, Any]:
-    """Return a scenario's topology for so many ranks: a full mesh of few dimensions, as the lanes allow.
+    """Return the value of a scenario's key `topology` for a number of ranks: a full mesh of few dimensions.
 
-    A number of ranks without factors that fit gets a mesh with more NPUs.
+    An NPU's lanes limit its links. If no mesh of exactly `ranks` NPUs is within the limit, the mesh has more.
     """
     most = (_LINKS // _DIMENSIONS + 1) ** _DIMENSIONS
     for size in range(max(ranks, 2), min(2 * ranks + 2, most + 1)):
@@ -115,11 +123,12 @@ def mesh_of(ranks: int) -> dict[str, Any]:
             fitting = [dims for dims in _factors(size, dimensions) if sum(dims) - dimensions <= _LINKS]
             if fitting:
                 return {"name": "full-mesh", "dims": min(fitting, key=max)}
-    return {"name": "full-mesh", "dims": [ranks]}  # refused with the number of its lanes
+    # No mesh fits. The full-mesh family refuses these dimensions with an error about lanes.
+    return {"name": "full-mesh", "dims": [ranks]}
 
 
 def _factors(number: int, parts: int, least: int = 2) -> Iterator[list[int]]:
-    """Yield each ascending list of so many factors of a number."""
+    """Yield each ascending list of `parts` factors, each at least `least`, whose product is `number`."""
     if parts == 1:
         if number >= least:
             yield [number]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A case folder of the simulator ns-3-UB: nodes, links, tasks and faults as CSV files.
+"""Importer of case folders of the simulator ns-3-UB: nodes, links, tasks and faults as CSV files.
 
     node.csv        nodeId (a number or a range 0..15), nodeType DEVICE or SWITCH, portNum
     topology.csv    nodeId1, portId1, nodeId2, portId2, bandwidth, delay
     traffic.csv     taskId, source, destination, bytes, opType, priority, delay, phaseId, dependOnPhases
-    fault.csv       taskId, faultType and what the types need; optional
-    network_attribute.txt   of its attributes those of paths and of retransmission alone; optional
-    transport_channel.csv   whether channels of a pair use several ports; optional
+    fault.csv       taskId, faultType and the parameters of the fault; optional
+    network_attribute.txt   attributes; only those about paths and retransmission are read; optional
+    transport_channel.csv   ports of transport channels; read to see if a pair uses several ports; optional
 
-A task begins `delay` after the last task of the phases on which it depends. Paths are planned here:
+A task begins `delay` after the last task of the phases on which it depends. Railyard plans the paths:
 routing_table.csv is not read.
 """
 
@@ -41,19 +41,26 @@ _FAULTS = ("loss", "delay", "congestion", "flap", "lower rate", "corruption")
 _NOT_READ = "routing_table.csv is not read: paths, queues and transport are Railyard's."
 _ATTRIBUTE = re.compile(r'default ns3::UbTransportChannel::(\w+) "(\w+)"')
 _NO_TIMEOUT_US = 10_000
-_ALL_PAIRS = 512  # endpoints, beyond which paths are planned for the pairs of the traffic alone
+_ALL_PAIRS = 512  # Above this number of endpoints, paths are planned only for pairs that have traffic.
 
 
 def read_case(paths: Sequence[Path]) -> Imported:
-    """Return fabric, traffic and faults of a case folder; node n is called nN."""
+    """Return fabric, traffic and faults of the one case folder in `paths`; node N is called nN.
+
+    Raises FormatError with file and line if a file is missing or invalid.
+    """
     (folder,) = paths
     if not folder.is_dir():
-        FileLocation(folder).refuse("no folder", "name the folder of node.csv, topology.csv and traffic.csv")
+        FileLocation(folder).refuse(
+            "the path is no folder", "name the folder of node.csv, topology.csv and traffic.csv"
+        )
     graph = _nodes(within(folder, folder / "node.csv"))
     rates = _links(within(folder, folder / "topology.csv"), graph)
     for node, degree in graph.degree():
         if not degree:
-            FileLocation(folder / "topology.csv").refuse(f"node {node[1:]} has no link")
+            FileLocation(folder / "topology.csv").refuse(
+                f"node {node[1:]} has no link", "add a link to it, or remove it from node.csv"
+            )
     fabric = from_graph(graph, folder.name)
     endpoints = {node.name for node in fabric.endpoints}
     operations, notes = _tasks(within(folder, folder / "traffic.csv"), endpoints)
@@ -70,9 +77,10 @@ def read_case(paths: Sequence[Path]) -> Imported:
 
 
 def _settings(folder: Path, endpoints: int) -> dict[str, Any]:
-    """Return the routing and the transport that the attributes ask for, and that many endpoints need.
+    """Return the variant's settings of routing and transport, from the attributes of the case.
 
-    A pair keeps to one of its shortest paths, unless packets are sprayed or channels use several ports.
+    With the attribute UseShortestPaths each pair keeps to one of its shortest paths, unless packets are
+    sprayed or transport channels use several ports. Above 512 endpoints only pairs with traffic get paths.
     """
     settings: dict[str, Any] = {"routing": {"peers": "job"}} if endpoints > _ALL_PAIRS else {}
     path = folder / "network_attribute.txt"
@@ -89,7 +97,7 @@ def _settings(folder: Path, endpoints: int) -> dict[str, Any]:
 
 
 def _several_ports(path: Path) -> bool:
-    """Return whether the transport channels of a pair of nodes use several pairs of ports."""
+    """Return whether any pair of nodes has transport channels over different pairs of ports."""
     if not path.exists():
         return False
     ports: dict[tuple[str, str], tuple[str, str]] = {}
@@ -100,7 +108,10 @@ def _several_ports(path: Path) -> bool:
 
 
 def _rows(path: Path, columns: int) -> Iterator[tuple[FileLocation, list[str]]]:
-    """Yield the rows of a CSV file below its head; cells are stripped of blanks."""
+    """Yield location and cells of each row of a CSV file below its header; cells are stripped of blanks.
+
+    Raises FormatError if a row has fewer cells than `columns`, or the file has no header.
+    """
     head = True
     for location, text in lines_of(path):
         if head:
@@ -109,12 +120,14 @@ def _rows(path: Path, columns: int) -> Iterator[tuple[FileLocation, list[str]]]:
         try:
             cells = [cell.strip() for cell in next(csv.reader([text]))]
         except csv.Error as ex:
-            location.refuse(f"no line of a CSV file: {ex}")
+            location.refuse(f"the line is no CSV: {ex}", "separate the cells by commas")
         if len(cells) < columns:
-            location.refuse(f"{len(cells)} columns; the file may be cut short", f"give at least {columns}")
+            location.refuse(
+                f"the row has {len(cells)} columns; the file may be cut short", f"give at least {columns}"
+            )
         yield location, cells
     if head:
-        FileLocation(path).refuse("no line", "begin with a line of column names")
+        FileLocation(path).refuse("the file has no line", "begin with a line of column names")
 
 
 def _nodes(path: Path) -> "nx.MultiGraph":
@@ -126,31 +139,31 @@ def _nodes(path: Path) -> "nx.MultiGraph":
         low = location.integer(first, "nodeId", high=_MAX_NODES)
         high = location.integer(last, "nodeId", low=low, high=_MAX_NODES) if last else low
         if kind not in ("DEVICE", "SWITCH"):
-            location.refuse(f"nodeType {kind!r}", "give DEVICE or SWITCH")
+            location.refuse(f"nodeType {kind!r} is unknown", "give DEVICE or SWITCH")
         for number in range(low, high + 1):
             if f"n{number}" in graph:
-                location.refuse(f"node {number} is there twice")
+                location.refuse(f"node {number} appears twice", "remove one of its lines")
             graph.add_node(f"n{number}", kind="npu" if kind == "DEVICE" else "switch")
     return graph
 
 
 def _links(path: Path, graph: "nx.MultiGraph") -> dict[tuple[str, int], float]:
-    """Add the links; return the rate in Gbit/s at each port."""
+    """Add the links of topology.csv to the graph; return the rate in Gbit/s by node name and port number."""
     rates: dict[tuple[str, int], float] = {}
     for location, cells in _rows(path, 6):
         ends = []
         for node, port in (cells[:2], cells[2:4]):
             name = f"n{location.integer(node, 'nodeId')}"
             if name not in graph:
-                location.refuse(f"node {node} is not in node.csv")
+                location.refuse(f"node {node} is not in node.csv", "add the node to node.csv")
             number = location.integer(port, "portId", high=250)
             if (name, number) in rates:
-                location.refuse(f"port {port} of node {node} has two links")
+                location.refuse(f"port {port} of node {node} has two links", "give each link its own port")
             rates[name, number] = location.rate_gbps(cells[4])
             ends.append((name, number))
         (a, port_a), (b, port_b) = ends
         if a == b:
-            location.refuse(f"a link from node {a[1:]} to itself")
+            location.refuse(f"a link joins node {a[1:]} to itself", "join two different nodes")
         graph.add_edge(
             a,
             b,
@@ -162,7 +175,10 @@ def _links(path: Path, graph: "nx.MultiGraph") -> dict[tuple[str, int], float]:
 
 
 def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]:
-    """Return the sends of all tasks; a read is a request and the data that come back."""
+    """Return the sends of all tasks of traffic.csv, and notes for the user.
+
+    A read becomes two sends: a request to the target, and the data on the way back.
+    """
     tasks = []
     by_phase: dict[int, list[int]] = defaultdict(list)
     reads = 0
@@ -174,11 +190,13 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
         ]
         for end in ends:
             if end not in endpoints:
-                location.refuse(f"task {number}: node {end[1:]} is no DEVICE")
+                location.refuse(
+                    f"node {end[1:]} of task {number} is no DEVICE", "name a node of type DEVICE in node.csv"
+                )
         if ends[0] == ends[1]:
-            location.refuse(f"task {number} sends to its own node")
+            location.refuse(f"task {number} sends to its own node", "name two different nodes")
         if cells[4] not in _READS | _WRITES:
-            location.refuse(f"opType {cells[4]!r}", f"give {', '.join(sorted(_READS | _WRITES))}")
+            location.refuse(f"opType {cells[4]!r} is unknown", f"give {', '.join(sorted(_READS | _WRITES))}")
         reads += cells[4] in _READS
         phase = location.integer(cells[7], "phaseId") if len(cells) > 7 and cells[7] else 0
         needs = [location.integer(text, "phase") for text in cells[8].split()] if len(cells) > 8 else []
@@ -187,7 +205,7 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
         by_phase[phase].append(number)
         tasks.append((location, number, ends, size, cells[4], delay, needs))
     if not tasks:
-        FileLocation(path).refuse("no task")
+        FileLocation(path).refuse("the file has no task", "add a line for each task")
     operations = []
     waits = Waits()
     for location, number, (source, target), size, kind, delay, needs in tasks:
@@ -195,7 +213,10 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
         after = tuple(f"task{other}" for phase in needs for other in by_phase.get(phase, ()))
         for phase in needs:
             if phase not in by_phase:
-                location.refuse(f"task {number} depends on phase {phase}, which has no task")
+                location.refuse(
+                    f"task {number} depends on phase {phase}, which has no task",
+                    "name a phase that has tasks",
+                )
         first = Operation(f"task{number}", "send", source, target, size, after=after)
         first = replace(first, delay_ps=delay) if after else replace(first, at_ps=delay)
         if kind in _READS:
@@ -204,14 +225,17 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
             operations.append(request)
         operations.append(first)
     return operations, [
-        f"{reads} reads are a request of {_REQUEST_BYTES} bytes and the data."
+        f"{reads} reads are modelled as a request of {_REQUEST_BYTES} bytes and the data in return."
     ] if reads else []
 
 
 def _faults(
     path: Path, fabric: Fabric, rates: dict[tuple[str, int], float], notes: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the faults that lower the rate of a port; all others belong to a task, and become notes."""
+    """Return the faults of fault.csv that lower the rate of a port.
+
+    Faults of other types concern a task; each adds a sentence to `notes` and is left out.
+    """
     if not path.exists():
         return []
     faults = []
@@ -220,22 +244,27 @@ def _faults(
         if kind not in _SLOWER:
             notes.append(
                 f"The fault of line {location.line} ({_FAULTS[kind]} of task {cells[0]}) is left out: "
-                "faults belong to links here, not to tasks."
+                "in Railyard faults concern links, not tasks."
             )
             continue
         parts = cells[4].split()
         if len(parts) != 3:
-            location.refuse(f"{cells[4]!r}", "give node, port and rate in Mbit/s")
+            location.refuse(
+                f"{cells[4]!r} is no parameter of a lower rate", "give node, port and rate in Mbit/s"
+            )
         node, port, rate = (
             location.integer(part, what) for part, what in zip(parts, ("node", "port", "rate"), strict=True)
         )
         if (f"n{node}", port) not in rates:
-            location.refuse(f"port {port} of node {node} has no link")
+            location.refuse(f"port {port} of node {node} has no link", "name a port in topology.csv")
         link = fabric.link_at(f"n{node}", port + 1)
         assert link is not None
         factor = rate / 1000 / rates[f"n{node}", port]
         if not 0 < factor <= 1:
-            location.refuse(f"rate {rate} Mbit/s", f"give 1 to {round(rates[f'n{node}', port] * 1000)}")
+            location.refuse(
+                f"rate {rate} Mbit/s is 0 or above the link's rate",
+                f"give 1 to {round(rates[f'n{node}', port] * 1000)}",
+            )
         peer = (link.b if link.a.node == f"n{node}" else link.a).node
         percent = round(100 * factor, 6)
         faults.append({"at_us": 0.001, "direction": f"n{node}->{peer}", "event": "rate", "percent": percent})

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exercise of the P4 language project's tutorials: fabric, programs, entries and groups of its folder.
+"""Importer of exercises of the P4 language project's tutorials: fabric, programs, table entries, groups.
 
-The topology is that of `TOPO` in the Makefile, else topology.json. It names a file sN-runtime.json for each
-switch, which names the program, its p4info (.txt or .txtpb) and has the entries. A program that is not built
-is compiled from its source. Commands of hosts are for a shell: they are shown, and never run.
+`TOPO` in the Makefile names the topology file; the default is topology.json. The topology names a file
+sN-runtime.json for each switch. This file names the program and its p4info (.txt or .txtpb), and has the
+table entries. A program that is not built is compiled from its source. The hosts' shell commands are shown,
+and never run.
 """
 
 import re
@@ -40,14 +41,14 @@ _KEYS = frozenset(
 @final
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """Content of an exercise's folder.
+    """Content of the folder of an exercise.
 
     Attributes:
         fabric: Switches and hosts.
-        programs: Program of each switch.
-        entries: Table entries of each switch.
-        replication: Multicast groups and clone sessions of each switch.
-        commands: Shell commands of each host, which nobody runs.
+        programs: Compiled program by switch.
+        entries: Table entries by switch.
+        replication: Multicast groups and clone sessions by switch.
+        commands: Shell commands by host; Railyard does not run them.
     """
 
     fabric: Fabric
@@ -58,16 +59,16 @@ class Exercise:
 
 
 def read_exercise(folder: Path, program: Path | None = None) -> Exercise:
-    """Return the content of a folder.
+    """Read the folder of an exercise; compile programs that are not built.
 
     Args:
         folder: The folder, such as exercises/basic.
-        program: FILE.p4 that all switches run, in place of the programs that the folder names.
+        program: P4 source that all switches run instead of the programs that the folder names.
 
     Raises:
-        FormatError: A file is at fault or leads out of the folder; the message names file and line.
-        TopologyError: The topology is at fault.
-        ProgramError: A program is not compiled, or p4c is not installed.
+        FormatError: A file is invalid or lies outside the folder; the message names file and line.
+        TopologyError: The topology is invalid.
+        ProgramError: A program does not compile, or p4c is not installed.
     """
     path = _topology(folder)
     document = read_json(path)
@@ -86,12 +87,12 @@ def read_exercise(folder: Path, program: Path | None = None) -> Exercise:
 
 def _text(item: Item) -> str:
     if not isinstance(item.value, str):
-        item.refuse("a command of a host that is no text")
+        item.refuse("a host's command is no text", "put the command in quotes")
     return item.value
 
 
 def _topology(folder: Path) -> Path:
-    """Return the path of the topology."""
+    """Return the path of the topology file: `TOPO` of the Makefile, otherwise topology.json."""
     makefile = folder / "Makefile"
     name = "topology.json"
     if makefile.is_file():
@@ -105,7 +106,7 @@ def _topology(folder: Path) -> Path:
 
 @final
 class _Reader:
-    """Programs and entries, switch by switch."""
+    """Collects programs, entries and groups of the switches of an exercise, switch by switch."""
 
     def __init__(self, folder: Path, program: Path | None) -> None:
         self.programs: dict[str, ProgramFiles] = {}
@@ -116,7 +117,7 @@ class _Reader:
         self._compiled: dict[Path, ProgramFiles] = {}
 
     def add(self, name: str, switch: Item) -> None:
-        """Read the files of a switch."""
+        """Read the files that a switch of the topology names; add its program, entries and groups."""
         runtime = None
         if "runtime_json" in switch:
             item = switch.child("runtime_json")
@@ -137,13 +138,18 @@ class _Reader:
 
     def _check(self, runtime: Item) -> None:
         if not isinstance(runtime.value, dict):
-            runtime.refuse("no block of keys", 'write {"target": "bmv2", "table_entries": [...]}')
+            runtime.refuse("the file is no block of keys", 'write {"target": "bmv2", "table_entries": [...]}')
         if unknown := sorted(set(runtime.value) - _KEYS):
-            runtime.child(unknown[0]).refuse(f"key {unknown[0]!r}", f"give {', '.join(sorted(_KEYS))}")
+            runtime.child(unknown[0]).refuse(
+                f"key {unknown[0]!r} is unknown", f"use {', '.join(sorted(_KEYS))}"
+            )
         runtime.text("target", "bmv2", choices=("bmv2",))
 
     def _path(self, item: Item, name: str) -> Path:
-        """Return the path of a file that the value of a key names, relative to the folder."""
+        """Return the path of the file `name`, relative to the folder of the exercise.
+
+        A path that leads out of the folder raises FormatError with the line of `item`.
+        """
         path = self._folder / name
         try:
             within(self._folder, path)
@@ -152,7 +158,11 @@ class _Reader:
         return path
 
     def _program(self, switch: Item, runtime: Item | None) -> ProgramFiles:
-        """Return the program of a switch: that given, the files that are built, or its compiled source."""
+        """Return the program of a switch.
+
+        The program given to `read_exercise` comes first, then the files of a built program, then the source,
+        which is compiled.
+        """
         if self._given is not None:
             return self._compile(self._given)
         where, key = (switch, "program") if "program" in switch else (runtime, "bmv2_json")
@@ -163,11 +173,17 @@ class _Reader:
             return ProgramFiles(_content(built), _content(self._p4info(where, built, runtime)))
         source = self._folder / f"{built.stem}.p4"
         if not source.is_file():
-            where.child(key).refuse(f"neither {built} nor {source} is there", "compile the program")
+            where.child(key).refuse(
+                f"neither {built} nor {source} exists",
+                f"compile the program, or give its source {source.name}",
+            )
         return self._compile(source)
 
     def _p4info(self, where: Item, built: Path, runtime: Item | None) -> Path:
-        """Return the path of a built program's p4info, with the ending that is there."""
+        """Return the path of the p4info of the compiled program `built`; the file may end in .txtpb or .txt.
+
+        The key `p4info` of the runtime file names it; without this key the name follows from the program's.
+        """
         path = built.with_name(f"{built.stem}.p4.p4info.txtpb")
         if runtime is not None and "p4info" in runtime and where is runtime:
             path = self._path(runtime.child("p4info"), runtime.text("p4info"))
@@ -175,14 +191,18 @@ class _Reader:
         present = next((choice for choice in choices if choice.is_file()), None)
         if present is None:
             where.refuse(
-                f"no p4info {path} or {path.with_suffix('.txt').name}", "compile with --p4runtime-files"
+                f"the program has no p4info {path} or {path.with_suffix('.txt').name}",
+                "compile with --p4runtime-files",
             )
         return within(self._folder, present)
 
     def _source(self, switch: Item) -> Path:
         sources = sorted(self._folder.glob("*.p4"))
         if len(sources) != 1:
-            switch.refuse(f"no program is named, and {self._folder} has {len(sources)}", "give --p4 FILE.p4")
+            switch.refuse(
+                f"the switch names no program, and {self._folder} has {len(sources)} sources *.p4",
+                "give --p4 FILE.p4",
+            )
         return within(self._folder, sources[0])
 
     def _compile(self, source: Path) -> ProgramFiles:

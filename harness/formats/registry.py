@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of other tools by name."""
+"""Registry of the formats of other tools: name, reader, file endings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,14 @@ __all__ = ["FORMATS", "Format", "read_files"]
 @final
 @dataclass(frozen=True)
 class Format:
-    """A format: its reader, the endings by which a file is known, and a line of text.
+    """A format of another tool.
 
-    `part` reads a part of the files; None if the format has no parts.
+    Attributes:
+        text: One line of description.
+        read: Reader of the files.
+        endings: File name endings of the format.
+        several: Whether an import may have several files.
+        part: Reader of a part of the files; None if the format can only be read in full.
     """
 
     text: str
@@ -51,33 +56,39 @@ FORMATS: Mapping[str, Format] = {
 
 
 def _check_times(graph: Graph, path: Path) -> None:
-    """Refuse operations whose times or sizes are beyond those of a run."""
+    """Raise FormatError if a time or a size of an operation is above the limits of a run."""
     for operation in graph.operations:
         for what in ("at_ps", "delay_ps", "compute_ps"):
-            if getattr(operation, what) > _MAX_PS:
+            value = getattr(operation, what)
+            if value > _MAX_PS:
                 raise FormatError(
-                    f"{path}: operation {operation.id}: {what} {getattr(operation, what)}",
+                    f"{path}: {what} of operation {operation.id} is {value}, which is above the limit",
                     remedy=f"give {_MAX_PS} picoseconds at most",
                 )
         if operation.size > _MAX_BYTES:
             raise FormatError(
-                f"{path}: operation {operation.id}: {operation.size} bytes",
-                remedy=f"give {_MAX_BYTES} at most",
+                f"{path}: operation {operation.id} has {operation.size} bytes, which is above the limit",
+                remedy=f"give {_MAX_BYTES} bytes at most",
             )
 
 
 def read_files(name: str, paths: Sequence[Path], part: Part = WHOLE) -> Imported:
-    """Return the content of files of a format, or a part; FormatError names file and line of a fault."""
+    """Read files of the format `name`, in full or in part.
+
+    Raises:
+        FormatError: The format is unknown or cannot be read in part, or a file is invalid; the message then
+            names file and line.
+    """
     known = FORMATS.get(name)
     if known is None:
-        raise FormatError(f"no format {name!r}", remedy=f"give {', '.join(FORMATS)}")
+        raise FormatError(f"format {name!r} is unknown", remedy=f"give {', '.join(FORMATS)}")
     if len(paths) != 1 and not known.several:
-        raise FormatError(f"{len(paths)} files of format {name}", remedy="give one")
+        raise FormatError(f"format {name} takes one file, got {len(paths)}", remedy="give one file")
     if part != WHOLE and known.part is None:
         parts = ", ".join(other for other, each in FORMATS.items() if each.part is not None)
         raise FormatError(
-            f"a part of files of format {name}",
-            remedy=f"leave out --scale, --layers and --ranks, which {parts} has",
+            f"format {name} cannot be imported in part",
+            remedy=f"leave out --scale, --layers and --ranks, which only {parts} takes",
         )
     try:
         imported = known.read(paths) if known.part is None else known.part(paths, part)

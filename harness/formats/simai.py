@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimAI's workloads: layers of a model with computations and collectives, forward and backward.
+"""Importer of SimAI's workloads: layers of a model with computations and collectives, forward and backward.
 
-The first line has `key: value` pairs, the second the number of layers, and each further line 12 fields: name,
-dependency, then computation (ns), collective and bytes of the forward pass, of the gradients of the input and
-of the gradients of the weights, and the time of the update (ns).
+The first line has `key: value` pairs, the second the number of layers. Each further line has 12 fields: name,
+dependency, three times (computation in ns, collective, bytes) for the forward pass, for the gradients of the
+input and for the gradients of the weights, and the time of the update (ns).
 
-Every rank carries out the layers forward and then backward. Collectives of the forward pass and of the
-gradients of the input are waited for; those of weights run beside the rest of the backward pass.
-Computations that follow each other without a collective are one operation. Collectives that are waited for
-and have the same group and size use the same parts of the arrays, one after the other.
+Every rank computes the layers forward and then backward. It waits for the collectives of the forward pass and
+of the input gradients; collectives of weight gradients run beside the rest of the backward pass. Consecutive
+computations without a collective between them become one operation. Collectives for which ranks wait share a
+part of the buffers if their kind, group and size are equal, for they never run at the same time.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ __all__ = ["read_workload"]
 
 _PS_PER_NS = 1000
 _FIELDS = 12
-_WEIGHTS = 2  # index of the gradients of weights among the passes of a layer
+_WEIGHTS = 2  # Index of the weight gradients among the three passes of a layer.
 _MAX_BYTES = 1 << 40
 _KINDS = {
     "ALLREDUCE": "allreduce",
@@ -38,7 +38,10 @@ _KINDS = {
 @final
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """A computation and the collective behind it; `group` is tp, dp, ep or dp_ep."""
+    """A computation of a layer and the collective after it, one of the three passes of a layer.
+
+    `kind` is the kind of collective, empty for none; `group` (tp, dp, ep or dp_ep) says which ranks share it.
+    """
 
     name: str
     compute_ps: int
@@ -50,7 +53,10 @@ class _Pass:
 @final
 @dataclass(frozen=True)
 class _Ranks:
-    """Ranks by their positions: tensor parallel first, then data parallel, then pipeline."""
+    """Numbers of ranks in each kind of parallelism.
+
+    Rank numbers count tensor-parallel ranks first, then data-parallel ranks, then pipeline stages.
+    """
 
     tensor: int
     data: int
@@ -62,7 +68,7 @@ class _Ranks:
         return self.tensor * self.data * self.pipeline
 
     def size(self, kind: str) -> int:
-        """Return the number of ranks that share a collective."""
+        """Return the number of ranks in a group of a kind (tp, dp, ep or dp_ep)."""
         return {
             "tp": self.tensor,
             "dp": self.data,
@@ -71,7 +77,7 @@ class _Ranks:
         }[kind]
 
     def groups(self, kind: str) -> list[list[int]]:
-        """Return the groups of ranks that share a collective."""
+        """Return all groups of a kind (tp, dp, ep or dp_ep), each as a list of ranks."""
         stages = [
             [
                 [stage * self.data * self.tensor + d * self.tensor + t for t in range(self.tensor)]
@@ -91,7 +97,15 @@ class _Ranks:
 
 
 def read_workload(paths: Sequence[Path], part: Part = WHOLE) -> Imported:
-    """Return the traffic of a pass over a workload's layers; rank r is npuR of a full mesh."""
+    """Return the traffic of one forward and backward pass of a workload; rank R is npuR of a full mesh.
+
+    Args:
+        paths: A single workload file.
+        part: Part of the workload to import.
+
+    Raises:
+        FormatError: The file is invalid, or the workload is too large.
+    """
     (path,) = paths
     lines = lines_of(path)
     location, head = next(lines, (FileLocation(path), ""))
@@ -99,7 +113,10 @@ def read_workload(paths: Sequence[Path], part: Part = WHOLE) -> Imported:
     location, count = next(lines, (FileLocation(path), ""))
     layers = [_layer(*line) for line in lines]
     if location.integer(count, "number of layers", low=1) != len(layers):
-        location.refuse(f"{count} layers, but the file has {len(layers)}; it may be cut short")
+        location.refuse(
+            f"the second line says {count} layers, but the file has {len(layers)}; it may be cut short",
+            "correct the number of layers",
+        )
     whole = _ranks(FileLocation(path, 1), values)
     ranks = _fewer(FileLocation(path, 1), whole, part.ranks)
     taken = [
@@ -116,20 +133,20 @@ def read_workload(paths: Sequence[Path], part: Part = WHOLE) -> Imported:
     built.end()
     graph, further = graph_of(path.stem, built.operations)
     notes = [
-        "One forward and one backward pass; collectives are carried out by the direct algorithm.",
+        "The traffic is one forward and one backward pass; collectives use the direct algorithm.",
         "The update of weights takes no time.",
         f"The arrays of all ranks take {array_bytes / 2**30:.3g} GiB.",
     ]
     if len(taken) < len(layers):
-        notes.append(f"The first {len(taken)} of {len(layers)} layers.")
+        notes.append(f"Only the first {len(taken)} of {len(layers)} layers are imported.")
     if part.scale != 1:
         notes.append(
-            f"All bytes, and all times of computations, are {part.scale:.10g} of the file's; "
+            f"Sizes of messages and durations of computations are scaled by {part.scale:.10g}; "
             "delays of links and headers of frames are not."
         )
     if ranks != whole:
         notes.append(
-            f"{ranks.all} of {whole.all} ranks: {ranks.data} of {whole.data} data-parallel ranks"
+            f"{ranks.all} of {whole.all} ranks are imported: {ranks.data} of {whole.data} data-parallel ranks"
             + (f", one of {whole.pipeline} pipeline stages." if whole.pipeline > 1 else ".")
         )
     elif ranks.pipeline > 1:
@@ -143,24 +160,28 @@ def _scaled(step: _Pass, factor: float) -> _Pass:
 
 
 def _fewer(location: FileLocation, whole: _Ranks, count: int | None) -> _Ranks:
-    """Return `count` ranks of a pipeline stage, with the groups of tensors and experts of the file."""
+    """Return the parallelism of `count` ranks of one pipeline stage, with fewer data-parallel ranks.
+
+    Tensor- and expert-parallel groups keep their sizes. Without `count` all ranks of the file remain.
+    Raises FormatError if `count` is no multiple of the groups, or exceeds a pipeline stage.
+    """
     if count is None:
         return whole
     least = whole.tensor * whole.expert
     most = whole.tensor * whole.data
     if count % least or not least <= count <= most or count < 2:
         location.refuse(
-            f"{count} ranks: no multiple of {whole.tensor} tensor-parallel by {whole.expert} expert-parallel "
-            f"ranks, or more than the {most} of a pipeline stage",
+            f"{count} ranks are no multiple of {whole.tensor} tensor-parallel by {whole.expert} "
+            f"expert-parallel ranks, or more than the {most} ranks of a pipeline stage",
             f"give a multiple of {least} up to {most} to --ranks",
         )
     return replace(whole, data=count // whole.tensor, pipeline=1)
 
 
 def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> int:
-    """Return the bytes of the arrays of all ranks.
+    """Return the total size of the ranks' buffers in bytes.
 
-    A workload that would become too many operations or bytes is refused: a line of it can stand for millions.
+    Raises FormatError if the workload needs too many operations or bytes; one line can stand for millions.
     """
     count, array_bytes = 3 * ranks.all, 0
     shapes = set()
@@ -180,19 +201,22 @@ def _bound(path: Path, ranks: _Ranks, layers: Sequence[Sequence[_Pass]]) -> int:
         return array_bytes
     least = max(2, ranks.tensor * ranks.expert)
     FileLocation(path, 1).refuse(
-        f"{ranks.all} ranks and {len(layers)} layers are {count} operations or so, and the arrays of all "
-        f"ranks take {array_bytes / 2**30:.0f} GiB, for every rank holds real numbers",
-        f"up to {MAX_OPERATIONS} operations and {_MAX_BYTES >> 30} GiB are taken: `railyard import simai` "
-        f"takes fewer ranks (--ranks {least}), fewer layers (--layers), and a part of all bytes and of all "
-        "times of computations (--scale 0.001)",
+        f"{ranks.all} ranks and {len(layers)} layers need about {count} operations, and the arrays of all "
+        f"ranks take {array_bytes / 2**30:.0f} GiB, which is more than {MAX_OPERATIONS} operations or "
+        f"{_MAX_BYTES >> 30} GiB",
+        f"import fewer ranks (--ranks {least}), fewer layers (--layers), or scale down sizes and durations "
+        "(--scale 0.001) with `railyard import simai`",
     )
 
 
 def _head(location: FileLocation, text: str) -> dict[str, int]:
-    """Return the numbers of the first line; `pp_comm` may stand without its colon."""
+    """Return the numbers of the first line by key; a colon may be missing, as after SimAI's `pp_comm`."""
     words = text.replace(":", " ").split()
     if not words or words[0].isdigit():
-        location.refuse("no first line with model_parallel_NPU_group, all_gpus and others")
+        location.refuse(
+            "the first line has no `key: value` pairs",
+            "begin with `... model_parallel_NPU_group: N ep: N pp: N ... all_gpus: N`",
+        )
     values = {}
     for name, value in zip(words[1::2], words[2::2], strict=False):
         values[name] = location.integer(value, name)
@@ -204,18 +228,21 @@ def _ranks(location: FileLocation, values: dict[str, int]) -> _Ranks:
     total = values.get("all_gpus", 0)
     if total < 2 or total % (tensor * stages):
         location.refuse(
-            f"all_gpus {total}: no multiple of {tensor} tensor-parallel ranks by {stages} pipeline stages"
+            f"all_gpus {total} is no multiple of {tensor} tensor-parallel ranks by {stages} pipeline stages",
+            f"give a multiple of {tensor * stages}, at least 2",
         )
     data = total // tensor // stages
     if data % expert:
-        location.refuse(f"ep {expert} does not divide {data} data-parallel ranks")
+        location.refuse(
+            f"ep {expert} does not divide {data} data-parallel ranks", f"give a divisor of {data}"
+        )
     return _Ranks(tensor, data, stages, expert)
 
 
 def _layer(location: FileLocation, text: str) -> tuple[_Pass, _Pass, _Pass]:
     fields = text.split()
     if len(fields) != _FIELDS:
-        location.refuse(f"{len(fields)} fields", f"give {_FIELDS}")
+        location.refuse(f"the layer has {len(fields)} fields", f"give {_FIELDS} fields")
     return (
         _pass(location, fields[0], fields[2:5], "tp"),
         _pass(location, fields[0], fields[5:8], "tp"),
@@ -231,32 +258,33 @@ def _pass(location: FileLocation, name: str, fields: Sequence[str], group: str) 
     kind, _, suffix = fields[1].partition("_")
     if kind not in _KINDS or suffix not in ("", "EP", "DP_EP", "DP"):
         location.refuse(
-            f"collective {fields[1]!r}", f"give NONE, {', '.join(_KINDS)}, with _EP, _DP or _DP_EP"
+            f"collective {fields[1]!r} is unknown",
+            f"give NONE, {', '.join(_KINDS)}, or one of these with _EP, _DP or _DP_EP behind it",
         )
     return _Pass(name, compute, _KINDS[kind], suffix.lower() or group, size)
 
 
 @final
 class _Built:
-    """Operations of all ranks, pass by pass."""
+    """Builds the operations of all ranks, pass by pass."""
 
     def __init__(self, ranks: _Ranks) -> None:
         self.operations: list[Operation] = []
         self._ranks = ranks
         self._last: dict[int, tuple[str, ...]] = {}
         self._offsets: dict[tuple[str, str, int], int] = {}
-        self._computed_ps = 0  # by every rank since its last operation
+        self._computed_ps = 0  # Computation of every rank that no operation contains yet.
         self._number = self._end = 0
 
     def add(self, step: _Pass, *, waited: bool) -> None:
-        """Add a computation on every rank and the collective behind it."""
+        """Add a computation on every rank and its collective; `waited`: the next computation waits for it."""
         self._number += 1
         self._computed_ps += step.compute_ps
         if step.kind and self._ranks.size(step.group) > 1:
             self._collective(f"{self._number}.{step.name}", step, waited=waited)
 
     def end(self) -> None:
-        """Add the computations behind the last collective."""
+        """Add the computations after the last collective, an operation for each rank."""
         if not self._computed_ps and self.operations:
             return
         self.operations += [

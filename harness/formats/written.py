@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imported traffic as files: a scenario, the graph and the fabric, which `railyard run` takes."""
+"""Write an import as files for `railyard run`: a scenario, its traffic graph and its fabric."""
 
 from pathlib import Path
 
@@ -12,16 +12,25 @@ __all__ = ["scenario_name", "write_imported"]
 
 
 def write_imported(imported: Imported, folder: Path, origin: str, *, again: bool = False) -> Path:
-    """Write scenario.yaml, graph.json and, if the files have a fabric, fabric.json; return the scenario.
+    """Write an import into a folder; return the path of scenario.yaml.
 
-    OutputError if the folder has a scenario already, or cannot be written. With `again`, a scenario with the
-    same text may be there.
+    graph.json is written too if the import has a traffic graph, and fabric.json if it has a fabric.
+
+    Args:
+        imported: The import.
+        folder: Target folder; created if needed.
+        origin: Name of the imported files, for the title and the first comment of the scenario.
+        again: Accept an existing scenario.yaml if its text is equal; otherwise any existing file is refused.
+
+    Raises:
+        OutputError: The folder has a scenario.yaml already, or cannot be written.
     """
     scenario = folder / "scenario.yaml"
     text = _scenario(imported, origin)
     if scenario.exists() and not (again and _same(scenario, text)):
         keep = f"run {scenario}" if again else "name another folder with --out"
-        raise OutputError(f"{scenario}: exists, and is another", remedy=f"{keep}, or remove it")
+        state = "exists and differs from this import" if again else "exists already"
+        raise OutputError(f"{scenario} {state}", remedy=f"{keep}, or remove it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if imported.traffic is not None:
@@ -30,12 +39,14 @@ def write_imported(imported: Imported, folder: Path, origin: str, *, again: bool
             (folder / "fabric.json").write_text(to_json(imported.fabric), encoding="utf-8")
         scenario.write_text(text, encoding="utf-8")
     except OSError as ex:
-        raise OutputError(f"{folder}: {ex.strerror}", remedy="name a folder that can be written") from None
+        raise OutputError(
+            f"{folder} cannot be written: {ex.strerror}", remedy="name a folder that can be written"
+        ) from None
     return scenario
 
 
 def scenario_name(imported: Imported) -> str:
-    """Return the name of the scenario: letters, digits, - and _."""
+    """Return the name of the imported scenario in letters, digits, - and _; at most 60 characters."""
     name = "".join(c if c.isalnum() or c in "-_" else "-" for c in imported.name.lower()).strip("-")
     return (name or "imported")[:60]
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One frame built, sent, captured or followed by hand.
+"""Build, send, capture or follow a single frame by hand.
 
-Its modules:
+Modules:
 
-    craft           a frame from Scapy layers and names of a fabric
-    walk            its journey through all switches
-    steps           parser states, tables, conditions and statements that it executed
-    anatomy         its headers and fields, and the fields in which two frames differ
-    describe        a journey as a JSON document
-    capture         pcap and pcapng files
-    journey_capture  a journey as records of a capture file
-    send            a frame on a real interface
-    generator       all data frames of a collective, built with Scapy
-    exchange        frames into and out of a fabric that another process runs
-    header_vectors  every source-route header through the compiled program
+    craft           build a frame from Scapy layers and names of a fabric
+    walk            follow a frame through the switches of a fabric: its journey
+    steps           P4 execution of a frame: parser states, tables, conditions and statements
+    anatomy         split a frame into headers and fields; list the differences of two frames
+    describe        write a journey as a JSON document
+    capture         write and read pcap and pcapng files
+    journey_capture  convert a journey to records of a capture file
+    send            send a frame on a real interface
+    generator       build all data frames of a collective with Scapy
+    exchange        send frames into a fabric that another process runs, and receive frames from it
+    header_vectors  run every source-route header through the compiled program
 """

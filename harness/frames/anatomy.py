@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of a frame: the bytes of each, its fields, and the fields in which two frames differ."""
+"""Split a frame into headers with their bytes and fields; list the fields in which two frames differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topologies import Fabric
 __all__ = ["PAYLOAD", "Change", "Field", "Part", "bits", "changes", "parts"]
 
 PAYLOAD = "payload"
-"""Name of the bytes behind the last header."""
+"""Name of the part of a frame behind its last header."""
 
 _ADDRESSES = ("scna", "dcna", "cna_a", "cna_b", "origin")
 
@@ -36,7 +36,7 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes `start` to `stop` of a frame, which are a header or the payload."""
+    """A header or the payload of a frame: bytes from `start` up to, but not including, `stop`."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Part:
 @final
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A field that differs between two frames; None: that frame does not have its header."""
+    """A field that differs between two frames; `before` or `after` is None if a frame lacks the header."""
 
     header: str
     field: str
@@ -62,7 +62,7 @@ def _titles() -> dict[str, str]:
 
 
 def parts(fabric: Fabric, frame: bytes) -> tuple[Part, ...]:
-    """Return the headers of a frame, then its payload; bytes of no known header are payload."""
+    """Return the headers of a frame and then its payload; bytes that no known header covers are payload."""
     return tuple(_parts(fabric, frame))
 
 
@@ -102,13 +102,16 @@ def _fields(fabric: Fabric, layer: Packet) -> Iterator[Field]:
 
 
 def bits(bitmap: int) -> str:
-    """Return twelve bits in groups of four, bit 0 leftmost."""
+    """Return the 12 bits of a source-route bitmap in groups of four; the bit of hop 0 is leftmost."""
     digits = f"{bitmap:012b}"
     return f"{digits[:4]} {digits[4:8]} {digits[8:]}"
 
 
 def changes(fabric: Fabric, before: bytes, after: bytes) -> tuple[Change, ...]:
-    """Return the fields that differ, in the order of the headers; a new or removed header with all fields."""
+    """Return the fields that differ between two frames, in header order.
+
+    If a header is new or removed, all its fields count as different.
+    """
     old, new = _values(fabric, before), _values(fabric, after)
     names = [*new, *(name for name in old if name not in new)]
     changed = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture files: pcap, or pcapng, which also has the interface of every frame and a comment."""
+"""Write and read capture files: pcap, or pcapng, which also stores the interface of a frame and a comment."""
 
 from __future__ import annotations
 
@@ -22,9 +22,14 @@ _NANOSECONDS = 9
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A frame and its time.
+    """A frame of a capture file.
 
-    `place` names the interface that sent it, `about` describes the interface, `comment` says what happened.
+    Attributes:
+        time_ns: Time stamp in nanoseconds.
+        place: Name of the interface that sent the frame.
+        about: Description of the interface.
+        frame: Bytes of the frame.
+        comment: Comment on the frame, for pcapng only.
     """
 
     time_ns: int
@@ -35,7 +40,7 @@ class Record:
 
 
 def write_capture(path: Path, records: Sequence[Record]) -> None:
-    """Write frames with nanoseconds: pcapng if the name ends in .pcapng, else pcap.
+    """Write a capture file with time stamps in nanoseconds: pcapng if its name ends in .pcapng, else pcap.
 
     Raises:
         OutputError: The file cannot be written.
@@ -44,14 +49,16 @@ def write_capture(path: Path, records: Sequence[Record]) -> None:
     try:
         path.write_bytes(data)
     except OSError as ex:
-        raise OutputError(f"{path}: {ex.strerror}", remedy="name a file in a folder that is there") from None
+        raise OutputError(
+            f"{path} cannot be written: {ex.strerror}", remedy="name a file in an existing folder"
+        ) from None
 
 
 def read_frame(path: Path, number: int) -> bytes:
-    """Return a frame of a pcap or pcapng file, counted from 1.
+    """Return frame `number` of a pcap or pcapng file; frames count from 1.
 
     Raises:
-        FrameError: The file is no capture, or has fewer frames.
+        FrameError: The file is unreadable or no capture file, or has fewer frames.
     """
     from scapy.error import Scapy_Exception
     from scapy.utils import RawPcapReader
@@ -64,8 +71,13 @@ def read_frame(path: Path, number: int) -> bytes:
                 if count == number:
                     return bytes(frame)
     except (OSError, EOFError, Scapy_Exception) as ex:
-        raise FrameError(f"{path}: no capture file: {ex}", remedy="record it with --pcap") from None
-    raise FrameError(f"{path} has {count} frames, not {number}", remedy="name a frame that it has")
+        raise FrameError(
+            f"{path} cannot be read as a capture file: {ex}", remedy="name a pcap or pcapng file"
+        ) from None
+    raise FrameError(
+        f"frame {number} does not exist: {path} has {count} frames",
+        remedy=f"give a number from 1 to {count}" if count else "name a capture file with frames",
+    )
 
 
 def _pcap(records: Sequence[Record]) -> bytes:

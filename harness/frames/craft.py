@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building of one frame from Scapy layers and the names of a fabric."""
+"""Build a single frame from Scapy layers and the names of a fabric."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topologies import Fabric
 __all__ = ["TABLES", "Kind", "Order", "craft"]
 
 TABLES = "-"
-"""Step of a route that leaves a hop to the tables."""
+"""Step of a route without an instruction: the switch's tables choose the egress port of this hop."""
 
 Kind = Literal["data", "ack", "notice"]
 
@@ -27,20 +27,20 @@ Kind = Literal["data", "ack", "notice"]
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Description of a frame, by names of the fabric.
+    """Description of a frame to build; nodes and links are given by their names in the fabric.
 
     Attributes:
         source: Node whose host sends the frame.
-        destination: Node that receives it.
-        kind: Data, acknowledgement or notice.
-        route: Each hop as the name of the next node, a port number or TABLES; empty lets the source's switch
-            choose a route.
-        bucket: Value of lb.
-        psn: Sequence number.
-        payload: Data.
-        link: Link of a notice.
-        up: Whether the notice says that the link is up.
-        changes: Fields to set last, such as "srh.ptr=12", valid or not.
+        destination: Node to which the frame is addressed.
+        kind: Data, acknowledgement or notice of a link's state.
+        route: Source route, each hop as the name of the next node, a port number or TABLES; without a route
+            the source's switch chooses.
+        bucket: Value of the field lb of the network header, whose low 4 bits are the path bucket.
+        psn: Packet sequence number of data; acknowledged sequence number of an acknowledgement.
+        payload: Payload of a data frame.
+        link: Link that a notice reports.
+        up: Whether the notice reports the link as up.
+        changes: Assignments to fields at the end, such as "srh.ptr=12"; they may make the frame invalid.
     """
 
     source: str
@@ -56,11 +56,11 @@ class Order:
 
 
 def craft(fabric: Fabric, order: Order) -> Packet:
-    """Return the frame as the host of the source sends it.
+    """Return the described frame, as the host of the source sends it.
 
     Raises:
-        FrameError: A part of the description does not fit a frame.
-        TopologyError: A name is not in the fabric.
+        FrameError: The route or a change does not fit into the frame's fields.
+        TopologyError: The fabric has no node or link of a given name.
     """
     source, destination = fabric.node(order.source), fabric.node(order.destination)
     frame = Ether(dst=mac(destination.address), src=mac(source.address)) / LPH()
@@ -76,7 +76,7 @@ def craft(fabric: Fabric, order: Order) -> Packet:
     if order.kind == "notice":
         frame /= _notice(fabric, order)
     else:
-        # Queues are numbered by the rank at their other end.
+        # The number of a queue is the rank of its peer.
         opcode = Opcode.ACK if order.kind == "ack" else Opcode.DATA
         frame /= TPH(opcode=opcode, src_q=destination.index, dst_q=source.index)
         if order.kind == "ack":
@@ -94,7 +94,8 @@ def _steered(fabric: Fabric, order: Order) -> Packet:
     """Return the source-route header for `order.route`."""
     if len(order.route) > MAX_HOPS:
         raise FrameError(
-            f"route of {len(order.route)} hops: a source route counts {MAX_HOPS}", remedy="name fewer hops"
+            f"the route has {len(order.route)} hops, but a source route holds at most {MAX_HOPS}",
+            remedy="name fewer hops",
         )
     node: str | None = order.source
     bitmap, ports = 0, list[int]()
@@ -105,7 +106,7 @@ def _steered(fabric: Fabric, order: Order) -> Packet:
         port = int(step) if step.isdecimal() else _port_to(fabric, node, step)
         if port >= 1 << INSTRUCTION_BITS:
             raise FrameError(
-                f"route: port {port} does not fit an instruction of {INSTRUCTION_BITS} bits",
+                f"port {port} of the route does not fit into an instruction of {INSTRUCTION_BITS} bits",
                 remedy=f"name a port up to {(1 << INSTRUCTION_BITS) - 1}",
             )
         bitmap |= 1 << MAX_HOPS - 1 - number
@@ -114,8 +115,8 @@ def _steered(fabric: Fabric, order: Order) -> Packet:
         node = neighbour.node if neighbour else None
     if len(ports) > MAX_INSTRUCTIONS:
         raise FrameError(
-            f"route of {len(ports)} steered hops: the header holds {MAX_INSTRUCTIONS} instructions",
-            remedy=f"leave some of them to the tables with {TABLES}",
+            f"the route names {len(ports)} ports, but the header holds only {MAX_INSTRUCTIONS} instructions",
+            remedy=f"write {TABLES} for some hops, which leaves them to the tables",
         )
     return SRH(bitmap=bitmap, instr=ports)
 
@@ -124,8 +125,8 @@ def _port_to(fabric: Fabric, node: str | None, name: str) -> int:
     fabric.node(name)
     if node is None:
         raise FrameError(
-            f"route: {name} follows a hop whose end is not known",
-            remedy="name the port instead of the node",
+            f"node {name} of the route follows a hop whose next node is unknown",
+            remedy=f"give the number of the port to {name} instead",
         )
     return fabric.port_to(node, name)
 
@@ -143,25 +144,34 @@ def _notice(fabric: Fabric, order: Order) -> Packet:
 
 
 def _change(frame: Packet, change: str) -> None:
-    """Set a field to a value, as "srh.ptr=12" asks."""
+    """Set a field of the frame, given a text such as "srh.ptr=12"."""
     target, equals, text = change.partition("=")
     name, _, field_name = target.strip().lower().partition(".")
     if not equals or not field_name:
-        raise FrameError(f"{change!r} is not like srh.ptr=12", remedy="give header.field=value")
+        raise FrameError(
+            f"{change!r} is no assignment to a field", remedy="give HEADER.FIELD=VALUE, such as srh.ptr=12"
+        )
     known = {header.name.lower(): header for header in headers()}
     layer = next((layer for layer in _layers(frame) if type(layer).__name__.lower() == name), None)
     if name not in known or layer is None:
         present = ", ".join(own for layer in _layers(frame) if (own := type(layer).__name__.lower()) in known)
-        hint = "; --route gives it a source route" if name == "srh" else ""
-        raise FrameError(f"{change!r}: this frame has no {name}", remedy=f"it has {present}{hint}")
+        hint = "; add a source route with --route" if name == "srh" else ""
+        raise FrameError(
+            f"{change!r} names the header {name}, which this frame lacks", remedy=f"use {present}{hint}"
+        )
     field = next((field for field in known[name].fields if field.name == field_name), None)
     if field is None:
         names = ", ".join(field.name for field in known[name].fields)
-        raise FrameError(f"{change!r}: no field named {field_name}", remedy=f"{name} has {names}")
+        raise FrameError(
+            f"{change!r} names the field {field_name}, which {name} lacks", remedy=f"use {names}"
+        )
     values = [_number(change, part) for part in text.split(",")]
     if len(values) > field.count or not all(0 <= value < 1 << field.width for value in values):
-        amount = f"{field.count} numbers" if field.count > 1 else "a number"
-        raise FrameError(f"{change!r} does not fit", remedy=f"{field_name} is {amount} of {field.width} bits")
+        amount = f"up to {field.count} numbers" if field.count > 1 else "a number"
+        raise FrameError(
+            f"{change!r} does not fit into the field {field_name}",
+            remedy=f"give {amount} of {field.width} bits",
+        )
     layer.setfieldval(field_name, values if field.count > 1 else values[0])
 
 
@@ -174,5 +184,5 @@ def _number(change: str, text: str) -> int:
         return int(text, 0)
     except ValueError:
         raise FrameError(
-            f"{change!r}: {text!r} is not a number", remedy="give one such as 12 or 0xfe0"
+            f"{text!r} in {change!r} is not a number", remedy="give a number such as 12 or 0xfe0"
         ) from None

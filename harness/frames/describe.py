@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A journey as a JSON document, for pages and programs; docs/use/follow.md explains its keys."""
+"""Describe a frame's journey as a JSON document for pages and programs; docs/use/follow.md lists its keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["describe"]
 
 
 def describe(fabric: Fabric, journey: Journey) -> dict[str, Any]:
-    """Return the document: end, hops, crossings, and the P4 files that the steps name, by path.
+    """Return a journey as a document: end, hops, link crossings, and P4 sources of its steps by path.
 
     Bytes are hexadecimal, times are picoseconds.
     """
@@ -53,7 +53,7 @@ def _hop(fabric: Fabric, hop: Hop) -> dict[str, Any]:
 
 
 def _lane(frame: bytes) -> int | None:
-    """Return the virtual lane that the link packet header names."""
+    """Return the virtual lane in a frame's link packet header; None for a frame without this header."""
     header = Ether(frame).getlayer(LPH)
     return None if header is None else header.vl
 
@@ -63,7 +63,7 @@ def _frame(fabric: Fabric, frame: bytes) -> dict[str, Any]:
 
 
 def _step(step: Step) -> dict[str, Any]:
-    """Return a step without the keys that its kind does not have."""
+    """Return a step as a dictionary, without attributes that are None or empty."""
     return {key: value for key, value in asdict(step).items() if value is not None and value != ""}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames into and out of the host ports of a fabric that `railyard up` runs, from another process."""
+"""Send frames into host ports of a fabric that `railyard up` runs in another process, and receive frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _START = "start the fabric by `railyard up`, and give the address that it prints
 @final
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A frame that enters the fabric at the port of a host, on a virtual lane."""
+    """A frame to send into the fabric at the port of a host, on virtual lane `vl`."""
 
     host: str
     frame: bytes
@@ -34,7 +34,7 @@ class Departure:
 @final
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A frame that has left the fabric at the port of a host, and the virtual time at which it did."""
+    """A frame that left the fabric at the port of a host, at virtual time `time_ps`."""
 
     host: str
     time_ps: int
@@ -42,7 +42,7 @@ class Arrival:
 
 
 def vl_of(frame: bytes | Packet) -> int:
-    """Return the virtual lane in a UB frame's header, 0 for a frame of another kind."""
+    """Return the virtual lane in a UB frame's link packet header; 0 for a frame without this header."""
     packet = Ether(bytes(frame))
     return packet[LPH].vl if LPH in packet else 0
 
@@ -50,17 +50,17 @@ def vl_of(frame: bytes | Packet) -> int:
 def exchange(
     address: str, sent: Iterable[Departure], hosts: Collection[str] = (), *, seconds: float = 30.0
 ) -> Iterator[Arrival]:
-    """Send frames into host ports, and yield the frames that leave until no frame is on its way any more.
+    """Send frames into host ports; yield the frames that leave the fabric, until no frame is under way.
 
     Args:
-        address: HOST:PORT at which the fabric answers.
-        sent: frames to send, in their order.
-        hosts: hosts whose ports are watched; without any, all hosts.
-        seconds: real time after which frames that still circulate are an error.
+        address: HOST:PORT of the running fabric.
+        sent: frames to send, in this order.
+        hosts: hosts whose ports are watched; all hosts if it is empty.
+        seconds: real time limit; frames that are still under way after it raise an error.
 
     Raises:
         MachineError: Nothing answers at the address.
-        TestbedError: A host does not exist, a frame is too long, or frames circulate without end.
+        TestbedError: A host does not exist, a frame is too long, or frames are under way after `seconds`.
     """
 
     def requests() -> Iterator[Any]:
@@ -72,7 +72,10 @@ def exchange(
 
 
 def listen(address: str, hosts: Collection[str] = ()) -> Generator[Arrival, None, None]:
-    """Yield the frames that leave by the ports of hosts, all hosts without any, until the fabric stops."""
+    """Yield the frames that leave the fabric at the ports of hosts, until the fabric stops.
+
+    An empty `hosts` stands for all hosts. Raises MachineError and TestbedError as `exchange` does.
+    """
 
     def requests() -> Iterator[Any]:
         yield from _watched(hosts)
@@ -111,13 +114,13 @@ def _error(address: str, error: Any, seconds: float | None) -> TestbedError:
             message, _, remedy = error.details().partition("; ")
             return TestbedError(message, remedy=remedy)
         case grpc.StatusCode.UNAVAILABLE:
-            return MachineError(f"{address}: nothing answers", remedy=_START)
+            return MachineError(f"no fabric answers at {address}", remedy=_START)
         case grpc.StatusCode.UNIMPLEMENTED:
-            return TestbedError(f"{address}: this server takes no frames", remedy=_START)
+            return TestbedError(f"the server at {address} takes no frames", remedy=_START)
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return TestbedError(
-                f"{address}: frames are still on their way after {seconds:g} s",
+                f"frames in the fabric at {address} are still under way after {seconds:g} s",
                 remedy="look for a loop in the tables, or give more seconds",
             )
         case _:
-            return TestbedError(f"{address}: {error.details()}", remedy=_START)
+            return TestbedError(f"the exchange with {address} failed: {error.details()}", remedy=_START)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data frames of a collective built with Scapy, for teaching and for comparison with the agents in C++.
+"""Build the data frames of a collective with Scapy, for teaching and for comparison with the C++ agents.
 
-The generator runs the schedule of a scenario's job in lockstep, step by step, and builds every data frame
-that a member sends, without acknowledgements, retransmissions or pauses. Large traffic is the agents' work
+The generator executes the schedule of a scenario's job in lockstep, and builds every data frame that a member
+sends. It builds no acknowledgements and no retransmissions. For large traffic use the agents
 (`emulation/engine/hosts`).
 """
 
@@ -33,7 +33,7 @@ _ITEM_BYTES = 4
 
 @final
 class GeneratedFrame(NamedTuple):
-    """A data frame, the node whose host sends it, and the step of the schedule to which it belongs."""
+    """A data frame, with the node whose host sends it and its step of the schedule."""
 
     step: int
     node: str
@@ -41,23 +41,25 @@ class GeneratedFrame(NamedTuple):
 
 
 def collective_frames(ready: Prepared, inputs: Sequence[Array]) -> Iterator[GeneratedFrame]:
-    """Yield the data frames of a variant's job, step by step, in the order of receivers.
+    """Yield the data frames of a variant's job, step by step, ordered by receiver.
 
     Args:
-        ready: A variant with a single job of a collective, as `prepare` returns it.
-        inputs: The array of each rank, as `make_data` makes it.
+        ready: A variant with a single job whose traffic is a collective, as `prepare` returns it.
+        inputs: Initial array of each rank, as `make_data` returns them.
 
     Raises:
-        ScenarioError: The variant has no job, several, a traffic graph, or several connections for each pair.
+        ScenarioError: The variant does not have exactly one job, its job is no collective, or it sets
+            `connections:`.
     """
     if len(ready.jobs) != 1 or not isinstance(ready.jobs[0].sliced, Sliced):
         raise ScenarioError(
-            f"{ready.variant.name}: the generator takes a single job with a collective",
+            f"the generator needs a single job with a collective, which variant {ready.variant.name} lacks",
             remedy="name a variant without `jobs:`, `graph:` and `pool:`",
         )
     if ready.transport.connections is not None or ready.jobs[0].connections is not None:
         raise ScenarioError(
-            f"{ready.variant.name}: the generator has one connection a pair",
+            f"the generator supports one connection per pair, but variant {ready.variant.name} sets "
+            "`connections:`",
             remedy="name a variant without `connections:`",
         )
     check_transfers(ready.jobs[0].sliced.schedule, "frame of a connection")
@@ -66,7 +68,7 @@ def collective_frames(ready: Prepared, inputs: Sequence[Array]) -> Iterator[Gene
 
 @final
 class _Generator:
-    """Arrays of all ranks, and the next sequence number of each connection."""
+    """Executes the schedule on the arrays of all ranks; counts the sequence numbers of each connection."""
 
     def __init__(self, ready: Prepared, job: JobPlan, sliced: Sliced, inputs: Sequence[Array]) -> None:
         self._names = job.members
@@ -125,7 +127,7 @@ class _Generator:
                 lb=(self._first_lb[source, target] + sent * transport.lb_mode) & 0xFF,
                 sl=transport.level,
             )
-            # Queues are numbered by the rank at their other end.
+            # The number of a queue is the rank of its peer.
             / TPH(
                 opcode=Opcode.DATA,
                 src_q=target,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions of the compiled P4 program on every source-route header."""
+"""Run every possible source-route header through the compiled P4 program, and collect its decisions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from topologies import HOST_PORT, full_mesh
 
 __all__ = ["HOPS", "INSTRUCTIONS", "REFUSED", "TABLES", "Headers", "put_every_header"]
 
-# Hop decided by the tables, and no hop because the frame is dropped; instructions have numbers.
+# Decisions that are no instruction: the tables choose the egress port, or the program drops the frame.
 TABLES, REFUSED = "tables", "refused"
 
-# The reasons of p4/include/types.p4.
+# Drop reasons of p4/include/types.p4: too many instructions, ptr beyond the last hop.
 INSTRUCTIONS, HOPS = 4, 5
 
 _PTRS = 16
@@ -31,10 +31,13 @@ _PTRS = 16
 @final
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Decision by (ptr, bitmap): the number of an instruction, TABLES or REFUSED.
+    """Decisions of a P4 program on all source-route headers.
 
-    `pushed` is the number of bytes that a route adds to a host's frame, `advanced` whether every forwarded
-    frame had its ptr advanced by one, `drops` the program's counts of dropped frames by reason.
+    Attributes:
+        decided: Decision by (ptr, bitmap): the index of an instruction, TABLES or REFUSED.
+        pushed: Number of bytes by which a switch enlarges a host's frame when it adds a source route.
+        advanced: Whether every forwarded frame left with a ptr larger by one.
+        drops: Number of dropped frames by drop reason, from the program's counter.
     """
 
     decided: Mapping[tuple[int, int], int | str]
@@ -43,15 +46,16 @@ class Headers:
     drops: Mapping[int, int]
 
     def along(self, bits: Sequence[int]) -> tuple[int | str, ...]:
-        """Return the decisions for the first hops of a route whose bitmap is `bits` followed by 0."""
+        """Return the decisions for the first hops of a route with a bitmap of `bits`, padded with zeros."""
         bitmap = sum(bit << (MAX_HOPS - 1 - place) for place, bit in enumerate(bits))
         return tuple(self.decided[ptr, bitmap] for ptr in range(len(bits)))
 
 
 def put_every_header(progress: Callable[[float], None] = lambda share: None) -> Headers:
-    """Process all 4,096 bitmaps with all 16 values of ptr by the program of an NPU, one frame each.
+    """Send a frame through an NPU's program for each of 4,096 bitmaps and 16 values of ptr.
 
-    The NPU has seven neighbours: instructions lead to six of them, the tables to the seventh.
+    The NPU has seven neighbours: the six instructions lead to six of them, the tables to the seventh.
+    `progress` is called with the share of the bitmaps that are done.
     """
     mesh = full_mesh([8])
     source, target = mesh.nodes[0], mesh.nodes[7]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journey of a frame as the records of a capture file."""
+"""Convert the journey of a frame to the records of a capture file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["journey_records"]
 
 
 def journey_records(fabric: Fabric, journey: Journey) -> list[Record]:
-    """Return a record for each link that a frame crossed, with the decision of the switch as a comment."""
+    """Return a record for each link that the frame crossed; the comment has the sending switch's decision."""
     comments = ["enters the fabric"]
     for hop in journey.hops:
         if hop.frame_out is not None:

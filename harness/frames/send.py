@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending of a frame on a real interface through a raw socket."""
+"""Send a frame on a real network interface through a raw socket."""
 
 from __future__ import annotations
 
@@ -21,15 +21,22 @@ _CLONE_NEWNET = 0x40000000
 
 
 def send(frame: bytes, interface: str, *, namespace: str = "", count: int = 1, rate: float = 0.0) -> float:
-    """Send a frame `count` times, `rate` times a second (0: without a pause), and return the seconds taken.
+    """Send a frame `count` times on an interface; return the duration in seconds.
+
+    Args:
+        frame: Bytes of the frame.
+        interface: Name of the network interface.
+        namespace: Network namespace of the interface; empty for the namespace of this process.
+        count: Number of times.
+        rate: Frames per second; 0 for no pause between frames.
 
     Raises:
-        TestbedError: The interface or namespace does not exist, or the user is not root.
+        TestbedError: The interface or namespace does not exist, the user is not root, or a send fails.
     """
     with _packet_socket(interface, namespace) as link:
         began = time.monotonic()
         for number in range(count):
-            # Slots count from the first frame, so that a late frame does not delay the following frames.
+            # Send times count from the first frame, so that a late frame does not delay the following frames.
             late = time.monotonic() - began - number / rate if rate else 0.0
             if late < 0:
                 time.sleep(-late)
@@ -42,7 +49,8 @@ def _put(link: socket.socket, frame: bytes, interface: str) -> None:
         link.send(frame)
     except OSError as ex:
         raise TestbedError(
-            f"interface {interface}: {ex.strerror}", remedy="bring it up, and keep frames within its MTU"
+            f"interface {interface} cannot send the frame: {ex.strerror}",
+            remedy="bring the interface up, and keep frames within its MTU",
         ) from None
 
 
@@ -52,21 +60,27 @@ def _packet_socket(interface: str, namespace: str) -> Iterator[socket.socket]:
         with _inside(namespace):
             link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     except PermissionError as ex:
-        raise TestbedError(f"a raw socket: {ex.strerror}", remedy="run it as root, or with sudo") from None
+        raise TestbedError(
+            f"a raw socket cannot be opened: {ex.strerror}", remedy="run the command with sudo"
+        ) from None
     with link:
         try:
             link.bind((interface, 0))
         except OSError as ex:
             where = f" in namespace {namespace}" if namespace else ""
             raise TestbedError(
-                f"interface {interface}{where}: {ex.strerror}", remedy="list the interfaces with `ip link`"
+                f"interface {interface}{where} cannot be used: {ex.strerror}",
+                remedy="name an interface that `ip link` lists",
             ) from None
         yield link
 
 
 @contextmanager
 def _inside(namespace: str) -> Iterator[None]:
-    """Move this thread to a named network namespace; a socket stays in the namespace of its creation."""
+    """Run the body of the `with` statement with this thread in a named network namespace.
+
+    A socket that the body creates stays in this namespace. An empty name changes nothing.
+    """
     if not namespace:
         yield
         return
@@ -75,7 +89,9 @@ def _inside(namespace: str) -> Iterator[None]:
         try:
             target = os.open(_NAMESPACES / namespace, os.O_RDONLY)
         except FileNotFoundError:
-            raise TestbedError(f"no namespace named {namespace!r}", remedy="`ip netns` lists them") from None
+            raise TestbedError(
+                f"network namespace {namespace!r} does not exist", remedy="name one that `ip netns` lists"
+            ) from None
         try:
             _enter(target)
         finally:
@@ -91,4 +107,4 @@ def _inside(namespace: str) -> Iterator[None]:
 def _enter(descriptor: int) -> None:
     if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET) != 0:
         error = ctypes.get_errno()
-        raise OSError(error, f"entering a network namespace: {os.strerror(error)}")
+        raise OSError(error, f"the network namespace cannot be entered: {os.strerror(error)}")

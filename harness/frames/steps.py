@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution of a P4 program by one frame: parser states, tables, conditions, statements, and their source.
+"""Steps of a P4 program on a frame: parser states, tables, conditions and statements, with source lines.
 
-The engine reports the steps of a traced program (emulation/engine/switch/trace.cpp). p4c writes the place of
-tables, conditions and statements into the compiled program; parser states have none.
+The engine reports the steps of a traced program (emulation/engine/switch/trace.cpp). p4c writes the source
+lines of tables, conditions and statements into the compiled program, but not of parser states.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ __all__ = [
 REASONS = {
     1: "it is cut short",
     2: "its Ethernet type is not a UB link's",
-    3: "what its cfg says follows is unknown",
+    3: "its cfg names an unknown next header",
     4: "its bitmap asks for a seventh instruction",
     5: "its ptr is past 11",
     6: "the port does not exist",
     7: "the tables have no route",
-    8: "the turn has no lane",
-    9: "nothing is known of the port it came by",
+    8: "the turn rule has no lane for it",
+    9: "the tables do not know its ingress port",
     10: "its length cannot hold another header",
     11: "a switch has no host to deliver it to",
     12: "it is for a foreign rail",
-    13: "it is of no tree of the switch, or comes from no neighbour in it",
-    14: "its block has what it brings already",
+    13: "it belongs to no reduction tree of the switch, or comes from no neighbour in the tree",
+    14: "its values are already part of the block",
 }
-"""Meaning of each index of the counter `drops`: docs/reference/wire-format.md."""
+"""Reason for a dropped frame by index of the counter `drops`; see docs/reference/wire-format.md."""
 
 _EGRESS_PORT = "egress_port"
 
@@ -49,7 +49,7 @@ _EGRESS_PORT = "egress_port"
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in the P4 source: path from the root of the project, line from 1, and its text."""
+    """A line of a P4 source: path from the root of the project, line number from 1, text."""
 
     file: str
     line: int
@@ -59,7 +59,7 @@ class Source:
 @final
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """A field of a table's key: the frame's value, and the value of the entry that was hit ("" on a miss)."""
+    """A field of a table's key: `value` in the frame, `asked` in the matching entry ("" on a miss)."""
 
     name: str
     value: str
@@ -69,9 +69,9 @@ class KeyField:
 @final
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Result of a table: its key, whether an entry was hit, and the action that ran.
+    """Result of a table lookup: the key, whether an entry matched, and the action that ran.
 
-    `packets` is the entry's direct counter with this frame counted; None if the table has no counter.
+    `packets` is the entry's direct counter, including this frame; None if the table has no direct counter.
     """
 
     key: tuple[KeyField, ...]
@@ -84,12 +84,12 @@ class Lookup:
 @final
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that the program did to a frame.
+    """A step of a P4 program on a frame.
 
     Attributes:
-        kind: What the step is.
-        name: Parser state, table or condition; operation of a statement.
-        source: Its place; None for parser states, and for programs compiled without places.
+        kind: Kind of the step.
+        name: Name of the parser state, table or condition; operation of a statement.
+        source: Source line; None for parser states, and for programs compiled without source lines.
         outcome: Value of a condition.
         lookup: Result of a table.
         target: Field, header or counter that a statement changes.
@@ -106,7 +106,7 @@ class Step:
 
 
 def read_steps(given: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
-    """Return the steps that the engine's trace() reported."""
+    """Return the steps that `Network.trace` of the engine reported as dictionaries."""
     return tuple(_step(step) for step in given)
 
 
@@ -137,7 +137,7 @@ def _hex(value: bytes, bits: int) -> str:
 
 
 def _asked(kind: str, bits: int, value: bytes, extra: bytes, prefix: int) -> str:
-    """Return what an entry asks of a field, as P4 writes keys."""
+    """Return an entry's value for a key field in P4 notation, such as 0x0a/8, 0x01 &&& 0x0f, or `any`."""
     match kind:
         case "lpm":
             return f"{_hex(value, bits)}/{prefix}"
@@ -152,12 +152,12 @@ def _asked(kind: str, bits: int, value: bytes, extra: bytes, prefix: int) -> str
 
 
 def drop_reason(counted: Iterable[int]) -> str:
-    """Return why a frame was dropped, by the indices of the counter `drops` that it incremented."""
-    return " and ".join(REASONS.get(index, f"reason {index}") for index in counted) or "it does not say why"
+    """Return the reason of a drop in words; `counted` has the indices of the counter `drops` that grew."""
+    return " and ".join(REASONS.get(index, f"reason {index}") for index in counted) or "no reason is counted"
 
 
 def deciding_step(steps: Iterable[Step]) -> Step | None:
-    """Return the statement that dropped a frame; else the last one that chose its egress port."""
+    """Return the statement that dropped a frame, or else the last statement that set its egress port."""
     decided = None
     for step in steps:
         if step.name == "mark_to_drop":
@@ -169,7 +169,7 @@ def deciding_step(steps: Iterable[Step]) -> Step | None:
 
 
 def source_text(file: str) -> str | None:
-    """Return the P4 source of a step, None if this installation does not have the file."""
+    """Return the text of a P4 source file; None if this installation does not have the file."""
     root = PROGRAMS.parents[1]
     path = (root / file).resolve()
     if not path.is_relative_to(root.resolve()) or path.suffix != ".p4" or not path.is_file():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journey of a frame through a fabric: every switch runs its program on it with the tables of a plan.
+"""Follow a frame through a fabric: every switch on its way runs its P4 program with the tables of a plan.
 
-No other frame exists and nothing queues: a journey shows the decisions of the switches alone.
+There is no other traffic, so that no frame waits in a queue: a journey shows only the switches' decisions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["Crossing", "Hop", "Journey", "walk"]
 
-# A route has 12 hops; a frame that the tables carry further is in a loop.
+# A source route has at most 12 hops. A frame with twice as many hops is taken to be in a loop.
 _MAX_HOPS = 2 * MAX_HOPS
 
 _PACKET_IN_BYTES = 2
@@ -33,9 +33,17 @@ _PACKET_IN_BYTES = 2
 @final
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Decision of one switch, and the steps of its program if it is traced.
+    """A frame's pass through a switch.
 
-    `out` and `frame_out` are None if the switch dropped the frame, `dropped` says why.
+    Attributes:
+        node: The switch.
+        port_in: Ingress port.
+        frame_in: Frame before the switch.
+        decided_by: Source of the decision in words: an instruction of a source route, or the tables.
+        out: Egress port; None if the frame was dropped.
+        frame_out: Frame behind the switch; None if the frame was dropped.
+        dropped: Reason of a drop; empty otherwise.
+        steps: Steps of the P4 program; empty unless the walk is traced.
     """
 
     node: str
@@ -51,7 +59,7 @@ class Hop:
 @final
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A frame on a link: sender, its port (None: the host), receiver, and time in ps."""
+    """A frame on a link; `port` is the sender's port (None for a host), `time_ps` the begin of sending."""
 
     sender: str
     port: int | None
@@ -63,7 +71,10 @@ class Crossing:
 @final
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """All hops and link crossings of a frame, and its end; `time_ps` is the arrival of the last bit."""
+    """All hops and link crossings of a frame; `end` says in words where it ended.
+
+    `arrived` is true if the frame reached a host or a controller; `time_ps` is the arrival of its last bit.
+    """
 
     hops: tuple[Hop, ...]
     crossings: tuple[Crossing, ...]
@@ -81,18 +92,20 @@ def walk(
     entries: Mapping[str, Sequence[Entry]] | None = None,
     traced: bool = False,
 ) -> Journey:
-    """Follow a frame that arrives at `entry`.
+    """Follow a frame from its ingress port to its end.
 
-    The switches are copies with tables and counters of their own: a fabric that runs is not touched.
+    The walk boots switches of its own: tables and counters of a running fabric are not touched.
 
     Args:
-        plan: the plan, for its fabric and its tables.
+        plan: the plan, for its fabric and its table entries.
         frame: the frame.
-        entry: port by which it arrives.
-        cut: links that lose it, unknown to all tables.
-        entries: table entries of each node in place of the plan's, such as those of a fabric that runs; only
-            nodes that the frame reaches are asked for.
-        traced: whether hops have the steps of the programs.
+        entry: ingress port at which the frame arrives first.
+        cut: failed links, which the tables do not know: the journey ends at such a link.
+        entries: table entries of each node, used instead of the plan's; read only for nodes on the way.
+        traced: record the steps of the P4 programs in each hop.
+
+    Raises:
+        TopologyError: The fabric has no link of a name in `cut`.
     """
     with EmbeddedTestbed(plan.fabric, traced=traced) as testbed, P4RuntimeClient(testbed.address) as client:
         client.connect(testbed.device_ids)
@@ -136,12 +149,14 @@ class _Walk:
                 return self._done(True, f"{hop.node} delivers it to its host")
             link, peer = self._fabric.link_at(hop.node, hop.out), self._fabric.peer(hop.node, hop.out)
             if link is None or peer is None:
-                return self._done(False, f"no link is at {hop.node} port {hop.out}")
+                return self._done(False, f"{hop.node} sends it out of port {hop.out}, which has no link")
             if link.name in self._cut:
-                return self._done(False, f"link {link.name} is down, and no table of {hop.node} knows it yet")
+                return self._done(
+                    False, f"link {link.name} is down, and the tables of {hop.node} still use it"
+                )
             self._cross(hop.frame_out, hop.node, hop.out, f"{peer.node} port {peer.port}")
             frame, entry = hop.frame_out, peer
-        return self._done(False, f"{_MAX_HOPS} hops without an end: the frame is in a loop")
+        return self._done(False, f"the frame is in a loop: it made {_MAX_HOPS} hops without reaching an end")
 
     def _hop(self, entry: End, frame: bytes) -> Hop:
         node = entry.node
@@ -158,7 +173,7 @@ class _Walk:
         if not sent:
             why = self._reason(node)
             return Hop(node, entry.port, frame, _decision(frame, None), None, None, why, steps)
-        # The programs send no copies: what comes out is one frame.
+        # The built-in programs neither copy nor multicast a frame, so that there is a single egress frame.
         port, after = sent[0]
         if port == CPU_PORT:
             after = after[_PACKET_IN_BYTES:]
@@ -202,7 +217,10 @@ class _Walk:
 
 
 def _decision(frame: bytes, after: bytes | None) -> str:
-    """Return what chose the egress port: an instruction of the frame's or a pushed route, or the tables."""
+    """Return in words what chose the egress port: the tables, or an instruction of a source route.
+
+    The route was in the frame already, or the first switch added it according to the frame's bucket.
+    """
     route = Ether(frame).getlayer(SRH)
     if route is not None:
         return _by(route)

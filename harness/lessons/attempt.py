@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input of a stage's check, an `Attempt`, and the `Verdict` that the check returns.
+"""`Attempt`, the input of a stage's check, and `Verdict`, the result of the check.
 
-A check measures frames, counters and tables. It never trusts what a student's code prints, and it runs a
-student's Python by `Attempt.call` only: in another process, with limits, JSON in and out.
+A check measures frames, counters and tables, and never trusts the output of a student's code. It runs a
+student's Python code only by `Attempt.call`: in another process with limits, with JSON as input and output.
 """
 
 from __future__ import annotations
@@ -31,9 +31,14 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Outcome of a stage: what was expected, what came, and where to look; none of them the solution.
+    """Result of a stage's check. Its texts never reveal the solution.
 
-    `checked` is False if this machine lacks a program without which the stage cannot be checked.
+    Attributes:
+        passed: Whether the stage passes.
+        expected: Expected behaviour.
+        observed: Observed behaviour.
+        look: A file, a line or a command where the student should look.
+        checked: False if this machine lacks a program that the check needs.
     """
 
     passed: bool
@@ -44,17 +49,17 @@ class Verdict:
 
 
 def passed(expected: str, observed: str) -> Verdict:
-    """Return the verdict of a stage that holds."""
+    """Return the verdict of a stage that passes."""
     return Verdict(True, expected, observed)
 
 
 def failed(expected: str, observed: str, look: str) -> Verdict:
-    """Return the verdict of a stage that does not hold; `look` names a file, a line or a command."""
+    """Return the verdict of a stage that fails; `look` names a file, a line or a command."""
     return Verdict(False, expected, observed, look)
 
 
 def unchecked(expected: str, lacking: str) -> Verdict:
-    """Return the verdict of a stage that this machine cannot check; `lacking` is `why; remedy`."""
+    """Return the verdict of a stage that this machine cannot check; `lacking` is a text `reason; remedy`."""
     program, _, how = lacking.partition("; ")
     return Verdict(False, expected, f"not checked: {program}", how, checked=False)
 
@@ -62,9 +67,13 @@ def unchecked(expected: str, lacking: str) -> Verdict:
 @final
 @dataclass(slots=True)
 class Attempt:
-    """A student's files beside the lab's own, a drawn seed, and a scratch folder; made for one check.
+    """Input of the checks of a lab's stages; created anew for each check of a folder.
 
-    `folder` is a copy: the lab's own files in it are originals, whatever the student did to theirs.
+    Attributes:
+        lab: The lab.
+        folder: Copy with the student's files and the original lab files, even if the student changed these.
+        seed: Random seed of the check.
+        scratch: Folder for temporary files.
     """
 
     lab: Lab
@@ -75,11 +84,11 @@ class Attempt:
     _refused: dict[str, StudentError] = field(default_factory=dict)
 
     def random(self, purpose: str) -> Random:
-        """Return a generator of random numbers that depends on the seed and the purpose."""
+        """Return a random number generator, seeded by the attempt's seed and the purpose."""
         return Random(f"{self.seed} {purpose}")
 
     def path(self, name: str) -> Path:
-        """Return the path of a file of the copy; StudentError if the student's folder lacks it."""
+        """Return the path of a file of the copy; StudentError if the student's folder lacks the file."""
         path = self.folder / name
         if not path.is_file():
             raise StudentError(
@@ -88,30 +97,37 @@ class Attempt:
         return path
 
     def shared(self, name: str, compute: Callable[[], T]) -> T:
-        """Return a value that several stages use, computed once.
+        """Return a value that several stages use; the first call computes it, later calls return it again.
 
-        Stages that judge one answer of a student's code share it: code that answers differently when asked
-        again gains nothing.
+        Stages that judge the same answer of a student's code share it, so that code gains nothing by another
+        answer to a second call.
         """
         if name not in self._shared:
             self._shared[name] = compute()
         return self._shared[name]
 
     def call(self, file: str, function: str, *arguments: Any, unix_sockets: bool = False) -> Any:
-        """Return what a function of a student's file returns for arguments that JSON can hold.
+        """Call a function of a student's file in a confined process, and return its value.
+
+        Args:
+            file: Name of the student's file.
+            function: Name of the function.
+            arguments: Arguments of the function; JSON must be able to hold them.
+            unix_sockets: Allow threads and Unix sockets, as gRPC needs.
 
         Raises:
-            StudentError: The code is missing, raises, exceeds a limit or returns no JSON.
+            StudentError: The file or function is missing, or the code raises an exception, exceeds a limit or
+                returns a value that JSON cannot hold.
         """
         return self.call_each(file, function, [arguments], unix_sockets=unix_sockets)[0]
 
     def call_each(
         self, file: str, function: str, calls: Sequence[Sequence[Any]], *, unix_sockets: bool = False
     ) -> list[Any]:
-        """Return the values of a function of a student's file for a list of calls, made in one process.
+        """Call a function of a student's file several times in a single confined process; return its values.
 
         The limits of lab.yaml hold for all calls together. Code that exceeded a limit is not called again in
-        this check. With `unix_sockets` the code may have threads and sockets of a path, as gRPC needs.
+        this check. Arguments and errors are those of `call`; `calls` has the arguments of each call.
         """
         if file in self._refused:
             raise self._refused[file]
@@ -125,7 +141,7 @@ class Attempt:
             raise
 
     def run(self, command: Sequence[str], *, seconds: int = 60) -> subprocess.CompletedProcess[str]:
-        """Run a program such as a compiler on the student's files, with limits, in the copy's folder.
+        """Run a program such as a compiler with limits, in the folder of the copy; return its outcome.
 
         Raises:
             StudentError: The program exceeds a limit.
@@ -133,11 +149,11 @@ class Attempt:
         return run_command(command, Limits(seconds, 4096), self.folder, self.scratch)
 
     def type_into_shell(self, name: str, address: str, device_id: int) -> str:
-        """Type the lines of a student's file at the prompt of p4runtime-shell, and return what it prints.
+        """Type the lines of a student's file at the prompt of p4runtime-shell, and return the shell's output.
 
         Args:
-            name: The student's file.
-            address: Address of the P4Runtime server, "unix:PATH": other sockets are refused.
+            name: Name of the student's file.
+            address: Address of the P4Runtime server, "unix:PATH"; other sockets are refused.
             device_id: Device id of the switch.
 
         Raises:
@@ -146,6 +162,6 @@ class Attempt:
         try:
             lines = self.path(name).read_text()
         except UnicodeDecodeError:
-            raise StudentError(f"{name} is no text", name) from None
+            raise StudentError(f"{name} is no UTF-8 text", name) from None
         limits = Limits(self.lab.seconds, 4096)
         return run_shell(lines, address, device_id, limits, self.folder, self.scratch).stdout

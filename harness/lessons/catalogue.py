@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs and their stages, read from the file lab.yaml of each lab's folder."""
+"""Read labs and their stages from the file lab.yaml in the folder of each lab."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from harness.files import LABS, P4RUNTIME_SHELL
 __all__ = ["P4C", "Lab", "P4Program", "Stage", "find_lab", "hash_of_file", "labs", "lacking"]
 
 P4C = "p4c-bm2-ss"
-# Programs that are no command of the PATH.
+# Paths of programs that are not on the PATH.
 _PLACES = {"p4runtime-shell": P4RUNTIME_SHELL / "bin" / "python"}
 
 _NAME = re.compile(r"(\d\d)_([a-z0-9_]+)")
 
-# How to get a program that a lab needs, and the same for someone who is in the virtual machine already.
+# Advice on installing a program that a lab needs, outside and inside of the virtual machine.
 _GET = {
     P4C: (
         "install the package p4lang-p4c of the P4 language project, or work in the virtual machine "
@@ -43,9 +43,14 @@ _GET_IN_MACHINE = {
 
 @final
 class Stage(BaseModel):
-    """A step of a lab: `check` is the name of a function in check.py, hints go from vague to plain.
+    """A stage of a lab.
 
-    `needs` are programs that this stage alone needs; without them, the other stages are checked.
+    Attributes:
+        id: Identifier, in small letters.
+        title: Title.
+        check: Name of the function in check.py that checks the stage.
+        needs: Programs that only this stage needs; without them, the other stages can be checked.
+        hints: Three hints, from vague to plain.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,16 +62,18 @@ class Stage(BaseModel):
     hints: Annotated[tuple[str, ...], Field(min_length=3, max_length=3)]
 
     def lacking(self) -> str:
-        """Return the first program that the stage needs and this machine lacks, with how to get it, or ''."""
+        """Return a sentence for the first program of the stage that this machine lacks; '' for none."""
         return lacking(f"stage {self.id}", self.needs)
 
 
 @final
 class P4Program(BaseModel):
-    """The P4 program of which a lab's student writes a file; `file` is what p4c compiles.
+    """The P4 program of a lab, of which the student writes a file.
 
-    The starter has the whole program. With `replaces` it is a program of Railyard's own P4, in which the
-    student's file takes the place of the file of that name.
+    Attributes:
+        file: Source file that p4c compiles.
+        replaces: File of Railyard's own P4 sources that the student's file replaces; empty if the starter has
+            the whole program.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,12 +84,20 @@ class P4Program(BaseModel):
 
 @final
 class Lab(BaseModel):
-    """A lab as lab.yaml describes it.
+    """A lab, as lab.yaml describes it.
 
-    `files` are the student's part; all else of starter/ is the lab's own. `p4` is the program to which the
-    student's P4 belongs; build/ has what p4c makes of it with the starter's files.
-    `seconds` and `memory_mb` limit each call of a student's code, in processor time and address space;
-    `check_seconds` limits a whole check, in wall-clock time.
+    Attributes:
+        number: Number of the lab, from the name of its folder.
+        folder: Folder of the lab.
+        title: Title.
+        summary: Summary.
+        minutes: Time that a student needs.
+        p4: P4 program with the student's part; None without P4. build/ has the compiled starter.
+        files: Files of starter/ that the student edits; all other files of starter/ belong to the lab.
+        seconds: Limit on the processor time of each call of a student's code.
+        memory_mb: Limit on the address space of each call of a student's code.
+        check_seconds: Limit on the wall-clock time of a whole check.
+        stages: Stages in order.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -106,58 +121,64 @@ class Lab(BaseModel):
 
     @property
     def starter(self) -> Path:
-        """Folder whose files `start` copies."""
+        """Folder with the files that a student starts from."""
         return self.folder / "starter"
 
     @property
     def solution(self) -> Path:
-        """Folder with a folder for each stage: the student's files with which this stage passes."""
+        """Folder of the solution; it has a subfolder for each stage with files that pass the stage."""
         return self.folder.parent / "solutions" / self.name
 
     @property
     def own_files(self) -> tuple[str, ...]:
-        """Files of the starter that are not the student's, relative to its folder."""
+        """Files of the starter that the student does not edit, relative to the starter's folder."""
         every = (path for path in sorted(self.starter.rglob("*")) if path.is_file())
         names = (str(path.relative_to(self.starter)) for path in every if "__pycache__" not in path.parts)
         return tuple(name for name in names if name not in self.files)
 
     @property
     def digest(self) -> str:
-        """Hash of the checks and of the starter: reports with equal digests come from equal checks."""
+        """Hash of lab.yaml, check.py and the starter: reports with equal digests come from equal checks."""
         parts = [self.folder / "lab.yaml", self.folder / "check.py"]
         parts += [self.starter / name for name in (*self.files, *self.own_files)]
         return hashlib.sha256("".join(map(hash_of_file, parts)).encode()).hexdigest()
 
     def stage(self, name: str) -> Stage:
-        """Return the stage of an id or of a number from 1; LabError if there is none."""
+        """Return the stage with a given id, or with a given number from 1; LabError for an unknown name."""
         for number, stage in enumerate(self.stages, 1):
             if name in (stage.id, str(number)):
                 return stage
         names = ", ".join(f"{number} {stage.id}" for number, stage in enumerate(self.stages, 1))
-        raise LabError(f"lab {self.number} has no stage {name!r}", remedy=f"its stages are {names}")
+        raise LabError(f"lab {self.number} has no stage {name!r}", remedy=f"use one of {names}")
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """Programs that a stage needs, and p4c if the student writes P4."""
+        """Programs that the stages need, with p4c if the student writes P4."""
         needs = (name for stage in self.stages for name in stage.needs)
         return tuple(dict.fromkeys((*([P4C] if self.p4 else []), *needs)))
 
     @property
     def p4_files(self) -> tuple[str, ...]:
-        """The student's files that are P4."""
+        """Names of the student's files that are P4 sources."""
         return tuple(name for name in self.files if name.endswith(".p4"))
 
     def lacking(self) -> list[str]:
-        """Return a sentence for each stage or changed file that this machine lacks a program for."""
+        """Return a sentence for each missing program: what needs it, and how to get it.
+
+        p4c is needed only for P4 files that differ from the starter.
+        """
         changed = lacking(f"a changed {' or '.join(self.p4_files)}", (P4C,)) if self.p4 else ""
         return [why for why in (changed, *(stage.lacking() for stage in self.stages)) if why]
 
 
 def lacking(what: str, programs: tuple[str, ...]) -> str:
-    """Return a sentence for the first program that `what` needs and this machine lacks, or ''."""
+    """Return a sentence for the first of the programs that this machine lacks; '' if it has them all.
+
+    `what` is the subject of the sentence, such as "stage queue".
+    """
     for program in programs:
         if shutil.which(_PLACES.get(program, program)) is None:
-            # scripts/login.sh sets the variable.
+            # scripts/login.sh sets RAILYARD_MACHINE in the virtual machine.
             known = _GET_IN_MACHINE if os.environ.get("RAILYARD_MACHINE") == "vagrant" else _GET
             how = known.get(program, "install it")
             return f"{what} needs {program}, which is not installed; {how}"
@@ -165,23 +186,23 @@ def lacking(what: str, programs: tuple[str, ...]) -> str:
 
 
 def labs() -> tuple[Lab, ...]:
-    """Return all labs by number; LabError names a file that cannot be read."""
+    """Return all labs, ordered by number; LabError if a lab.yaml is invalid."""
     folders = sorted(path for path in LABS.iterdir() if _NAME.fullmatch(path.name))
     return tuple(_read(folder) for folder in folders if (folder / "lab.yaml").is_file())
 
 
 def find_lab(name: str) -> Lab:
-    """Return the lab of a number or a folder's name; LabError lists the labs if there is none."""
+    """Return the lab with a given number or folder name; LabError with a list of labs for an unknown name."""
     every = labs()
     for lab in every:
         if name in (lab.name, lab.name[3:], str(lab.number), f"{lab.number:02}"):
             return lab
     listed = ", ".join(f"{lab.number} {lab.name[3:]}" for lab in every)
-    raise LabError(f"no lab {name!r}", remedy=f"the labs are {listed}")
+    raise LabError(f"lab {name!r} does not exist", remedy=f"use one of {listed}")
 
 
 def hash_of_file(path: Path) -> str:
-    """Return the SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -191,5 +212,7 @@ def _read(folder: Path) -> Lab:
         content = YAML(typ="safe").load(file.read_text())
         lab = Lab.model_validate({**content, "number": int(folder.name[:2]), "folder": folder})
     except (YAMLError, ValidationError) as ex:
-        raise LabError(f"{file}: {ex}", remedy="correct the file, or install Railyard anew") from None
+        raise LabError(
+            f"{file} is invalid: {ex}", remedy="correct the file, or install Railyard anew"
+        ) from None
     return lab

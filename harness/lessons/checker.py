@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check of a student's folder: all stages of its lab, in a process of their own with a limit on its time.
+"""Check all stages of a student's folder in a separate process with a time limit.
 
     python -m harness.lessons.checker <REQUEST
 
-The process reads its request from standard input and writes a line of JSON for each stage to standard output
-as soon as the stage ends, so that a stage which never ends costs only itself and the stages behind it. Both
-are pipes: a student's code finds neither the seed nor a file of verdicts.
+The process reads a request from standard input. After each stage it writes a line of JSON to standard output,
+so that a stage without end loses only its own verdict and the verdicts of later stages. Request and verdicts
+go through pipes: a student's code finds neither the seed nor a file of verdicts.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from topologies.errors import RailyardError
 
 __all__ = ["check_folder", "check_stages", "draw_seed"]
 
-# Address space of the process that checks; the testbeds of the labs take a tenth.
+# Limit on the address space of the checking process; the testbeds of the labs need a tenth of it.
 _MEMORY_BYTES = 8 << 30
-# Longest text of a verdict: it may quote a student's code.
+# Longest text of a verdict in characters; a text may quote a student's code.
 _LONGEST = 2_000
 
 OnVerdict = Callable[[Stage, Verdict], None]
 
 
 def draw_seed() -> int:
-    """Return a new seed, which nobody could know before."""
+    """Return a new seed that nobody can predict."""
     return secrets.randbelow(2**31)
 
 
@@ -56,13 +56,13 @@ def check_folder(
     *,
     on_verdict: OnVerdict = lambda stage, verdict: None,
 ) -> dict[str, Verdict]:
-    """Check a student's folder and return the verdict of each stage, in order; nothing in the folder changes.
+    """Check a copy of a student's folder; return the verdict of each stage in order.
 
     Args:
-        folder: The student's folder.
-        lab: Its lab.
-        seed: Seed of all that the check draws; `draw_seed` for a new seed.
-        on_verdict: Receives each stage with its verdict as soon as there is one.
+        folder: The student's folder, which does not change.
+        lab: The lab of the folder.
+        seed: Random seed of the check, such as a result of `draw_seed`.
+        on_verdict: Called with each stage and its verdict as soon as the stage ends.
     """
     with TemporaryDirectory(prefix="lab-check-") as name:
         scratch = Path(name)
@@ -93,7 +93,7 @@ def check_folder(
             verdict = verdicts[stage.id] = _without_verdict(lab, process.returncode, why)
             on_verdict(stage, verdict)
     if refused:
-        note = f"not read: {', '.join(refused)} is no regular file of up to 1 MiB"
+        note = f"{', '.join(refused)} was not read: only regular files of up to 1 MiB are read"
         verdicts = {
             name: failed(item.expected, note, refused[0]) if not item.passed else item
             for name, item in verdicts.items()
@@ -102,7 +102,7 @@ def check_folder(
 
 
 def _lines(process: subprocess.Popen[bytes], request: str, seconds: float) -> Iterator[bytes]:
-    """Send the request and yield the lines of the answer until the process ends or its time is over."""
+    """Send the request to the process, and yield the lines of its output until it ends or time runs out."""
     given, taken = process.stdin, process.stdout
     assert given is not None
     assert taken is not None
@@ -138,7 +138,7 @@ def _without_verdict(lab: Lab, code: int, why: list[str]) -> Verdict:
 
 
 def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
-    """Run the stages of a lab in this process, each with whatever verdict the stages before it had."""
+    """Check all stages of a lab in this process; a stage is checked even if earlier stages fail."""
     module = _load(lab.folder / "check.py")
     for stage in lab.stages:
         if lacking := stage.lacking():
@@ -163,7 +163,7 @@ def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
 def _load(path: Path) -> ModuleType:
     spec = spec_from_file_location(f"check_{path.parent.name}", path)
     if spec is None or spec.loader is None:
-        raise LabError(f"{path} is no Python file", remedy="install Railyard anew")
+        raise LabError(f"{path} cannot be loaded as a Python file", remedy="install Railyard anew")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -171,17 +171,17 @@ def _load(path: Path) -> ModuleType:
 
 
 def _printable(verdict: Verdict) -> Verdict:
-    """Return a verdict whose texts, which may quote a student's code, are safe on a terminal."""
+    """Return a verdict with short, printable texts: they may quote control characters of a student's code."""
     texts = (verdict.expected, verdict.observed, verdict.look)
     shown = ("".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) for text in texts)
     return Verdict(verdict.passed, *shown, checked=verdict.checked)
 
 
 def main() -> None:
-    """Check the folder that the request names and write the verdicts."""
+    """Check the folder in the request on standard input, and write the verdicts to standard output."""
     request = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    # Whatever a check or a library prints goes to standard error.
+    # Standard output is for verdicts only; output of a check or a library goes to standard error.
     with os.fdopen(os.dup(1), "w") as answer:
         os.dup2(2, 1)
         lab = find_lab(request["lab"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A student's folder of a lab: started from the starter, with a record of hints, checks and restored stages.
 
-The record, .railyard-lab.json, is the student's to lose: it proves nothing, and a teacher's table compares
-files with the solution itself.
+The student can edit the record, .railyard-lab.json: it proves nothing. A teacher's table therefore compares
+the files with the solution.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ RECORD = ".railyard-lab.json"
 # Largest student's file that is checked, in bytes.
 _LARGEST = 1 << 20
 _KEPT_CHECKS = 500
-# Folders that a message names at most.
+# Largest number of folders in an error message.
 _SHOWN = 5
 
 
 @final
 class Check(BaseModel):
-    """Stages that passed in a check, and its time."""
+    """A check in the record: its time, and the stages that passed."""
 
     when: str
     passed: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Check(BaseModel):
 
 @final
 class Record(BaseModel):
-    """Record of a student's folder: hints taken by stage, stages restored, checks in order."""
+    """Record of a student's folder: number of hints by stage, restored stages, checks in order."""
 
     lab: str
     started: str = ""
@@ -63,7 +63,7 @@ class Record(BaseModel):
 
 
 def start(lab: Lab, folder: Path) -> list[Path]:
-    """Copy the starter, the text and its pictures into a new folder, and return the student's files.
+    """Copy a lab's starter, README.md and pictures into a new folder; return the files to edit.
 
     Raises:
         LabError: The folder exists and is not empty.
@@ -76,23 +76,28 @@ def start(lab: Lab, folder: Path) -> list[Path]:
         for path in [lab.folder / "README.md", *sorted(lab.folder.glob("*.svg"))]:
             shutil.copy(path, folder)
     except OSError as ex:
-        raise OutputError(f"{ex.filename}: {ex.strerror}", remedy="choose a folder that is yours") from None
+        raise OutputError(
+            f"{ex.filename} cannot be written: {ex.strerror}", remedy="choose a folder that you may write"
+        ) from None
     _write(folder, Record(lab=lab.name, started=_now()))
     return [folder / name for name in lab.files]
 
 
 def lab_of(folder: Path, name: str = "") -> Lab:
-    """Return the lab of a folder: the named lab, or that of its record, or that whose files it has.
+    """Return the lab of a student's folder.
+
+    This is the lab called `name`, if given; else the lab in the folder's record; else the lab whose student's
+    files are all in the folder.
 
     Raises:
-        LabError: The folder does not exist or belongs to no lab.
+        LabError: The folder does not exist or belongs to no lab, or the name is unknown.
     """
     if not folder.is_dir():
         started = _started(folder.parent)
         remedy = "start a lab with `railyard lab start N`"
         if started:
-            remedy = f"the labs here are {', '.join(started)}"
-        raise LabError(f"{folder}: no such folder", remedy=remedy)
+            remedy = f"use one of the lab folders {', '.join(started)}"
+        raise LabError(f"folder {folder} does not exist", remedy=remedy)
     if name:
         return find_lab(name)
     if (folder / RECORD).is_file():
@@ -102,15 +107,15 @@ def lab_of(folder: Path, name: str = "") -> Lab:
         started = _started(folder)
         remedy = "start a lab with `railyard lab start N`, or name the lab with --lab N"
         if started:
-            remedy = f"name a folder in it: {', '.join(started)}"
+            remedy = f"use one of the lab folders in it: {', '.join(started)}"
         raise LabError(f"{folder} is no folder of a lab", remedy=remedy)
     return fitting[0]
 
 
 def folders_of_class(folder: Path) -> list[Path]:
-    """Return the folders to grade: a folder of a lab itself, else those of labs one or two levels below it.
+    """Return the folders to grade: `folder` if it is a lab folder, else lab folders up to two levels below.
 
-    A folder below without a lab stays in the list, so that its student has a line in the table.
+    A subfolder without a lab is in the list, too, so that its student has a line in the table.
     """
     labs_below = [*folder.glob(f"*/{RECORD}"), *folder.glob(f"*/*/{RECORD}")]
     if (folder / RECORD).is_file() or not labs_below:
@@ -123,7 +128,7 @@ def folders_of_class(folder: Path) -> list[Path]:
 
 
 def _started(parent: Path) -> list[str]:
-    """Return the first folders of labs in a folder, in order."""
+    """Return the lab folders directly below a folder, in alphabetical order, at most five."""
     try:
         return sorted(str(record.parent) for record in parent.glob(f"*/{RECORD}"))[:_SHOWN]
     except OSError:
@@ -131,7 +136,10 @@ def _started(parent: Path) -> list[str]:
 
 
 def read_record(folder: Path) -> Record:
-    """Return the record of a folder; LabError if it is unreadable, an empty record if there is none."""
+    """Return the record of a student's folder, an empty record if the file is missing.
+
+    Raises LabError if the file cannot be read.
+    """
     path = folder / RECORD
     if not path.is_file():
         return Record(lab="")
@@ -139,12 +147,13 @@ def read_record(folder: Path) -> Record:
         return Record.model_validate_json(path.read_bytes()[:_LARGEST])
     except (ValidationError, OSError):
         raise LabError(
-            f"{path} cannot be read", remedy="remove it and name the lab with --lab N: your files stay"
+            f"{path} is no readable record of a lab",
+            remedy="remove it and name the lab with --lab N; your other files stay",
         ) from None
 
 
 def note_check(folder: Path, lab: Lab, stages: tuple[str, ...]) -> None:
-    """Add a check to the record: the stages that passed, now."""
+    """Add a check at the present time to the folder's record; `stages` are the ids of the passed stages."""
     record = read_record(folder)
     record.lab = lab.name
     record.checks = [*record.checks, Check(when=_now(), passed=stages)][-_KEPT_CHECKS:]
@@ -152,7 +161,10 @@ def note_check(folder: Path, lab: Lab, stages: tuple[str, ...]) -> None:
 
 
 def next_hint(folder: Path, lab: Lab, stage: Stage) -> tuple[int, str]:
-    """Return the number and text of the next hint of a stage, the last again when all are taken; note it."""
+    """Return number and text of the next hint of a stage, and count it in the folder's record.
+
+    After the last hint it is returned again.
+    """
     record = read_record(folder)
     record.lab = lab.name
     number = min(record.hints.get(stage.id, 0) + 1, len(stage.hints))
@@ -162,10 +174,10 @@ def next_hint(folder: Path, lab: Lab, stage: Stage) -> tuple[int, str]:
 
 
 def restore(folder: Path, lab: Lab, stage: Stage) -> list[Path]:
-    """Put in the student's files with which a stage passes; note it and keep the old files beside them.
+    """Replace the student's files by the solution of a stage, and lab files by the originals; record it.
 
     Returns:
-        The files that were replaced; FILE.before has the old content.
+        The student's files that were replaced; FILE.before has the old content.
     """
     record = read_record(folder)
     replaced = []
@@ -189,9 +201,9 @@ def restore(folder: Path, lab: Lab, stage: Stage) -> list[Path]:
 
 
 def copy_for_check(folder: Path, lab: Lab, target: Path) -> list[str]:
-    """Copy the lab's own files and the student's into an empty folder; return the files that were not taken.
+    """Copy the original lab files and the student's files into a new folder; return the refused files.
 
-    Only regular files of up to 1 MiB are taken: no links, no devices.
+    Only regular files of up to 1 MiB are copied; symbolic links and devices are refused.
     """
     ignored = shutil.ignore_patterns("__pycache__", *(Path(name).name for name in lab.files))
     shutil.copytree(lab.starter, target, ignore=ignored)
@@ -207,7 +219,7 @@ def copy_for_check(folder: Path, lab: Lab, target: Path) -> list[str]:
 
 
 def changed_files(folder: Path, lab: Lab) -> list[str]:
-    """Return the lab's own files that the student's folder lacks or has with another content."""
+    """Return the lab files, not meant to be edited, that are missing or changed in the student's folder."""
     return [
         name
         for name in lab.own_files
@@ -216,13 +228,13 @@ def changed_files(folder: Path, lab: Lab) -> list[str]:
 
 
 def hashes(folder: Path, lab: Lab) -> dict[str, str]:
-    """Return the SHA-256 of each of the student's files; '' for a file that is missing or no regular file."""
+    """Return the SHA-256 of each student's file by name; '' if it is missing, irregular or too large."""
     names = ((name, folder / name) for name in lab.files)
     return {name: hash_of_file(path) if _regular(path) else "" for name, path in names}
 
 
 def same_as_solution(folder: Path, lab: Lab) -> list[str]:
-    """Return the stages whose solution has all the student's files, byte by byte; none before a change."""
+    """Return the stages whose solution equals the student's files byte by byte; none for the mere starter."""
     own = hashes(folder, lab)
     if own == hashes(lab.starter, lab):
         return []
@@ -247,7 +259,9 @@ def _write(folder: Path, record: Record) -> None:
     try:
         (folder / RECORD).write_text(record.model_dump_json(indent=2) + "\n")
     except OSError as ex:
-        raise OutputError(f"{ex.filename}: {ex.strerror}", remedy="make the folder writable") from None
+        raise OutputError(
+            f"{ex.filename} cannot be written: {ex.strerror}", remedy="make the folder writable"
+        ) from None
 
 
 def _now() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A class's folders in one table, as CSV and HTML; every folder is checked anew, whatever its report says."""
+"""Grade the folders of a class in a table, as CSV and HTML; every folder is checked again."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _COLUMNS = (
     "seconds",
 )
 
-# Meaning of the columns that a reader of the page cannot guess.
+# Explanation of columns, shown on the page.
 _LEGEND = (
-    "Every folder was checked anew with its own seed. solution_of: stages whose solution the files are, byte "
-    "by byte. similar: the share of token sequences, names and comments aside, that the nearest other folder "
-    "and the nearest solution have as well; a hint to look, no proof. hints_self_reported, "
-    "restores_self_reported: from a file that the student can edit. report: whether report.json "
+    "Every folder was checked again with its own seed. solution_of: stages whose solution equals the files "
+    "byte by byte. similar: share of token sequences, without names and comments, in common with the most "
+    "similar other folder and solution; this is a hint to look, not a proof. hints_self_reported, "
+    "restores_self_reported: counts from a file that the student can edit. report: whether report.json "
     "fits the files; `railyard lab verify` repeats its check."
 )
 
@@ -55,17 +55,28 @@ NOT_CONFINED = (
     "can): the code could read other folders and solutions."
 )
 
-# Shares of common token sequences from which the table names a folder or a solution.
+# Smallest share of common token sequences at which the table names another folder or a solution.
 _SIMILAR = 0.5
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Grade of a folder: `note` says why there are no verdicts, or what is remarkable about its files.
+    """Grade of a student's folder.
 
-    `hints` and `restores` are what the student's own record says; it proves nothing. `similar` names the
-    other folder and the solution with most token sequences in common.
+    Attributes:
+        folder: The folder.
+        lab: Lab of the folder; None if it could not be checked.
+        verdicts: Verdict by stage.
+        restored: Stages whose solution equals the files byte by byte.
+        hints: Number of hints in the student's record, which proves nothing.
+        restores: Number of restored stages in the student's record, which proves nothing.
+        similar: The most similar other folder and solution, each with its share of common token sequences.
+        report: "fits", "none", or why report.json does not fit the files.
+        note: Error that prevented the check, or a remark on the files.
+        seed: Random seed of the check.
+        seconds: Duration of the check.
+        files: SHA-256 of the student's files by name.
     """
 
     folder: Path
@@ -88,7 +99,7 @@ class Grade:
 
     @property
     def failures(self) -> list[str]:
-        """Observation at each stage that fails, behind the name of the stage."""
+        """A text `STAGE: OBSERVATION` for each stage that does not pass."""
         return [f"{name}: {item.observed}" for name, item in self.verdicts.items() if not item.passed]
 
 
@@ -99,13 +110,15 @@ def grade(
     jobs: int = 2,
     on_grade: Callable[[Grade], None] = lambda grade: None,
 ) -> list[Grade]:
-    """Check folders, `jobs` at a time, and return their grades in order.
+    """Check students' folders and return their grades in order.
+
+    An error of a folder does not end the grading; it becomes the note of the folder's grade.
 
     Args:
-        folders: The students' folders; whatever is wrong with a folder is in its grade.
-        name: Number or name of the lab; by default each folder's own.
-        jobs: Number of folders checked at a time.
-        on_grade: Receives each grade, in the order of the folders, as soon as there is one.
+        folders: The students' folders.
+        name: Number or name of the lab; empty for the lab of each folder's record.
+        jobs: Number of folders that are checked at the same time.
+        on_grade: Called with each grade as soon as it is known, in the order of the folders.
     """
     grades = []
     with ThreadPoolExecutor(jobs) as pool:
@@ -132,7 +145,7 @@ def _graded(folder: Path, name: str) -> Grade:
             len(record.restored),
             (),
             _report(folder, lab),
-            f"own copy of {', '.join(changed)} is not the lab's; the check took the lab's" if changed else "",
+            f"{', '.join(changed)} differs from the lab's file; the check used the lab's" if changed else "",
             seed,
             time.monotonic() - began,
             hashes(folder, lab),
@@ -156,7 +169,7 @@ def _report(folder: Path, lab: Lab) -> str:
 
 
 def _with_twins(grades: Sequence[Grade]) -> Iterator[Grade]:
-    """Yield the grades; a note names an earlier folder with the same files."""
+    """Yield the grades with a note on equal files: of the starter, or of an earlier folder."""
     first: dict[tuple[str, ...], Path] = {}
     for result in grades:
         if result.lab is None or result.restored or not all(result.files.values()):
@@ -174,7 +187,7 @@ def _with_twins(grades: Sequence[Grade]) -> Iterator[Grade]:
 
 
 def _with_similar(grades: Sequence[Grade]) -> Iterator[Grade]:
-    """Yield the grades with the nearest other folder of the same lab and the nearest solution."""
+    """Yield the grades with `similar` filled in: the most similar other folder of the lab, and solution."""
     prints = [fingerprint(result.folder, result.lab) if result.lab else frozenset() for result in grades]
     solutions: dict[str, list[tuple[str, Fingerprint]]] = {}
     for number, result in enumerate(grades):
@@ -197,7 +210,7 @@ def _with_similar(grades: Sequence[Grade]) -> Iterator[Grade]:
 
 
 def _nearest(own: Fingerprint, among: Sequence[tuple[str, Fingerprint]]) -> str:
-    """Return the name of the most similar fingerprint behind its share, '' if none is similar."""
+    """Return share and name of the most similar fingerprint, such as "80% of NAME"; '' below _SIMILAR."""
     share, name = max(((likeness(own, other), name) for name, other in among), default=(0.0, ""))
     return f"{share:.0%} of {name}" if share >= _SIMILAR else ""
 
@@ -230,7 +243,7 @@ def _word(verdict: Verdict) -> str:
 
 
 def as_csv(grades: Sequence[Grade]) -> str:
-    """Return the table as CSV; a cell never begins like a formula of a spreadsheet."""
+    """Return the table as CSV; a cell that looks like a formula begins with an apostrophe."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -241,7 +254,7 @@ def as_csv(grades: Sequence[Grade]) -> str:
 
 
 def as_html(grades: Sequence[Grade]) -> str:
-    """Return the table as a page that needs no other file."""
+    """Return the table as a self-contained HTML page."""
     rows = [[escape(cell) for cell in _cells(result)] for result in grades]
     legend = _LEGEND if keeps_reads() else f"{_LEGEND} {NOT_CONFINED}"
     whole = sum(result.lab is not None and result.passed == len(result.lab.stages) for result in grades)

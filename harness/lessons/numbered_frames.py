@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbered frames between hosts of a running fabric, for checks that count lost frames."""
+"""Send numbered frames between hosts of a running fabric, for checks that count lost frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ Pair = tuple[int, int]
 
 @final
 class Frames:
-    """Frames between hosts, each with a number of its own as payload; a pair names hosts by their places."""
+    """Frames between hosts, each with a unique number as payload; a pair gives hosts by their indices.
+
+    Args:
+        fabric: The fabric.
+        hosts: Names of the hosts.
+        every_ps: Interval between the frames of a stream.
+        random: Generator of start times and load-balance values.
+    """
 
     def __init__(self, fabric: Fabric, hosts: Sequence[str], every_ps: int, random: Random) -> None:
         self._fabric, self._hosts, self._every_ps, self._random = fabric, hosts, every_ps, random
@@ -33,23 +40,23 @@ class Frames:
 
     @property
     def sent(self) -> int:
-        """Number of frames sent."""
+        """Number of planned frames."""
         return len(self._pairs)
 
     def stream(self, pair: Pair, begin_ps: int, end_ps: int) -> None:
-        """Let both hosts send to each other, a frame every `every_ps` from a drawn moment on."""
+        """Plan frames in both directions of a pair, every `every_ps` from a random time after `begin_ps`."""
         for source, target in (pair, pair[::-1]):
             for time_ps in range(begin_ps + self._random.randrange(self._every_ps), end_ps, self._every_ps):
                 self._add(source, target, time_ps)
 
     def burst(self, pair: Pair, time_ps: int, count: int) -> None:
-        """Let both hosts send half of so many frames at once."""
+        """Plan `count` frames at a single time, half of them in each direction of a pair."""
         for _ in range(count // 2):
             self._add(*pair, time_ps)
             self._add(pair[1], pair[0], time_ps)
 
     def attach(self, bed: EmbeddedTestbed) -> dict[str, ScriptedHost]:
-        """Give all frames that wait to new agents of the hosts."""
+        """Attach a new host with the frames planned so far for each host name; return the hosts by name."""
         senders = {name: ScriptedHost(timed=plan) for name, plan in self._plan.items()}
         for name, sender in senders.items():
             bed.attach(name, sender)
@@ -57,7 +64,7 @@ class Frames:
         return senders
 
     def lost(self, senders: Mapping[str, ScriptedHost]) -> Counter[Pair]:
-        """Count by pair, the sending host first, the frames that have not arrived."""
+        """Return the number of frames that have not arrived, by pair (sender, receiver)."""
         arrived = {
             (name, frame[-NUMBER_BYTES:]) for name, sender in senders.items() for _, frame in sender.arrived
         }

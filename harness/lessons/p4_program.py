@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The P4 program of a lab with the student's file in it: compiled by p4c, or as the lab ships it.
+"""The P4 program of a lab with the student's file: compiled by p4c, or shipped with the lab.
 
-A lab's folder build/ has what p4c makes of the starter, with the hashes of the sources in MANIFEST.json
-(`make p4`, scripts/p4_manifest.py). So the check of an unchanged starter needs no p4c.
+The folder build/ of a lab has the compiled starter, with hashes of its sources in MANIFEST.json (`make p4`,
+scripts/p4_manifest.py). The check of an unchanged starter therefore needs no p4c.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ _OF_RAILYARD = ("include/**/*.p4", "control/**/*.p4")
 
 
 def p4_sources(lab: Lab, folder: Path) -> dict[str, Path]:
-    """Return the sources of a lab's program, by path in their source tree, with the P4 files of a folder.
+    """Return the source files of a lab's P4 program, by their path in the source tree.
+
+    Files that the student edits, and other files of the starter, are taken from `folder`.
 
     Raises:
         LabError: The lab has no P4 program.
     """
     if lab.p4 is None:
-        raise LabError(f"lab {lab.number} has no P4 program", remedy="give lab.yaml the key p4")
+        raise LabError(f"lab {lab.number} has no P4 program", remedy="add the key p4 to its lab.yaml")
     if not lab.p4.replaces:
         names = (*lab.files, *lab.own_files)
         return {name: folder / name for name in sorted(names) if name.endswith(".p4")}
@@ -40,25 +42,25 @@ def p4_sources(lab: Lab, folder: Path) -> dict[str, Path]:
 
 
 def lay_out(sources: Mapping[str, Path], tree: Path) -> None:
-    """Copy sources into a folder, each to its path in the source tree."""
+    """Copy source files into the folder `tree`, each to its path in the source tree."""
     for name, path in sources.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, tree / name)
 
 
 def p4c_command(source: str, out: Path) -> list[str]:
-    """Return the command that compiles a source into SOURCE.json and SOURCE.p4info.txtpb of a folder."""
+    """Return the p4c command that compiles NAME.p4 to NAME.json and NAME.p4info.txtpb in the folder `out`."""
     stem = Path(source).stem
     files = ["--p4runtime-files", str(out / f"{stem}.p4info.txtpb"), "-o", str(out / f"{stem}.json")]
     return [P4C, "--arch", "v1model", *files, source]
 
 
 def compiled_program(attempt: Attempt) -> ProgramFiles:
-    """Return the lab's program with the student's P4, compiled; computed once in a check.
+    """Return the compiled program of the lab with the student's P4 files; it is compiled once per check.
 
     Raises:
-        StudentError: A file is missing, or p4c refuses it; the message has p4c's first error.
-        MissingProgramError: The P4 differs from the starter's, and p4c is not on the PATH.
+        StudentError: A file is missing, or p4c reports an error; the message has p4c's first error.
+        MissingProgramError: The P4 files differ from the starter's, and p4c is not installed.
     """
     return attempt.shared("P4 program", lambda: _compiled(attempt))
 
@@ -80,12 +82,13 @@ def _compiled(attempt: Attempt) -> ProgramFiles:
     if done.returncode or not (attempt.scratch / f"{stem}.json").is_file():
         errors = [line for line in done.stderr.splitlines() if "error" in line] or ["no reason given"]
         place = tree / (lab.p4.replaces or lab.p4.file)
-        raise StudentError(f"p4c: {errors[0].replace(f'{place.parent}/', '')}", ", ".join(lab.p4_files))
+        error = errors[0].replace(f"{place.parent}/", "")
+        raise StudentError(f"p4c reports {error}", ", ".join(lab.p4_files))
     return _read(attempt.scratch, stem)
 
 
 def _is_shipped(lab: Lab, sources: Mapping[str, Path]) -> bool:
-    """Return whether the lab's build/ was made of exactly these sources."""
+    """Return whether the program in the lab's build/ was compiled from exactly these sources."""
     try:
         recorded = json.loads((lab.folder / "build" / "MANIFEST.json").read_bytes())["sources"]
     except (OSError, ValueError, KeyError):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.json of a check: verdicts, and the seed, versions and hashes with which a check can be repeated.
+"""report.json of a check: verdicts, and the seed, versions and hashes that are needed to repeat the check.
 
-A report proves nothing by itself, since its digest needs no secret: `verify` repeats the check.
+A report proves nothing by itself: a student can compute its digest. `railyard lab verify` repeats the check.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LARGEST = 1 << 20
 def make_report(folder: Path, lab: Lab, seed: int, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
     """Return the report of a check as JSON values.
 
-    `program` is the hash of Railyard, `checks` that of the lab's checks, `files` those of the student's
-    files, `digest` that of all the rest of the report.
+    Its key `program` has the hash of Railyard, `checks` the hash of the lab's checks, `files` the hashes of
+    the student's files, `digest` the hash of all other keys.
     """
     content: dict[str, Any] = {
         "format": _FORMAT,
@@ -53,15 +53,17 @@ def make_report(folder: Path, lab: Lab, seed: int, verdicts: Mapping[str, Verdic
 
 
 def write_report(report: Mapping[str, Any], folder: Path) -> None:
-    """Write a report into the student's folder; OutputError if that fails."""
+    """Write report.json into the student's folder; OutputError if the file cannot be written."""
     try:
         (folder / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     except OSError as ex:
-        raise OutputError(f"{ex.filename}: {ex.strerror}", remedy="make the folder writable") from None
+        raise OutputError(
+            f"{ex.filename} cannot be written: {ex.strerror}", remedy="make the folder writable"
+        ) from None
 
 
 def read_report(folder: Path) -> dict[str, Any] | None:
-    """Return the report in a folder, or None if there is none that can be read."""
+    """Return the content of a folder's report.json; None if it is missing, too large or no report."""
     path = folder / REPORT
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
@@ -73,25 +75,29 @@ def read_report(folder: Path) -> dict[str, Any] | None:
 
 
 def disagreement(report: Mapping[str, Any], folder: Path, lab: Lab, *, repeat: bool) -> str:
-    """Return why a report does not hold for a folder, or ''.
+    """Return the first reason why a report does not fit a student's folder; '' if it fits.
 
-    Without `repeat` only hashes are compared; with it the check runs again with the report's seed.
+    Args:
+        report: The report.
+        folder: The student's folder.
+        lab: The lab of the folder.
+        repeat: Besides comparing hashes, repeat the check with the report's seed.
 
     Raises:
-        MissingProgramError: The report says that a stage passes which this machine cannot check.
+        MissingProgramError: A stage passes according to the report, but this machine cannot check it.
     """
     content = {name: value for name, value in report.items() if name != "digest"}
     if report.get("digest") != _digest(content):
         return "the report was changed after it was written"
     if report.get("lab") != lab.name:
-        return f"the report is of lab {report.get('lab')}"
+        return f"the report belongs to lab {report.get('lab')}"
     own = hashes(folder, lab)
     files = report.get("files")
     for name, value in own.items():
         if not isinstance(files, dict) or files.get(name) != value:
             return f"{name} has changed since the check"
     if report.get("checks") != lab.digest:
-        return "the report is of other checks than this version's"
+        return "the report comes from another version of the lab's checks"
     if not repeat:
         return ""
     seed = report.get("seed")
@@ -105,7 +111,9 @@ def disagreement(report: Mapping[str, Any], folder: Path, lab: Lab, *, repeat: b
         reported = []
     for name, verdict in verdicts.items():
         if not verdict.checked and [name, True] in reported:
-            raise MissingProgramError(f"{folder}, {name}: {verdict.observed}", remedy=verdict.look)
+            raise MissingProgramError(
+                f"stage {name} of {folder} cannot be verified: {verdict.observed}", remedy=verdict.look
+            )
     if outcome != reported:
         passing = ", ".join(name for name, verdict in verdicts.items() if verdict.passed) or "no stage"
         return f"the check with seed {seed} gives another outcome: {passing} passes"

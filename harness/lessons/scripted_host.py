@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that sends given frames and keeps those that arrive, for checks of labs."""
+"""A host that sends given frames and keeps all arriving frames, for checks of labs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ __all__ = ["ScriptedHost"]
 
 @final
 class ScriptedHost:
-    """A host port: sends `frames` in order at its start, each of `timed`, (time in ps, frame), at its time.
+    """A host on the embedded testbed that sends frames at given times.
 
-    `arrived` has (virtual time in ps, frame).
+    The attribute `arrived` lists all arriving frames as (virtual time in ps, frame).
+
+    Args:
+        frames: Frames to send at the start, in order.
+        timed: Frames to send later, as (virtual time in ps, frame).
     """
 
     def __init__(self, frames: Sequence[bytes] = (), timed: Iterable[tuple[int, bytes]] = ()) -> None:
@@ -27,16 +31,16 @@ class ScriptedHost:
         self.arrived: list[tuple[int, bytes]] = []
 
     def start(self, now: int) -> Output:
-        """Send the frames that are due."""
+        """Return the frames that are due at the start, and the time of the next frame."""
         return self.on_timer(now)
 
     def on_frame(self, frame: bytes, now: int) -> Output:
-        """Keep a frame."""
+        """Keep an arriving frame; return no frames, and the time of the next frame."""
         self.arrived.append((now, frame))
         return [], self._next
 
     def on_timer(self, now: int) -> Output:
-        """Send the frames that are due."""
+        """Return the frames that are due, and the time of the next frame."""
         due: list[tuple[bytes, int]] = []
         while self._waiting and self._waiting[0][0] <= now:
             due.append((self._waiting.popleft()[1], VL_DATA))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Similarity of students' files: the share of one student's token sequences that another has as well.
+"""Similarity of students' files: share of common sequences of tokens.
 
-A file becomes a list of tokens without comments and layout. In programs all names but keywords become one
-token, so that renaming changes nothing. Sequences that the starter has as well do not count.
+A file is split into tokens, without comments and layout. In programs, all names except keywords are replaced
+by a single token, so that renaming changes nothing. Sequences of tokens in the starter do not count.
 """
 
 from __future__ import annotations
@@ -29,27 +29,30 @@ _P4_KEYWORDS = (
     "table true"
 )
 
-# Names that stay in a program, by the suffix of its file; other files, such as settings, keep all names.
+# Names that are not replaced in programs, by file suffix; files without an entry keep all names.
 _KEYWORDS = {
     ".py": frozenset((*keyword.kwlist, "len", "max", "min", "range", "set", "sorted", "sum", "zip")),
     ".p4": frozenset(_P4_KEYWORDS.split()),
 }
 
-# Tokens of a sequence; shorter sequences are alike by chance.
+# Number of tokens in a sequence; shorter sequences are often equal by chance.
 _LENGTH = 10
-# Fewer sequences of a student's own are too few to judge: short answers are alike.
+# Smallest number of sequences that can be compared: short answers are often equal by chance.
 _LEAST = 40
-# Largest file that is read, in bytes, as in a check.
+# Largest file that is read, in bytes; a check has the same limit.
 _LARGEST = 1 << 20
 
 
 def fingerprint(folder: Path, lab: Lab) -> Fingerprint:
-    """Return the token sequences of the student's files in a folder that the lab's starter does not have."""
+    """Return the token sequences of the student's files in a folder, without those of the lab's starter."""
     return _sequences(folder, lab.files) - _sequences(lab.starter, lab.files)
 
 
 def likeness(a: Fingerprint, b: Fingerprint) -> float:
-    """Return the share, 0 to 1, of the smaller fingerprint that the other has as well; 0 if that is small."""
+    """Return the common sequences as a share of the smaller fingerprint, 0 to 1.
+
+    A fingerprint with fewer than 40 sequences gives 0.
+    """
     smaller = min(len(a), len(b))
     return len(a & b) / smaller if smaller >= _LEAST else 0.0
 
@@ -63,7 +66,7 @@ def _sequences(folder: Path, names: Iterable[str]) -> Fingerprint:
 
 
 def _tokens(path: Path) -> list[str]:
-    """Return a file's tokens; none if it is missing or no regular file that can be read."""
+    """Return the tokens of a file; none if it is missing, too large, a symbolic link or unreadable."""
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
             return []

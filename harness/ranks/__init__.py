@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of ranks on a fabric in virtual time: each rank computes by itself and calls collectives.
+"""Run user programs, one process per rank, whose collectives are carried out on a fabric in virtual time.
 
-calls        a rank's part of an operation: kind, data, element type
-traffic      calls of all members of an operation as slices for agents, and arrays back as results
-session      a fabric kept running: operations begin and end while virtual time passes
-store        keys and values that ranks share, with waits in virtual time
-operations   calls of ranks matched to operations, their ends and failures
-coordinator  the clocks of all ranks and of the fabric, which advances when no rank can call before
+calls        a rank's call of an operation: kind, data, element type
+traffic      convert the calls of an operation to slices for agents, and the agents' arrays to results
+session      a running fabric, on which operations begin and end while virtual time passes
+store        key-value store that ranks share, with waits in virtual time
+operations   match the calls of ranks to operations; ends and failures of operations
+coordinator  keep the clocks of all ranks and the fabric's virtual time in step
 """

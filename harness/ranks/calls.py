@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank's part of an operation on the fabric: kind, data, element type."""
+"""A rank's call of an operation on the fabric: kind, data, element type."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ WHOLE: dict[Kind, str] = {
     "broadcast": "broadcast",
     "reduce": "reduce",
 }
-"""Operations on one array, and the kind of collective that does each."""
+"""Operations on a single array per member, with the kind of collective that carries out each operation."""
 
 BLOCKS: dict[Kind, str] = {"all_gather": "all-gather", "reduce_scatter": "reduce-scatter"}
-"""Operations on as many equal blocks as there are members, and the kind of collective that does each."""
+"""Operations on one equal block per member, with the kind of collective that carries out each operation."""
 
 
 @final
@@ -42,14 +42,14 @@ class Call:
 
     Attributes:
         kind: The operation.
-        data: Bytes that the member brings: its array (all_reduce, reduce, all_gather, gather, send), its
-            blocks one after the other (reduce_scatter, all_to_all, scatter at the root), the root's array
-            (broadcast); else none.
-        block: Bytes of the array, or of one block where all blocks are equal.
+        data: Input of the member: its array (all_reduce, reduce, all_gather, gather, send), its concatenated
+            blocks (reduce_scatter, all_to_all, scatter at the root), the array to distribute (broadcast at
+            the root); empty otherwise.
+        block: Size of the array, or of a block where all blocks are equal, in bytes.
         dtype: Type of the elements.
-        op: What is done with elements that meet.
-        root: Member that a rooted operation starts from or leads to; the sender of a send.
-        sent: Bytes for each member of an all_to_all.
+        op: Reduction of elements, such as a sum.
+        root: Root of a broadcast, reduce, gather or scatter; sender of a send. An index into the group.
+        sent: Bytes to each member of an all_to_all.
         received: Bytes from each member of an all_to_all.
     """
 
@@ -64,10 +64,10 @@ class Call:
 
     @property
     def form(self) -> tuple[object, ...]:
-        """Fields in which the calls of all members must agree."""
+        """Values that must be equal in the calls of all members."""
         return self.kind, self.block, self.dtype, self.op, self.root
 
     def described(self) -> str:
-        """Return the call in words, for an error."""
-        size = f"{sum(self.sent)} bytes out" if self.kind == "all_to_all" else f"{self.block} bytes"
+        """Return the call in words, for an error message."""
+        size = f"{sum(self.sent)} sent bytes" if self.kind == "all_to_all" else f"{self.block} bytes"
         return f"{self.kind} of {size}, {self.dtype.name.lower()}, {self.op.name.lower()}, root {self.root}"

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clocks of all ranks and of the fabric: conservative, so that a run repeats whatever the machine does.
+"""Serve the processes of all ranks, and keep their clocks and the fabric's virtual time in step.
 
-Each rank is a process with a clock of its own. A call takes effect `launch_ps` after the rank's clock. The
-fabric's time never passes the earliest time at which a rank that computes could still call: then the
-coordinator waits for the processes. All else is done in the order of virtual time, then of ranks.
+Each rank is a process with a virtual clock of its own. A call takes effect `launch_ps` after the rank's
+clock. Synchronisation is conservative: the fabric's time does not pass the earliest time at which a computing
+rank could still call; the coordinator then waits for the process of this rank. Actions at equal times run in
+the order of ranks. The result of a run therefore does not depend on the speed of the machine.
 
-Messages of a rank, tuples of a name, the rank's clock in ps, and arguments:
+A rank sends messages: tuples of a name, the rank's clock in ps, and arguments. `work` is the rank's number of
+a call.
 
-    call     work, group name, members, call                   a collective
-    send     work, group name, members, call, target, tag
-    receive  work, group name, members, call, source, tag
+    call     work, group name, members, call                   begin a collective
+    send     work, group name, members, call, target, tag      begin a send
+    receive  work, group name, members, call, source, tag      begin a receive
     wait     work, timeout in ps or None                       answered when the work has ended
-    poll     work                                              answered at once
-    store    request, keys, values, timeout in ps or None      answered when it is carried out
-    note     name, value                                       for the report
-    end      why it failed, empty for a good end
+    poll     work                                              answered at once: has the work ended?
+    store    request, keys, values, timeout in ps or None      answered when the request is done
+    note     name, value                                       recorded for the report
+    end      reason of a failure, empty for success            the program has ended
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ from harness.ranks.store import SharedStore
 __all__ = ["LAUNCH_PS", "NOTICE_PS", "Coordinator", "RankRecord", "Waited"]
 
 LAUNCH_PS = 5_000_000
-"""Time from a call to its effect: what starting an operation takes."""
+"""Time in ps from a call until it takes effect: the cost of launching an operation."""
 
 NOTICE_PS = 1_000_000_000
-"""Time until other ranks know that the process of a rank has ended."""
+"""Time in ps from the failure or loss of a rank until other ranks know of it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """A wait of a rank for a work, from and to, in ps."""
+    """An interval in which a rank waited for a work to end, in ps."""
 
     work: Work
     from_ps: int
@@ -53,10 +55,19 @@ class Waited:
 @final
 @dataclass(slots=True, eq=False)
 class RankRecord:
-    """A rank: its process, its clock, and what it has done.
+    """State and history of a rank.
 
-    `computes` while the process is at work, so that it may call. `outcome` is why it ended: empty while it
-    runs, `done` for a good end.
+    Attributes:
+        rank: Number of the rank.
+        node: Node of the fabric on which the rank runs.
+        connection: Pipe to the process of the rank.
+        clock_ps: Virtual clock of the rank.
+        computes: The process is running, and may call at any time; false while it awaits an answer.
+        outcome: Empty while the rank runs; `done` after success; otherwise the reason of the failure.
+        works: Works by the rank's numbers.
+        all_works: All works in the order of the calls.
+        waits: Intervals in which the rank waited.
+        notes: Notes for the report: clock in ps, name, value.
     """
 
     rank: int
@@ -75,7 +86,13 @@ class RankRecord:
 class Coordinator:
     """Serves the processes of all ranks until each has ended.
 
-    `lost` has the time at which a fault takes the NPU of a rank; `stop_process` ends the process of a rank.
+    Args:
+        session: The running fabric.
+        nodes: Node of each rank.
+        connections: Pipe to the process of each rank.
+        launch_ps: Time from a call until it takes effect.
+        lost: For ranks whose NPU a fault takes away, time of the fault in ps.
+        stop_process: Ends the process of a rank.
     """
 
     def __init__(
@@ -97,15 +114,15 @@ class Coordinator:
         self._stop_process = stop_process
         self._store = SharedStore()
         self._matching = Matching(session, nodes, self._work_ended)
-        self._waiting: dict[Work, tuple[RankRecord, int]] = {}  # and since when
-        self._actions: list[tuple[int, int, int, Callable[[], None]]] = []  # time, rank, number
+        self._waiting: dict[Work, tuple[RankRecord, int]] = {}  # waiting rank, begin of the wait in ps
+        self._actions: list[tuple[int, int, int, Callable[[], None]]] = []  # time in ps, rank, running number
         self._number = 0
         self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
         for rank, at_ps in (lost or {}).items():
             self._at(at_ps, -1, partial(self._lose, self.ranks[rank]))
 
     def run(self) -> None:
-        """Serve the ranks until all have ended."""
+        """Serve the ranks until all have ended; this advances the fabric's virtual time."""
         while not all(rank.outcome for rank in self.ranks):
             horizon = self._hear()
             due = self._actions[0][0] if self._actions else None
@@ -118,10 +135,13 @@ class Coordinator:
             for end in ends:
                 self._matching.take(end)
             if not ends and not bounds:
-                raise AssertionError("all ranks wait and nothing is left to happen")
+                raise AssertionError("all ranks wait, but no event is left on the fabric")
 
     def _hear(self) -> int | None:
-        """Hear the ranks that could call at the present time; return the earliest time of any later call."""
+        """Receive messages until no rank can call at the present virtual time any more.
+
+        Returns the earliest time in ps at which a later call can take effect; None if no rank computes.
+        """
         while True:
             computing = [rank for rank in self.ranks if rank.computes]
             if not computing:
@@ -151,7 +171,7 @@ class Coordinator:
         heapq.heappush(self._actions, (time_ps, rank, self._number, action))
 
     def _effect(self, rank: RankRecord, action: Callable[[], None]) -> None:
-        """Let a call of a rank take effect at its time, unless the rank is lost before."""
+        """Schedule the effect of a rank's call, `launch_ps` after its clock, unless the rank fails before."""
 
         def guarded() -> None:
             if not rank.outcome or rank.outcome == "done":
@@ -228,7 +248,7 @@ class Coordinator:
             self._answer(rank, until_ps, False, result.why)
         else:
             self._answer(rank, until_ps, True, result, work.source)
-            work.result = b""  # the data are with the rank
+            work.result = b""  # The rank has received the data; free the memory.
 
     # -- the store
 
@@ -255,7 +275,8 @@ class Coordinator:
             if not answered[0]:
                 self._store.forget(once)
                 missing = ", ".join(self._store.missing(keys))
-                self._answer(rank, self._session.now_ps, False, f"store: no value of {missing} in time")
+                why = f"the store got no value for {missing} within {(timeout_ps or 0) / 10**12:g} s"
+                self._answer(rank, self._session.now_ps, False, why)
 
         self._effect(rank, partial(self._store.carry_out, request, keys, values, once))
         if timeout_ps is not None:
@@ -273,7 +294,10 @@ class Coordinator:
             self._end(rank, "")
 
     def _end(self, rank: RankRecord, why: str) -> None:
-        """Note the end of a rank's process; other ranks know of it after a while."""
+        """Record the end of a rank's process, with the reason of a failure or an empty text.
+
+        Operations that need the rank fail later: NOTICE_PS after a failure, or after the launch time.
+        """
         if rank.outcome:
             return
         rank.outcome = why or "done"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of ranks matched to operations, their ends and failures.
+"""Match the calls of ranks to operations; end and fail operations.
 
-An operation of a group begins when its last member has called it and the group's previous operation has ended
-everywhere, as on one stream of a communication library. A send begins when its receiver has called as well.
+A collective begins when its last member has called it and the group's previous collective has ended at all
+members, as on a stream of a communication library. A send begins when its receiver has called receive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Failed", "Group", "Matching", "Work"]
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A process group: a name that is unique, and the ranks of its members."""
+    """A process group: a unique name, and the ranks of its members."""
 
     name: str
     members: tuple[int, ...]
@@ -30,7 +30,7 @@ class Group:
 @final
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The reason for a missing result; `rank` is the rank at fault, -1 for none."""
+    """Failure of an operation, in place of its result; `rank` is the rank that caused it, -1 if unknown."""
 
     why: str
     rank: int = -1
@@ -41,8 +41,16 @@ class Failed:
 class Work:
     """A rank's part of an operation. Times are picoseconds.
 
-    `called_ps` is when the call takes effect, `begun_ps` when data begin to flow, `ended_ps` when the result
-    is there. `source` is the group rank of the sender of a receive.
+    Attributes:
+        rank: The rank that called.
+        group: Group of the operation.
+        call: The call.
+        called_ps: Time at which the call takes effect.
+        begun_ps: Time at which the operation begins on the fabric; -1 before.
+        ended_ps: Time at which the work has a result or has failed; -1 before.
+        result: Result or failure; None before the end.
+        source: For a receive, index in the group of the sender; -1 before a sender is found.
+        pending: Operation to which the call belongs; None for a send or receive without partner.
     """
 
     rank: int
@@ -64,23 +72,33 @@ class Work:
 @final
 @dataclass(slots=True, eq=False)
 class _Pending:
-    """An operation that some members have called; `works` are theirs, by group rank."""
+    """An operation that at least one member has called.
+
+    Attributes:
+        group: The group.
+        works: Works of the members that have called, by index in the group; of a send 0 and its receive 1.
+        operation: The operation on the fabric; None before it begins.
+        members: Ranks in the order of the operation's members.
+    """
 
     group: Group
     works: dict[int, Work] = field(default_factory=dict)
     operation: Operation | None = None
-    members: tuple[int, ...] = ()  # ranks in the order of the operation
+    members: tuple[int, ...] = ()
 
     def absent(self) -> list[int]:
-        """Return the ranks of the members that have not called."""
+        """Return the ranks of the group that have not called the operation."""
         return [rank for index, rank in enumerate(self.group.members) if index not in self.works]
 
 
 @final
 class Matching:
-    """Operations of all groups on a fabric session; `nodes[rank]` is the node of a rank.
+    """Matches calls to operations of all groups, and begins the operations on a fabric session.
 
-    `ended` receives every work when it has ended.
+    Args:
+        session: The running fabric.
+        nodes: Node of each rank.
+        ended: Called with each work when it has ended.
     """
 
     def __init__(self, session: FabricSession, nodes: Sequence[str], ended: Callable[[Work], None]) -> None:
@@ -89,10 +107,13 @@ class Matching:
         self._sends: dict[tuple[Group, int, int, int], deque[Work]] = defaultdict(deque)
         self._receives: dict[tuple[Group, int, int], deque[tuple[int, Work]]] = defaultdict(deque)
         self._under_way: dict[Operation, _Pending] = {}
-        self._gone: dict[int, str] = {}  # why, by rank that calls nothing more
+        self._gone: dict[int, str] = {}  # ranks that will not call again, with the reason
 
     def join(self, work: Work) -> None:
-        """Take a call of a collective."""
+        """Add a rank's call of a collective to the group's first operation that the rank has not yet called.
+
+        The operation begins or fails if this call decides it.
+        """
         group, index = work.group, work.group.members.index(work.rank)
         pending = next((each for each in self._queues[group] if index not in each.works), None)
         if pending is None:
@@ -103,7 +124,8 @@ class Matching:
         work.pending = pending
         if first.call.form != work.call.form:
             why = (
-                f"rank {work.rank} calls {work.call.described()}, rank {first.rank} {first.call.described()}"
+                f"the calls of a group differ: rank {work.rank} calls {work.call.described()}; rank "
+                f"{first.rank} calls {first.call.described()}"
             )
             self._fail(pending, Failed(why))
         elif ended := [rank for rank in pending.absent() if rank in self._gone]:
@@ -112,14 +134,14 @@ class Matching:
             self._advance(group)
 
     def send(self, work: Work, target: int, tag: int) -> None:
-        """Take a call to send to the member `target` of the group."""
+        """Take a rank's call to send to the group's member at index `target`; match it to a receive."""
         source = work.group.members.index(work.rank)
         self._sends[work.group, source, target, tag].append(work)
         self._pair(work.group, target, tag)
         self._check_partner(work, target)
 
     def receive(self, work: Work, source: int, tag: int) -> None:
-        """Take a call to receive from the member `source` of the group, from any if it is -1."""
+        """Take a rank's call to receive from the group's member at index `source`; -1 for any member."""
         target = work.group.members.index(work.rank)
         self._receives[work.group, target, tag].append((source, work))
         self._pair(work.group, target, tag)
@@ -127,7 +149,7 @@ class Matching:
             self._check_partner(work, source)
 
     def take(self, end: End) -> None:
-        """Note that the fabric has ended a member's part."""
+        """Take the end of a member's part on the fabric: end its work, or fail the whole operation."""
         pending = self._under_way.get(end.operation)
         if pending is None:
             return
@@ -143,7 +165,11 @@ class Matching:
             self._leave(pending)
 
     def gone(self, rank: int, why: str, *, lost: bool) -> None:
-        """Note that a rank calls nothing more; what it has not called fails, if `lost` all of its works."""
+        """Fail the operations that need a rank which will not call again.
+
+        These are operations that the rank has not yet called. If the rank is `lost`, they are also operations
+        that it has called and that have not ended.
+        """
         self._gone[rank] = why
         failed = Failed(why, rank)
         for queue in [*self._queues.values()]:
@@ -156,7 +182,7 @@ class Matching:
         self._drop_pairs(rank)
 
     def _drop_pairs(self, rank: int) -> None:
-        """Fail what waits for a rank that is gone to receive or to send."""
+        """Fail the sends to a rank, and the receives from a rank, that will not call again."""
         failed = Failed(self._gone[rank], rank)
         for (group, _, target, _), works in self._sends.items():
             if group.members[target] == rank:
@@ -169,13 +195,13 @@ class Matching:
                     self._end(work, failed)
 
     def time_out(self, work: Work, after_ps: int) -> None:
-        """Fail a work that has waited as long as its timeout."""
+        """Fail a work, and its operation, after a wait as long as its timeout of `after_ps`."""
         pending = work.pending
         why = f"{work.call.kind} has no result within its timeout of {after_ps / 10**12:g} s"
         failed = Failed(why)
         if pending is not None and pending.operation is None and (absent := pending.absent()):
             named = ", ".join(map(str, absent))
-            failed = Failed(f"{why}: not called by rank {named}", absent[0])
+            failed = Failed(f"{why}: rank {named} has not called it", absent[0])
         if pending is not None:
             self._fail(pending, failed)
             return
@@ -188,7 +214,7 @@ class Matching:
         self._end(work, failed)
 
     def _needs(self, pending: _Pending, rank: int, *, lost: bool) -> bool:
-        """Return whether the part of a rank that calls nothing more is missing for others to end."""
+        """Return whether an operation cannot end because a rank will not call again or is lost."""
         own = next((work for work in pending.works.values() if work.rank == rank), None)
         return own is None or (lost and not own.ended)
 
@@ -198,7 +224,10 @@ class Matching:
             self._drop_pairs(rank)
 
     def _pair(self, group: Group, target: int, tag: int) -> None:
-        """Begin the sends to a member for which it has called to receive."""
+        """Match the receives of the member at index `target` to sends with this tag, and begin the pairs.
+
+        A receive from any member takes the send that was called first.
+        """
         entries = self._receives[group, target, tag]
         for source, receive in [*entries]:
             sources = range(len(group.members)) if source < 0 else (source,)
@@ -211,13 +240,13 @@ class Matching:
             pending = _Pending(group, {0: send, 1: receive}, members=(send.rank, receive.rank))
             send.pending = receive.pending = pending
             if send.call.block != receive.call.block:
-                sizes = f"{send.call.block} bytes to rank {receive.rank}, which receives {receive.call.block}"
+                sizes = f"{send.call.block} bytes to rank {receive.rank}, which expects {receive.call.block}"
                 self._fail(pending, Failed(f"rank {send.rank} sends {sizes}"))
             else:
                 self._begin(pending)
 
     def _advance(self, group: Group) -> None:
-        """Begin the group's first operation if all members have called it and none is under way."""
+        """Begin the group's first operation if all members have called it and it has not begun."""
         queue = self._queues[group]
         if not queue or queue[0].operation is not None or queue[0].absent():
             return
@@ -258,12 +287,12 @@ class Matching:
 
 
 def _uneven(calls: Sequence[Call]) -> str:
-    """Return the first contradiction between what members send and expect; empty if there is none."""
+    """Return the first mismatch between sizes that members send and expect; empty if all sizes match."""
     for source, call in enumerate(calls):
         for target, other in enumerate(calls):
             if call.sent[target] != other.received[source]:
                 return (
-                    f"all_to_all: member {source} sends {call.sent[target]} bytes to member {target}, "
+                    f"in an all_to_all, member {source} sends {call.sent[target]} bytes to member {target}, "
                     f"which expects {other.received[source]}"
                 )
     return ""

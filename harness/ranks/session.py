@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric kept running in virtual time, on which operations begin and end."""
+"""A running fabric in virtual time, on which operations begin and end."""
 
 from __future__ import annotations
 
@@ -31,15 +31,26 @@ from harness.run.testbeds import Embedded, in_one_partition
 __all__ = ["End", "FabricSession", "Operation", "opened"]
 
 _QUEUES = 1 << 16
-_MOST_KEPT = 128  # traffics
-# Successive operations use sequence numbers this far apart, so that no late acknowledgement fits.
+_MOST_KEPT = 128  # Largest number of cached traffics.
+# The first sequence numbers of successive operations are this far apart, so that a late acknowledgement of an
+# earlier operation matches no sequence number of a later one.
 _PSN_STRIDE = 0x15555
 
 
 @final
 @dataclass(slots=True, eq=False)
 class Operation:
-    """An operation under way: its members' nodes, calls and agents; `open` are members without a result."""
+    """An operation on the fabric.
+
+    Attributes:
+        members: Node of each member.
+        calls: Call of each member.
+        traffic: Slices of the operation.
+        first_queue: First queue number of the operation.
+        queues: Number of queue numbers.
+        agents: Agent of each member.
+        open: Indices of the members that have neither a result nor a failure.
+    """
 
     members: tuple[str, ...]
     calls: Sequence[Call]
@@ -53,7 +64,11 @@ class Operation:
 @final
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a member's part of an operation: its result, or the member that it has given up."""
+    """End of a member's part of an operation.
+
+    `result` is the member's result. If the member's agent failed, `lost_member` is the member that did not
+    answer it any more.
+    """
 
     operation: Operation
     member: int
@@ -64,7 +79,7 @@ class End:
 @final
 @dataclass(slots=True)
 class _Kept:
-    """Values that operations of the same form share: traffic, descriptions of ranks, connections."""
+    """Cached values for operations with equal members and sizes: traffic, parts of the ranks, connections."""
 
     traffic: Traffic
     parts: Parts
@@ -74,13 +89,20 @@ class _Kept:
 
 @final
 class FabricSession:
-    """A booted fabric whose nodes take part in any number of operations at a time."""
+    """A booted fabric whose nodes can take part in several operations at a time.
+
+    Args:
+        ready: The prepared variant.
+        up: The booted testbed.
+        nodes: Nodes that take part in operations.
+        seed: Seed for the choice of paths of connections.
+    """
 
     def __init__(self, ready: Prepared, up: Booted[EmbeddedTestbed], nodes: Sequence[str], seed: int) -> None:
         self._ready, self._seed = ready, seed
         self.testbed = up.testbed
         self._kept: dict[Hashable, _Kept] = {}
-        self._under_way: dict[int, Operation] = {}  # by first queue number
+        self._under_way: dict[int, Operation] = {}  # by `first_queue`
         self._ends: list[End] = []
         self._count = self._next_queue = 0
         self._hosts = {node: ConcurrentAgents(ready.fabric.node(node).address) for node in nodes}
@@ -95,11 +117,11 @@ class FabricSession:
 
     @property
     def stats(self) -> dict[str, AgentStats]:
-        """Counts of all agents by node."""
+        """Counts of frames and retransmissions of all agents, by node."""
         return {node: host.stats for node, host in self._hosts.items()}
 
     def begin(self, members: tuple[str, ...], calls: Sequence[Call]) -> Operation:
-        """Begin an operation now; `members[i]` is the node of `calls[i]`."""
+        """Begin an operation at the present virtual time; `members[i]` is the node of `calls[i]`."""
         self._remove_ended()
         kept = self._kept_for(members, calls)
         first = self._free_queues(kept.queues)
@@ -123,18 +145,18 @@ class FabricSession:
         return operation
 
     def abort(self, operation: Operation) -> None:
-        """Remove the agents of an operation; its members get no further ends."""
+        """Remove the agents of an operation; `run` returns no further ends of it."""
         operation.open.clear()
         self._remove(operation)
         self._ends = [end for end in self._ends if end.operation is not operation]
 
     def run(self, until_ps: int | None) -> list[End]:
-        """Let time pass, at most to `until_ps`; return the ends at the time at which it stops, if any.
+        """Advance virtual time to the next end of a member's part, at most to `until_ps`.
 
-        Time stops at the first end.
+        Returns all ends at this time; the list is empty if `until_ps` comes first, or no event is left.
         """
         if not self._ends and self.testbed.run(until_ps) and until_ps is not None:
-            # Nothing is left to happen on the fabric, whose time passes with events only.
+            # No event is left, and virtual time advances with events only: add an empty event at `until_ps`.
             self.testbed.at(until_ps, lambda: None)
             self.testbed.run(until_ps)
         ends, self._ends = self._ends, []
@@ -154,7 +176,7 @@ class FabricSession:
         self.testbed.interrupt()
 
     def _remove_ended(self) -> None:
-        """Remove finished operations: all members have their results, and all frames are acknowledged."""
+        """Remove operations whose members all have results and whose frames are all acknowledged."""
         for operation in [*self._under_way.values()]:
             if not operation.open and all(agent.done for agent in operation.agents):
                 self._remove(operation)
@@ -173,7 +195,7 @@ class FabricSession:
             if not taken and first + count <= _QUEUES:
                 self._next_queue = first + count
                 return first
-        raise AssertionError(f"{len(self._under_way)} operations have all queue numbers")
+        raise AssertionError(f"{len(self._under_way)} operations occupy all {_QUEUES} queue numbers")
 
     def _kept_for(self, members: tuple[str, ...], calls: Sequence[Call]) -> _Kept:
         sizes = tuple(call.sent for call in calls)
@@ -205,7 +227,13 @@ class FabricSession:
 
 @contextmanager
 def opened(ready: Prepared, nodes: Sequence[str], seed: int) -> Iterator[FabricSession]:
-    """Boot a variant's fabric, with its faults and controllers, and stop it afterwards."""
+    """Boot the fabric of a variant with its faults and controllers, yield a session, and stop the fabric.
+
+    Args:
+        ready: The prepared variant.
+        nodes: Nodes that take part in operations.
+        seed: Seed for the choice of paths of connections.
+    """
     choice = in_one_partition(Embedded())
     testbed = choice.make(ready, 0, seed)
     assert isinstance(testbed, EmbeddedTestbed)

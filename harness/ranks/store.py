@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys and values that ranks share, as in PyTorch's stores; a wait for a key takes virtual time."""
+"""Key-value store that ranks share, like PyTorch's stores; a wait for a key takes virtual time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ Answer = Callable[[object], None]
 
 @final
 class SharedStore:
-    """A key-value store whose requests are carried out one after the other."""
+    """A key-value store that carries out requests one after the other."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
         self._waiting: list[tuple[tuple[str, ...], Answer, Callable[[], object]]] = []
 
     def carry_out(self, request: str, keys: Sequence[str], values: Sequence[bytes], answer: Answer) -> None:
-        """Carry out a request; `answer` receives its result, at once or when all keys exist.
+        """Carry out a request, and call `answer` with its result.
 
-        Requests: `set`, `add` (a number), `append`, `compare_set` (expected, desired), `check`, `delete`,
-        `count`, and `get` and `wait`, which wait for the keys.
+        Requests `get` and `wait` are answered when all keys have values, all other requests at once.
+
+        Args:
+            request: `set`; `add` a number; `append`; `compare_set` (values: expected, desired); `check`
+                whether all keys exist; `delete` the first key; `count` the keys; `get`; `wait`.
+            keys: Keys of the request.
+            values: Values of the request.
+            answer: Receives the result.
+
+        Raises:
+            ValueError: The request is unknown.
         """
         known = self._values
         match request:
@@ -53,15 +62,15 @@ class SharedStore:
             case "wait":
                 self._when_known(keys, answer, lambda: None)
             case _:
-                raise ValueError(f"store: no request {request!r}")
+                raise ValueError(f"the store has no request {request!r}")
         self._answer_waiting()
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Return the keys that have no value."""
+        """Return those of the given keys that have no value."""
         return [key for key in keys if key not in self._values]
 
     def forget(self, answer: Answer) -> None:
-        """Drop a waiting request."""
+        """Drop the waiting request with this `answer`, so that it is never answered."""
         self._waiting = [entry for entry in self._waiting if entry[1] is not answer]
 
     def _when_known(self, keys: Sequence[str], answer: Answer, value: Callable[[], object]) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of all members of an operation as slices for agents, and the agents' arrays as results.
+"""Convert the calls of an operation to slices for agents, and the final arrays of agents to results.
 
-Arrays have items of 8 bytes, so that no element of any type is cut; blocks are filled up to whole items.
+Arrays are counted in items of 8 bytes, so that no slice cuts an element of any type. Blocks are padded to
+whole items.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Bytes = NDArray[np.uint8]
 
 
 class Traffic(Protocol):
-    """Slices of an operation, and the way from calls to arrays and back."""
+    """Slices of an operation, with conversions from calls to arrays and from arrays to results."""
 
     @property
     def sliced(self) -> SlicedTraffic:
@@ -42,19 +43,25 @@ class Traffic(Protocol):
         ...
 
     def array(self, rank: int, call: Call) -> Bytes:
-        """Return the array that a member's agent starts from."""
+        """Return the initial array of a member's agent."""
         ...
 
     def result(self, rank: int, call: Call, array: Bytes) -> bytes:
-        """Return what the member gets, from the final array of its agent."""
+        """Return the result of a member's call, taken from the final array of its agent."""
         ...
 
 
 def traffic_of(fabric: Fabric, members: Sequence[str], calls: Sequence[Call], wanted: Collective) -> Traffic:
-    """Return the traffic of the calls of all members.
+    """Return the traffic of an operation.
 
-    `wanted` has the payload of a frame, and the algorithm of its kind; all other kinds take their first
-    algorithm. Where an algorithm does not fit the members, the operation is done directly.
+    The operation uses the algorithm of `wanted` if `wanted` has its kind, otherwise the first algorithm for
+    its kind. If this algorithm does not suit the members, the algorithm `direct` takes its place.
+
+    Args:
+        fabric: The fabric.
+        members: Node of each member.
+        calls: Call of each member.
+        wanted: Collective of the scenario, for its algorithm and for the payload of a frame.
     """
     call = calls[0]
     if call.kind in WHOLE:
@@ -95,7 +102,7 @@ def _schedule(
 
 
 def _sliced(schedule: Schedule, call: Call, wanted: Collective) -> SlicedTraffic:
-    """Return the slices of a schedule of items, with the operation of the call."""
+    """Return the slices of a schedule counted in items; reductions use the operation of the call."""
     transfers = tuple(
         replace(
             transfer,
@@ -114,7 +121,7 @@ def _sliced(schedule: Schedule, call: Call, wanted: Collective) -> SlicedTraffic
 @final
 @dataclass(frozen=True)
 class _Whole:
-    """An operation on one array."""
+    """Traffic of an operation on a single array per member, such as an all_reduce."""
 
     sliced: SlicedTraffic
 
@@ -132,7 +139,11 @@ class _Whole:
 @final
 @dataclass(frozen=True)
 class _Blocks:
-    """An operation on a block for each member, at `pieces` of the array, which are items."""
+    """Traffic of an all_gather or reduce_scatter: the array has a block for each member.
+
+    `pieces[member]` are the ranges of the member's block in the array, in items; `block` is its size in
+    bytes.
+    """
 
     sliced: SlicedTraffic
     pieces: Sequence[Sequence[Range]]
@@ -162,15 +173,17 @@ class _Blocks:
 
 @final
 class _Copies:
-    """Blocks copied between members; an array has the blocks that leave, then those that arrive.
+    """Traffic of an operation that copies blocks: all_to_all, gather, scatter, send.
 
-    `sizes[s][t]` are the bytes from member s to member t.
+    A member's array has its outgoing blocks first, then its incoming blocks. `sizes[s][t]` is the number of
+    bytes from member s to member t.
     """
 
     def __init__(self, name: str, sizes: Sequence[Sequence[int]], slice_elements: int) -> None:
         self._sizes = sizes
         ranks = range(len(sizes))
-        # Offsets in words: of the block to each member, then of the block from each member.
+        # Offsets in words: _out[s][t] of the block from s to t in the array of s, _in[t][s] in the array of
+        # t.
         self._out = [_ends([_words(sizes[s][t]) for t in ranks]) for s in ranks]
         self._in = [
             [self._out[t][-1] + end for end in _ends([_words(sizes[s][t]) for s in ranks])] for t in ranks
@@ -206,7 +219,7 @@ def _words(size: int) -> int:
 
 
 def _copies(calls: Sequence[Call], slice_elements: int) -> _Copies:
-    """Return the blocks of an all_to_all, a gather, a scatter or a send."""
+    """Return the traffic of an all_to_all, a gather, a scatter or a send."""
     call, ranks = calls[0], range(len(calls))
     sizes: list[list[Any]] = [[0 for _ in ranks] for _ in ranks]
     for rank in ranks:

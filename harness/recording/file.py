@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as files: a line with format and version, then records, each whole or the file's end.
+"""Write and read recording files: a line with format and version, then records.
 
-A record is its kind (u8), the length of what follows (u32, little-endian) and the payload, compressed by
-zlib. A file that ends within a record, or without the record CLOSE, was cut short: its records up to there
-are good.
+A record is its kind (u8), the length of the compressed payload (u32, little-endian), and the payload,
+compressed by zlib. A file that ends within a record, or without the record CLOSE, was cut short; its complete
+records are valid.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ RECORDING = f"run{SUFFIX}"
 """Name of the recording in a folder of results."""
 
 _LINE = f"{FORMAT} {VERSION}\n".encode()
-# Version 1 has no frames, and is else the same.
+# Version 1 differs only in that it has no FRAMES records.
 _READABLE = (_LINE, f"{FORMAT} 1\n".encode())
 _HEAD = struct.Struct("<BI")
-# Longest record of a good file: the fabric of a SuperPod has 20 MB.
+# Limit on the length of a record, against damaged files; the largest known record, a SuperPod's, has 20 MB.
 _LONGEST = 1 << 28
 
 
 @final
 class RecordingWriter:
-    """Writes records to a file; a sink. The file is readable up to the last record at any time.
+    """Sink that writes records to a file. Use it in a `with` statement; call it with each record.
+
+    At any time the file can be read up to its last complete record.
 
     Raises:
         OutputError: The file cannot be written.
@@ -77,14 +79,14 @@ class RecordingWriter:
 @final
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Records of a file; `whole` is False if the file was cut short."""
+    """Records of a recording file; `whole` is False if the file was cut short."""
 
     records: tuple[Record, ...]
     whole: bool
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a file begins as a recording of any version."""
+    """Return whether a file begins with the format line of a recording, of any version."""
     try:
         with path.open("rb") as file:
             return file.read(len(FORMAT) + 1) == f"{FORMAT} ".encode()
@@ -93,19 +95,22 @@ def is_recording(path: Path) -> bool:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording; what follows the last whole record is left out.
+    """Read a recording file; an incomplete last record is ignored.
 
     Raises:
-        RecordingError: The file is no recording, or of another version, or it has no whole record.
+        RecordingError: The file is no recording, has an unknown version, is damaged, or has no complete
+            record.
     """
     try:
         with path.open("rb") as file:
             _check_line(path, file.readline(80))
             records = tuple(_records(path, file))
     except OSError as ex:
-        raise RecordingError(f"{path}: {ex.strerror}", remedy="give a file that --record wrote") from None
+        raise RecordingError(
+            f"{path} cannot be read: {ex.strerror}", remedy="give a file that --record wrote"
+        ) from None
     if not records or records[0].kind is not Kind.HEADER:
-        raise RecordingError(f"{path}: cut short before its first record", remedy="record the run again")
+        raise RecordingError(f"{path} does not begin with a whole record", remedy="record the run again")
     return Recording(records, records[-1].kind is Kind.CLOSE)
 
 
@@ -114,10 +119,10 @@ def _check_line(path: Path, line: bytes) -> None:
         return
     name, _, version = line.strip().partition(b" ")
     if name != FORMAT.encode():
-        raise RecordingError(f"{path}: not a recording", remedy="give a file that --record wrote")
+        raise RecordingError(f"{path} is not a recording", remedy="give a file that --record wrote")
     raise RecordingError(
-        f"{path}: a recording of version {version.decode(errors='replace')}, "
-        f"this Railyard reads 1 and {VERSION}",
+        f"{path} is a recording of version {version.decode(errors='replace')}, "
+        f"but this Railyard reads versions 1 and {VERSION}",
         remedy="record the run again, or open it with the Railyard that wrote it",
     )
 
@@ -126,7 +131,7 @@ def _records(path: Path, file: BinaryIO) -> Iterator[Record]:
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         kind, length = _HEAD.unpack(head)
         if length > _LONGEST or kind not in [*Kind]:
-            raise RecordingError(f"{path}: damaged at byte {file.tell()}", remedy="record the run again")
+            raise RecordingError(f"{path} is damaged at byte {file.tell()}", remedy="record the run again")
         content = file.read(length)
         if len(content) < length:
             return
@@ -134,6 +139,6 @@ def _records(path: Path, file: BinaryIO) -> Iterator[Record]:
             payload = zlib.decompress(content)
         except zlib.error:
             raise RecordingError(
-                f"{path}: damaged at byte {file.tell()}", remedy="record the run again"
+                f"{path} is damaged at byte {file.tell()}", remedy="record the run again"
             ) from None
         yield Record(Kind(kind), payload)

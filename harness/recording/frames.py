@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that a recording keeps: some of those that cross chosen links, in words."""
+"""Record some of the frames that cross chosen links, and describe them in words."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from topologies.model.circuits import circuit_link, circuit_of
 __all__ = ["ALL", "FrameKeeper", "check_links", "frame_words", "receiving_end"]
 
 ALL = "all"
-"""Name that stands for every link."""
+"""Value of --frames for all links of the fabric."""
 
-# Without names: all links of a fabric that has so few, else so many links at which faults strike.
+# Default links: all links of a fabric with at most _FEW_LINKS, else at most _STRUCK_LINKS that faults
+# concern.
 _FEW_LINKS = 64
 _STRUCK_LINKS = 8
-# Ticks of a run that reaches its bound, and frames that these keep at most.
+# A run as short as its lower bound has _LOOKS ticks; at most _FRAMES frames are kept in these ticks.
 _LOOKS = 128
 _FRAMES = 16384
 
@@ -36,28 +37,30 @@ _OPCODES = {int(opcode): opcode.name.lower() for opcode in Opcode}
 
 
 def check_links(prepared: Prepared, names: Sequence[str]) -> None:
-    """Raise a ScenarioError unless every name is `all`, a link of the fabric or a circuit of it."""
+    """Raise ScenarioError unless every name is `all`, a link of the fabric, or a possible circuit."""
     fabric = prepared.fabric
     known = {ALL, *(link.name for link in fabric.links)}
     for name in names:
         if name not in known and circuit_of(fabric, name) is None:
             raise ScenarioError(
-                f"--frames {name}: no link of {fabric.name}",
+                f"--frames names {name}, which is no link of {fabric.name}",
                 remedy=f"give a name such as {fabric.links[0].name}, or all",
             )
 
 
 @final
 class FrameKeeper:
-    """Takes frames off the links of one variant.
+    """Collects frames from the links of a variant that runs.
 
-    Each look takes the newest frames of every link, at most `_FRAMES` in `_LOOKS` looks. When as many have
-    been kept, only every second look takes any, and so on: a run may last as long as it wants.
+    Each look takes the newest frames of every chosen link. The budget is 16,384 frames; whenever it is used
+    up, it doubles, and only every second, fourth, ... look takes frames. So the number of frames grows slowly
+    with the length of a run.
 
     Args:
-        run: The variant.
-        names: Links; `all` for every link. None: all links of a small fabric, else those that faults strike;
-            none at all in real time, where each link costs the kernel a copy of its frames.
+        run: The running variant.
+        names: Names of links; `all` for every link. None chooses all links of a small fabric, or the links
+            that faults concern. In real time None chooses no link: there each link costs a copy of its
+            frames.
     """
 
     def __init__(self, run: WatchedRun, names: Sequence[str] | None) -> None:
@@ -71,10 +74,10 @@ class FrameKeeper:
         self._stride = 1
         self._limit = _FRAMES
         for name in self._last:
-            self._testbed.recent(name)  # keeps frames from now on
+            self._testbed.recent(name)  # The first call lets the testbed keep the link's frames from now on.
 
     def look(self) -> Iterator[Record]:
-        """Return records of the frames that crossed since the last look."""
+        """Return records of the newest frames that crossed each chosen link since the last look."""
         self._join()
         self._looks += 1
         if self._looks % self._stride:
@@ -86,7 +89,7 @@ class FrameKeeper:
         return iter(records)
 
     def _join(self) -> None:
-        """Take up links that the testbed has only now: circuits, when they are first used."""
+        """Add chosen links that are new in the testbed: a circuit appears when it is first used."""
         if self._all or self._awaited:
             for name in self._testbed.link_names:
                 if name not in self._last and (self._all or name in self._awaited):
@@ -107,7 +110,7 @@ class FrameKeeper:
 
 
 def _chosen(run: WatchedRun) -> Sequence[str]:
-    """Return the links whose frames are kept where nobody names any."""
+    """Return the links whose frames are recorded by default; see `FrameKeeper`."""
     names = run.testbed.link_names
     if not run.testbed.virtual:
         return ()
@@ -121,17 +124,17 @@ def _chosen(run: WatchedRun) -> Sequence[str]:
 
 
 def receiving_end(fabric: Fabric, name: str, direction: int) -> End:
-    """Return the end of a link or circuit to which a direction leads."""
+    """Return the receiving end of a direction of a link or circuit: `b` for direction 0, `a` for 1."""
     circuit = circuit_of(fabric, name)
     link = fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
     return link.a if direction else link.b
 
 
 def frame_words(fabric: Fabric, frame: bytes) -> str:
-    """Return source, destination, operation and PSN of a frame, as far as it has them.
+    """Return source, destination, operation and PSN of a frame in words, as far as the frame has them.
 
-    The layout is that of `emulation.traffic.frames.layers`; Scapy takes a hundred times as long, and a
-    recording reads many thousands of frames.
+    The function decodes the layout of `emulation.traffic.frames.layers` by itself: Scapy takes a hundred
+    times as long, and a recording has many thousands of frames.
     """
     frame = from_cna24(frame)
     ethertype = int.from_bytes(frame[12:14], "big")
@@ -143,7 +146,7 @@ def frame_words(fabric: Fabric, frame: bytes) -> str:
         return f"a frame of type {ethertype:#06x}"
     network, transport = frame[at : at + _NTH_BYTES], frame[at + _NTH_BYTES :]
     ends = " to ".join(_name(fabric, network[start : start + 2]) for start in (0, 2))
-    if network[7] >> 3 & 1:  # mgmt: no transport header follows
+    if network[7] >> 3 & 1:  # The mgmt bit: a management frame has no transport header.
         return f"{ends}: notice"
     if len(transport) < _TPH_BYTES:
         return ends

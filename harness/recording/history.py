@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of a run within bounded memory, for readers that come late, are slow, or sleep for an hour."""
+"""Keep the records of a run in bounded memory, for late and slow readers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["History"]
 
 @final
 class History:
-    """Records in their order, each with a number; a sink that any thread may fill and read.
+    """Thread-safe sink that keeps records in order, each with a number.
 
-    Ticks above `limit_bytes` in all lose every second of the older half, events above `event_limit` the
-    oldest: whoever reads late sees less detail, and the writer never waits for a reader. `changed` is called
-    after each record, by the thread that puts it.
+    When ticks take more than `limit_bytes`, every second tick of the older half is dropped. When there are
+    more than `event_limit` events, the oldest quarter is dropped. So a late reader sees less detail, and the
+    writer never waits for a reader. `changed` is called after each record, in the thread that added the
+    record.
     """
 
     def __init__(self, limit_bytes: int = 64 << 20, event_limit: int = 100_000) -> None:
@@ -49,9 +50,10 @@ class History:
         self.changed()
 
     def after(self, number: int, most: int = 256) -> tuple[list[Record], int]:
-        """Return up to `most` records that follow a number, and the number to ask with next.
+        """Return up to `most` records after the record `number`, and the number of the last returned record.
 
-        Begin with -1. The number stays the same when nothing is new.
+        Begin with -1, and pass the returned number in the next call. Without new records it is `number`
+        again.
         """
         with self._lock:
             start = bisect_right(self._numbers, number)
@@ -60,16 +62,16 @@ class History:
 
     @property
     def last(self) -> int:
-        """Number of the last record; -1 if there is none."""
+        """Number of the last record; -1 without records."""
         return self._next - 1
 
     @property
     def tick_bytes(self) -> int:
-        """Bytes of all ticks that are kept."""
+        """Total size of all ticks in memory, in bytes."""
         return self._tick_bytes
 
     def _thin(self) -> None:
-        """Drop every second tick of the older half."""
+        """Drop every second tick of the older half of the ticks."""
         ticks = [index for index, record in enumerate(self._records) if record.kind is Kind.TICK]
         self._drop(set(ticks[: len(ticks) // 2 : 2]))
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording in the Trace Event format, for the Perfetto page and chrome://tracing; bounded in size.
+"""Convert a recording to a trace of bounded size, for the Perfetto page and chrome://tracing.
 
-Each variant is a process in the scenario's time. Its tracks: jobs with their iterations, faults, changes of
-table entries, notices, takeovers and reconfigurations; counters of the whole run; and the load of the
-busiest links.
+Each variant becomes a process of the trace, with times of the scenario. Its tracks show jobs with their
+iterations, faults, changes of table entries, notices, takeovers and reconfigurations; its counters show
+totals of the run and the load of the busiest links.
 Format: "Trace Event Format", Google, 2016.
 """
 
@@ -25,13 +25,13 @@ from harness.run.observation.values import JobReport
 __all__ = ["MAX_EVENTS", "MAX_LINKS", "MAX_TICKS", "trace_events", "write_trace"]
 
 MAX_LINKS = 16
-"""Links of a variant that have a counter: those with the highest load at any tick, then in the mean."""
+"""Number of links with a counter in a variant: links with the highest load at any tick, ties by mean load."""
 
 MAX_TICKS = 1000
-"""Values of a counter of a variant; further ticks are joined."""
+"""Largest number of values of a counter; of more ticks an evenly spaced selection is used."""
 
 MAX_EVENTS = 2000
-"""Events of a kind in a variant; the number of further events stands in the trace."""
+"""Largest number of events of each kind in a variant; `left_out` of the trace counts further events."""
 
 _FULL = 255
 _JOBS = 1
@@ -44,7 +44,7 @@ _Event = dict[str, Any]
 @final
 @dataclass(slots=True)
 class _Variant:
-    """Records of a variant."""
+    """Decoded records of a variant."""
 
     about: Mapping[str, Any]
     links: list[str]
@@ -54,12 +54,12 @@ class _Variant:
 
 
 def write_trace(path: Path, history: History, jobs: Mapping[str, Sequence[JobReport]]) -> None:
-    """Write the trace of a run.
+    """Write the trace of a run to a file.
 
     Args:
         path: The file.
         history: Records of the run.
-        jobs: Reports of the jobs of each variant; a job with a rhythm has its iterations.
+        jobs: Job reports by variant, for the iterations of repeating jobs.
 
     Raises:
         OutputError: The file cannot be written.
@@ -76,11 +76,13 @@ def write_trace(path: Path, history: History, jobs: Mapping[str, Sequence[JobRep
             json.dumps(trace_events(records, jobs), separators=(",", ":")) + "\n", encoding="utf-8"
         )
     except OSError as ex:
-        raise OutputError(f"{path}: {ex.strerror}", remedy="name a file in a folder that is there") from None
+        raise OutputError(
+            f"{path} cannot be written: {ex.strerror}", remedy="name a file in an existing folder"
+        ) from None
 
 
 def trace_events(records: Iterable[Record], jobs: Mapping[str, Sequence[JobReport]]) -> dict[str, Any]:
-    """Return the trace as a JSON object. Times are microseconds of the scenario."""
+    """Return the trace of records and job reports as a JSON object; times are the scenario's, in us."""
     header, variants = _variants(records)
     events: list[_Event] = []
     left_out: dict[str, int] = {}
@@ -128,7 +130,7 @@ def _us(time_ps: float) -> float:
 
 
 def _metadata(process: int, variant: _Variant) -> Iterator[_Event]:
-    """Yield the names and the order of the variant's tracks."""
+    """Yield trace events that name and order the tracks of a variant."""
     about = variant.about
     yield _named("process_name", process, 0, name=about.get("label") or about["name"])
     yield _named("process_sort_index", process, 0, sort_index=process)
@@ -159,7 +161,7 @@ def _slice(process: int, thread: int, name: str, begin_ps: float, end_ps: float,
 
 
 def _jobs(process: int, variant: _Variant, reports: Sequence[JobReport]) -> Iterator[_Event]:
-    """Yield a slice for the run and for each job, and slices for the phases of its iterations."""
+    """Yield a slice for the run and for each job, and slices for the iterations of a job and their phases."""
     last = variant.end["t"] if variant.end else max((tick.time_ps for tick in variant.ticks), default=0)
     if variant.end:
         right = f"{variant.end['correct']} of {variant.end['nodes']} nodes have the right data"
@@ -180,7 +182,7 @@ def _jobs(process: int, variant: _Variant, reports: Sequence[JobReport]) -> Iter
 
 
 def _instants(process: int, variant: _Variant, left_out: dict[str, int]) -> Iterator[_Event]:
-    """Yield what happened at a time; counts in `left_out` what is above MAX_EVENTS of its kind."""
+    """Yield an instant event for each recorded event; `left_out` counts those above MAX_EVENTS of a kind."""
     threads = {kind: number for number, kind in enumerate(_TRACKS, _JOBS + 1)}
     seen: Counter[str] = Counter()
     for event in variant.events:
@@ -210,13 +212,13 @@ def _counter(process: int, name: str, time_ps: float, **values: float) -> _Event
 
 
 def _joined(ticks: Sequence[Tick]) -> list[Tick]:
-    """Return MAX_TICKS ticks at most, evenly chosen, the last among them."""
+    """Return at most MAX_TICKS of the ticks, evenly spaced, including the last tick."""
     step = -(-len(ticks) // MAX_TICKS) or 1
     return [*reversed(ticks[::-1][::step])]
 
 
 def _totals(process: int, variant: _Variant) -> Iterator[_Event]:
-    """Yield the rate of arrival, frames sent again, notices and rewritten entries between two ticks."""
+    """Yield counters between ticks: rate of arriving data, retransmissions, notices, rewritten entries."""
     names = {name: place for place, name in enumerate(variant.about["totals"])}
     for before, tick in pairwise(_joined(variant.ticks)):
         width = tick.time_ps - before.time_ps
@@ -233,7 +235,7 @@ def _totals(process: int, variant: _Variant) -> Iterator[_Event]:
 
 
 def _loads(process: int, variant: _Variant) -> Iterator[_Event]:
-    """Yield the load of the busiest links in both directions, in percent."""
+    """Yield counters of the load of the busiest links, for both directions in percent."""
     ticks = _joined(variant.ticks)
     most: Counter[int] = Counter()
     total: Counter[int] = Counter()

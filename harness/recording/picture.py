@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric as the page draws it: plain values for JSON."""
+"""Drawing of a fabric for the page, as values for JSON."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["fabric_picture"]
 
 
 def fabric_picture(fabric: Fabric) -> dict[str, Any]:
-    """Return nodes with positions, links by the positions of their ends in the list of nodes, and groups.
+    """Return the nodes, links, groups and optical fibres of a fabric with coordinates for a drawing.
 
-    `nodes` is columns: `name`, `kind`, `tier`, `x`, `y`, in the unit of `topologies.layout`; optical
-    switches follow the fabric's nodes, of kind `ocs`. `links` is columns too: `name`, `a`, `b` (positions in
-    `nodes`), `port_a`, `port_b`, `gbps`, `dimension` (null between tiers), `optical` (position of the optical
-    switch of a circuit, or null), `cx`, `cy`.
+    `nodes` has the columns `name`, `kind`, `tier`, `x`, `y`, in the unit of `topologies.layout`. Optical
+    switches follow the nodes of the fabric, with kind `ocs`. `links` has the columns `name`, `a`, `b`
+    (indices in `nodes`), `port_a`, `port_b`, `gbps`, `dimension` (null between tiers), `optical` (index of
+    the optical switch of a circuit, or null), `cx`, `cy` (control point of the curve).
     """
     drawn = layout(fabric)
     names = [*(node.name for node in fabric.nodes), *(switch.name for switch in fabric.optical)]
@@ -40,14 +40,14 @@ def fabric_picture(fabric: Fabric) -> dict[str, Any]:
             "b": [position[link.b.node] for link in fabric.links],
             "port_a": [link.a.port for link in fabric.links],
             "port_b": [link.b.port for link in fabric.links],
-            # Control point of each link's curve, in the unit of the positions; empty where links are arcs.
+            # Control point of each link's curve, in the unit of x and y; empty if the page draws arcs.
             "cx": [drawn.bends[link.name][0] for link in fabric.links] if drawn.bends else [],
             "cy": [drawn.bends[link.name][1] for link in fabric.links] if drawn.bends else [],
             "gbps": [link.rate_bps / 10**9 for link in fabric.links],
             "dimension": [link.dimension for link in fabric.links],
             "optical": [optical.get(link.name.rpartition(":")[0]) for link in fabric.links],
         },
-        # Position of the node at each port of an optical switch: the ends of circuits to come.
+        # For each optical switch, index of the node at each of its ports: possible ends of circuits.
         "fibres": {
             switch.name: {
                 "ends": [position[end.node] for end in switch.ends],

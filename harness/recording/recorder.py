@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorder: a watcher that turns a run into records while the run goes on."""
+"""Watch a run, and pass records of it to sinks while the run goes on."""
 
 from __future__ import annotations
 
@@ -28,25 +28,30 @@ TOTALS = (
     *("delivered_bytes", "sent", "retransmitted", "received", "notices", "entries_rewritten", "rtt_ps"),
     *(f"rtt_p{percent}_ps" for percent in RTT_PERCENTILES),
 )
-"""Totals of every tick; a total `job:NAME` a job follows, the data frames that its members received.
+"""Names of the totals of a tick. A total `job:NAME` for each job follows: data frames its members received.
 
-`sent`, `retransmitted` and `received` are data frames of all NPUs. Each NPU has a longest smoothed round trip
-of its connections: `rtt_ps` is the longest of all NPUs, `rtt_p90_ps` the one that 90 % of them do not exceed.
+`sent`, `retransmitted` and `received` count data frames of all NPUs. The round trip of an NPU is the longest
+smoothed round trip of its connections. `rtt_ps` is the longest round trip of all NPUs; 90 % of the NPUs have
+a round trip of at most `rtt_p90_ps`.
 """
 
-# Ticks of a run that reaches its bound, and ticks of one width: then the width doubles.
+# A run as short as its lower bound has _TICKS ticks. After each _TICKS_OF_WIDTH ticks their interval doubles.
 _TICKS = 128
 _TICKS_OF_WIDTH = 2400
 
-# Nodes of an incident that are recorded, those that knew of it first.
+# Of each incident, the first _MOST_NODES nodes that learnt of it are recorded.
 _MOST_NODES = 256
 
 
 @final
 class Recorder:
-    """Puts records of a run into sinks; `pause` may hold the run, after each tick and as a variant begins.
+    """Watcher that passes records of a run to sinks.
 
-    `frames` are the links whose frames it puts, see `FrameKeeper`; none unless given.
+    The attribute `pause` is called at the begin of a variant and after each tick; it may hold the run.
+
+    Args:
+        sinks: Receivers of the records.
+        frames: Links whose frames are recorded, as for `FrameKeeper`; an empty sequence records no frames.
     """
 
     def __init__(self, sinks: Sequence[Sink], frames: Sequence[str] | None = ()) -> None:
@@ -67,10 +72,10 @@ class Recorder:
         self._logs: Callable[[Activity], None] | None = None
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
-        """Put the records that precede all variants, and call `opened`.
+        """Put the records HEADER and FABRIC, which precede all variants, and call `opened`.
 
         Raises:
-            ScenarioError: A link of `frames` does not exist.
+            ScenarioError: A link in `frames` does not exist.
         """
         check_links(prepared[0], self._links_of_frames or ())
         self.opened(scenario, seed, prepared)
@@ -93,7 +98,7 @@ class Recorder:
         self.put(json_record(Kind.FABRIC, fabric_picture(prepared[0].fabric)))
 
     def close(self) -> None:
-        """Put the last record."""
+        """Put the last record, CLOSE."""
         self.put(json_record(Kind.CLOSE, {}))
 
     def put(self, record: Record) -> None:
@@ -102,7 +107,7 @@ class Recorder:
             sink(record)
 
     def begin(self, run: WatchedRun) -> None:
-        """Begin with a variant; see Watcher."""
+        """Put the record VARIANT and the first tick, and subscribe to the run's events; see Watcher."""
         ready, names = run.ready, list(run.testbed.link_names)
         self._run = run
         self._width_ps = max(ready.bound_ps // _TICKS, run.testbed.least_tick_ps)
@@ -144,19 +149,19 @@ class Recorder:
         self.pause(run)
 
     def tick(self) -> None:
-        """Record a tick; see emulation.testbed.Watch."""
+        """Put the records of a tick, and schedule the next tick; see emulation.testbed.Watch."""
         run = self._run
         assert run is not None
         self._look(run)
         self._ticks += 1
         if self._ticks % _TICKS_OF_WIDTH == 0:
             self._width_ps *= 2
-        # In real time a tick may come late: the next is not hurried.
+        # In real time a tick may come late; the next tick still keeps the full interval.
         self.next_ps = max(self.next_ps, run.testbed.now_ps) + self._width_ps
         self.pause(run)
 
     def end(self, run: WatchedRun, seen: Observation) -> None:
-        """End a variant; see Watcher."""
+        """Put the last tick, events of the outcome, and the record END of a variant; see Watcher."""
         run.testbed.watch = None
         run.faults.on_apply, run.control.on_activity = None, self._logs
         self._look(run)
@@ -201,7 +206,7 @@ class Recorder:
         for reconfiguration in run.control.reconfigurations[self._reconfigurations :]:
             self.put(event(run.testbed.now_ps, "reconfiguration", str(reconfiguration)))
         self._reconfigurations = len(run.control.reconfigurations)
-        # A run whose jobs are done waits for timers: nothing changes, and nothing is put.
+        # After the end of its jobs a run only waits for timers: no frames, and no ticks unless links change.
         for record in self._keeper.look() if self._keeper and run.busy else ():
             self.put(record)
         links = run.testbed.sample()
@@ -268,12 +273,12 @@ class Recorder:
 
 
 def _called(job: str) -> str:
-    """Return what a text calls a job: a scenario without `jobs` has a single one, called job."""
+    """Return a job's name for a sentence; a scenario without `jobs` has a single job, called "job"."""
     return "the job" if job == "job" else f"job {job}"
 
 
 def _round_trips(longest: Sequence[int]) -> list[float]:
-    """Return the longest round trip and the percentiles of those that have been measured; 0 for none."""
+    """Return the longest measured round trip and the percentiles of all measured ones; zeros without any."""
     ordered = sorted(rtt for rtt in longest if rtt)
     if not ordered:
         return [0.0] * (1 + len(RTT_PERCENTILES))

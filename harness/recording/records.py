@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of a run: a kind and a payload. Ticks are binary, all other records JSON.
+"""Records of a run: each has a kind and a payload, which is binary for a tick and JSON for all other kinds.
 
-docs/reference/recordings.md describes each kind. A tick has, little-endian:
+docs/reference/recordings.md describes each kind. The payload of a tick, little-endian:
 
     u64   virtual time in picoseconds
     u32   number of links, n
@@ -33,32 +33,32 @@ _HEAD = struct.Struct("<QII")
 
 
 class Kind(IntEnum):
-    """Kinds of records, in the order in which a recording first has them."""
+    """Kinds of records; except for FRAMES, in the order in which they first appear in a recording."""
 
     HEADER = 1
     """Format, version, scenario, seed, variants."""
     FABRIC = 2
-    """The fabric as the page draws it."""
+    """Drawing of the fabric for the page."""
     VARIANT = 3
     """A variant begins: names of its links, totals and jobs."""
     LINKS = 4
-    """Names of circuits that were first used now; later ticks have them after all links before."""
+    """Names of circuits that are used for the first time; later ticks have them behind the earlier links."""
     TICK = 5
-    """All links and totals at one time."""
+    """State of all links, and totals of the run, at a time."""
     EVENT = 6
-    """Something that happened: `t` in picoseconds, `kind`, `text`, and further keys."""
+    """An event of the run: `t` in picoseconds, `kind`, `text`, and further keys."""
     END = 7
-    """The variant has ended: its completion time, and whether its data is right."""
+    """End of a variant: its completion time, and the number of nodes with correct data."""
     CLOSE = 8
-    """The run has ended. A recording without this record was cut short."""
+    """End of the run; a recording without this record was cut short."""
     FRAMES = 9
-    """Frames that crossed a link since the last record of it, or some of them; since version 2."""
+    """Some of the frames that crossed a link since the link's previous FRAMES record; since version 2."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a recording."""
+    """A record of a run: its kind, and its uncompressed payload."""
 
     kind: Kind
     payload: bytes
@@ -70,13 +70,13 @@ class Record:
 
 
 Sink = Callable[[Record], None]
-"""Receives records in their order."""
+"""Receiver of records, called with each record in order."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """State of all links at `time_ps`, and totals of the run up to then."""
+    """State of all links at `time_ps`, and totals of the run up to this time."""
 
     time_ps: int
     totals: tuple[float, ...]
@@ -93,15 +93,16 @@ class Tick:
 
     @classmethod
     def of(cls, record: Record) -> Tick:
-        """Return the tick of a record; a RecordingError if its length is not that of its counts."""
+        """Return the tick of a record; RecordingError if the payload's length contradicts its counts."""
         data = record.payload
         if len(data) < _HEAD.size:
-            raise RecordingError("a tick is too short", remedy="record the run again")
+            raise RecordingError("the record of a tick is too short", remedy="record the run again")
         time_ps, links, count = _HEAD.unpack_from(data)
         at = _HEAD.size + 8 * count
         if len(data) != at + 5 * links:
             raise RecordingError(
-                f"a tick of {len(data)} bytes for {links} links", remedy="record the run again"
+                f"the record of a tick with {links} links has {len(data)} bytes, expected {at + 5 * links}",
+                remedy="record the run again",
             )
         totals = struct.unpack_from(f"<{count}d", data, _HEAD.size)
         load, queue, state = data[at : at + 2 * links], data[at + 2 * links : at + 4 * links], data[-links:]
@@ -109,12 +110,19 @@ class Tick:
 
 
 def json_record(kind: Kind, values: Mapping[str, Any]) -> Record:
-    """Return a record of values; equal values give equal bytes."""
+    """Return a record with JSON values; values with keys in equal order give equal bytes."""
     return Record(kind, json.dumps(values, separators=(",", ":")).encode())
 
 
 def event(time_ps: int, kind: str, text: str, **keys: Any) -> Record:
-    """Return the record of an event; `links` are those that it took down or brought up, if any."""
+    """Return the record of an event.
+
+    Args:
+        time_ps: Time of the event.
+        kind: Kind of the event.
+        text: The event in words.
+        keys: Further keys of the record; `links` names the links that the event concerns.
+    """
     links: Sequence[str] = keys.pop("links", ())
     return json_record(
         Kind.EVENT,

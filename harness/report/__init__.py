@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of runs as numbers, files and figures.
+"""Report the results of runs as metrics, files and figures.
 
-Its modules:
+Modules:
 
-    metrics   observation -> metrics that scenario.metrics declares
+    metrics   compute the metrics that scenario.metrics declares from an observation
     job_metrics  metrics of jobs
-    incidents what each fault led to: metrics, JSON, a section of the report
+    incidents consequences of each fault: metrics, JSON, a section of the report
     own_cells counters and registers of the user's own P4 programs, for assertions and report
-    results   metrics and assertions -> result
-    document  result -> result.json, whose schema is result.schema.json
-    junit     results -> JUnit XML
-    bundle    a run in one file, to replay it
-    captures  capture files: frames by kind over time, data frames compared
-    page      report.html
-    explore   its switches, slider and table of links, with their script
-    charts    charts of the whole scenario, for report and picture
-    picture   picture.svg
-    fidelity  fidelity report of a run in real time, and its verdict
+    results   judge assertions on metrics: the result of a scenario
+    document  write a result as result.json, whose schema is result.schema.json
+    junit     write results as JUnit XML
+    bundle    pack a run into a single file, to replay it
+    captures  read capture files: frames by kind over time; compare their data frames
+    page      write report.html
+    explore   interactive parts of report.html: variant switches, time slider, table of links
+    charts    charts of the whole scenario, for report.html and picture.svg
+    picture   write picture.svg
+    fidelity  section of report.html on the fidelity of a real-time run, and its verdict
     sources   papers and derivations that a report cites
     markup    tables and numbers as HTML
-    figures   each figure as SVG
+    figures   figures as SVG
 """

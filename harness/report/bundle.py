@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundle: one file with scenario, fabric, plan, seed, versions and results of a run, to replay it."""
+"""Bundle: a file with scenario, fabric, plan, seed, versions and results of a run, to replay the run."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ SUFFIX = ".railyard"
 _FORMAT = "railyard-bundle"
 _SCENARIO = "scenario.yaml"
 _RESULTS = ("result.json", "report.html", "picture.svg", RECORDING)
-# Entries have one date, so that equal runs make equal bundles.
+# All entries of the ZIP file have this date, so that equal runs give equal bundles.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def is_bundle(path: Path) -> bool:
-    """Return whether a file is a bundle."""
+    """Return whether a file is a ZIP file, as a bundle is."""
     return zipfile.is_zipfile(path)
 
 
@@ -41,21 +41,22 @@ def pack(
     """Return the files of a bundle by name.
 
     Args:
-        folder: Results of the run.
+        folder: Folder with the results of the run.
         file: The scenario file.
         scenario: The scenario as it ran.
-        prepared: Its variants.
+        prepared: The prepared variants of the scenario.
         options: `seed` and `dims` of the run.
 
     Raises:
-        ScenarioError: The scenario is not that of the results, or names a file outside of its folder.
+        ScenarioError: The results are of another scenario, or the scenario names a file outside of its
+            folder.
         OutputError: A file cannot be read.
     """
     result = json.loads(_read(folder / "result.json"))
     if result["input"] != digest(scenario, options["seed"]):
         raise ScenarioError(
-            f"{file}: not the scenario of {folder / 'result.json'}: their hashes differ",
-            remedy="run it again, or name the file that ran with --scenario",
+            f"{folder / 'result.json'} is the result of another scenario than {file}: their hashes differ",
+            remedy="run the scenario again, or name the file that ran with --scenario",
         )
     about = {
         "format": _FORMAT,
@@ -76,7 +77,7 @@ def pack(
             name = path.resolve().relative_to(file.resolve().parent).as_posix()
         except ValueError:
             raise ScenarioError(
-                f"{path}: outside of the scenario's folder", remedy="put it beside the scenario"
+                f"{path} lies outside of the scenario's folder", remedy="put the file beside the scenario"
             ) from None
         content[name] = _read(path)
     captures = sorted(folder.glob("*.pcap"))
@@ -85,17 +86,22 @@ def pack(
 
 
 def write(target: Path, content: Mapping[str, bytes]) -> None:
-    """Write the files of a bundle into one file."""
+    """Write the files of a bundle, given by name, to the ZIP file `target`."""
     try:
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
             for name, data in content.items():
                 bundle.writestr(zipfile.ZipInfo(name, _DATE), data, zipfile.ZIP_DEFLATED)
     except OSError as ex:
-        raise OutputError(f"{target}: {ex.strerror}", remedy="give another file with --out") from None
+        raise OutputError(
+            f"{target} cannot be written: {ex.strerror}", remedy="give another file with --out"
+        ) from None
 
 
 def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """Extract a bundle; return its scenario file, what bundle.json says, and its result.
+    """Extract a bundle into a folder.
+
+    Returns:
+        Path of the scenario file, content of bundle.json, content of result.json.
 
     Raises:
         ScenarioError: The file is no bundle, or it is damaged.
@@ -106,16 +112,21 @@ def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, An
         about = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
         result = json.loads((folder / "results" / "result.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, zipfile.BadZipFile) as ex:
-        raise ScenarioError(f"{path}: not a bundle: {ex}", remedy="make one with `railyard bundle`") from None
+        raise ScenarioError(
+            f"{path} cannot be read as a bundle: {ex}", remedy="make a bundle with `railyard bundle`"
+        ) from None
     if about.get("format") != _FORMAT:
-        raise ScenarioError(f"{path}: not a bundle of Railyard", remedy="make one with `railyard bundle`")
+        raise ScenarioError(
+            f"{path} is not a bundle of Railyard", remedy="make a bundle with `railyard bundle`"
+        )
     return folder / _SCENARIO, about, result
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Return in what two results differ, in words.
+    """Return the differences of two results, each in words.
 
-    Versions of Railyard do not count. Of a run in real time only figures count that do not depend on times.
+    Versions of Railyard are not compared. If a run was in real time, only metrics that do not depend on times
+    are compared.
     """
     timed = before["testbed"] != after["testbed"] or before["testbed"] == "mininet"
     words = []
@@ -148,4 +159,6 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as ex:
-        raise OutputError(f"{path}: {ex.strerror}", remedy="name the folder of a run's results") from None
+        raise OutputError(
+            f"{path} cannot be read: {ex.strerror}", remedy="name the folder of a run's results"
+        ) from None

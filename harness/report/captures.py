@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture files of a run: frames by kind over time, and the data frames that crossed a link."""
+"""Read the capture files of a run: frames by kind over time, and identities of data frames."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ _KIND_OF = {Opcode.DATA: "data", Opcode.ACK: "acknowledgements", Opcode.NACK: "a
 class Capture:
     """Frames of a link in both directions.
 
-    `times_us` has the time of each frame since the first, by kind. `data` identifies each data frame by its
-    addresses, queues and PSN; a frame that is sent again counts once.
+    Attributes:
+        times_us: By kind of frame, the time of each frame since the first frame of the capture.
+        data: Identities of the data frames: addresses, queues and PSN; a retransmission has the same
+            identity.
     """
 
     times_us: Mapping[str, tuple[float, ...]]
@@ -39,7 +41,7 @@ def read_capture(path: Path) -> Capture:
     """Read a pcap file that a testbed wrote.
 
     Raises:
-        OutputError: It is no such file.
+        OutputError: The file is unreadable or no capture file.
     """
     from scapy.error import Scapy_Exception
     from scapy.utils import RawPcapReader
@@ -57,12 +59,14 @@ def read_capture(path: Path) -> Capture:
                 if identity:
                     data.add(identity)
     except (OSError, EOFError, Scapy_Exception) as ex:
-        raise OutputError(f"{path}: no capture file: {ex}", remedy="record it with --pcap") from None
+        raise OutputError(
+            f"{path} cannot be read as a capture file: {ex}", remedy="record the run again with --pcap"
+        ) from None
     return Capture({kind: tuple(own) for kind, own in times.items()}, frozenset(data))
 
 
 def _kind_of(frame: bytes) -> tuple[str, bytes]:
-    """Return the kind of a frame, and the identity of a data frame."""
+    """Return the kind of a frame (one of KINDS), and the identity of a data frame or b""."""
     frame = from_cna24(frame)
     network = ETHERNET_BYTES + _LPH_BYTES
     if int.from_bytes(frame[12:ETHERNET_BYTES]) != ETHERTYPE or len(frame) < network:
@@ -81,7 +85,7 @@ def _kind_of(frame: bytes) -> tuple[str, bytes]:
 
 
 def compare_captures(before: Mapping[str, Capture], after: Mapping[str, Capture]) -> list[str]:
-    """Return in what the data frames of captures of the same names differ, in words."""
+    """Return the differences between the data frames of two runs' captures of equal names, in words."""
     words = []
     for name in sorted({*before, *after}):
         if name not in before or name not in after:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a whole scenario, which picture.svg and report.html have in common."""
+"""Charts of a whole scenario, for both picture.svg and report.html."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harness.scenario.schema import Scenario
 
 __all__ = ["Charts", "curves"]
 
-# Words of the timeline for events, where the event's own name is not the shortest.
+# Shorter words for events of faults in the timeline; other events keep their names.
 EVENT_WORDS = {"down": "cut", "up": "back", "rate": "slower", "clear": "repaired"}
 
 
 @final
 class Charts:
-    """The charts of a scenario's runs, each drawn once."""
+    """Charts of a scenario's runs; each chart is drawn at its first use and then kept."""
 
     def __init__(self, scenario: Scenario, runs: Mapping[str, VariantRun]) -> None:
         self._scenario = scenario
@@ -27,7 +27,7 @@ class Charts:
 
     @cached_property
     def completion_times(self) -> str:
-        """The bars of all variants beside their bounds as SVG; see bars_svg."""
+        """SVG of the completion times of all variants, with their lower bounds; see bars_svg."""
         return bars_svg(
             [
                 Bar(
@@ -45,17 +45,16 @@ class Charts:
 
     @cached_property
     def deliveries(self) -> str:
-        """The rate at which data arrived over time as SVG; see timeline_svg and curves."""
+        """SVG of the rate of arriving data over time; see timeline_svg and curves."""
         real_time = any(run.fidelity for run in self._runs.values())
         clock = "scenario time" if real_time else "virtual time"
         return timeline_svg(curves(self._scenario, self._runs), clock)
 
 
 def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
-    """Return the curves of the variants that share a time scale.
+    """Return the curves of arriving data of the variants that can share a time axis.
 
-    Variants with another collective than the first variant with a fault have another time scale and are left
-    out.
+    These are the variants whose collective and traffic graph equal those of the first variant with a fault.
     """
     model = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
     drawn = []
@@ -80,7 +79,7 @@ def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
 
 
 def _failure(run: VariantRun) -> str:
-    """Say why a run has no correct result; empty when it has one."""
+    """Return why a run has no correct result, in words; empty for a run with a correct result."""
     seen = run.observation
     if seen.deadlock is not None:
         return f"deadlock at {seen.deadlock.at_ps / 10**6:,.2f} µs"

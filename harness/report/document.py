@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""result.json: a result as a JSON document, whose schema is published beside this module."""
+"""Write a result as result.json, a JSON document; result.schema.json beside this module is its schema."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ __all__ = ["FORMAT", "SCHEMA_VERSION", "operation_document", "result_schema", "t
 
 FORMAT = "railyard-result"
 SCHEMA_VERSION = 1
-"""Grows when a key of result.json goes or changes its meaning; new keys leave it as it is."""
+"""Version of the schema; it increases when a key is removed or changes its meaning, not for new keys."""
 
-# Units of the metrics of a job, by the end of their names; other metrics declare theirs.
+# Units of the metrics of jobs, which are the endings of their names; scenario.metrics declares all other
+# units.
 _UNITS = ("us", "frames", "percent")
 
 
 def to_json(result: Result) -> str:
-    """Return the text of result.json."""
+    """Return the text of result.json for a result."""
     return json.dumps(to_document(result), indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
 def to_document(result: Result) -> dict[str, Any]:
-    """Return the content of result.json; keys of parts that the result does not have are left out."""
+    """Return the content of result.json, without keys for empty parts of the result such as deadlocks."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "schema": SCHEMA_VERSION,
@@ -90,7 +91,7 @@ def to_document(result: Result) -> dict[str, Any]:
 
 
 def operation_document(report: OperationReport) -> dict[str, Any]:
-    """Return an operation of a traffic graph as result.json has it."""
+    """Return the block of result.json for an operation of a traffic graph."""
     times = {"begin_us": report.begin_ps, "end_us": report.end_ps}
     return {
         "job": report.job,
@@ -103,7 +104,7 @@ def operation_document(report: OperationReport) -> dict[str, Any]:
 
 
 def units(names: Iterable[str]) -> Mapping[str, str]:
-    """Return the unit of each metric by its last name: us, frames, bytes, percent, ratio or count."""
+    """Return units by the last part of metrics' names: us, frames, bytes, percent, ratio or count."""
     return {last: _unit(last) for last in sorted({name.rpartition(".")[2] for name in names})}
 
 
@@ -117,5 +118,5 @@ def _unit(name: str) -> str:
 
 @cache
 def result_schema() -> str:
-    """Return the text of the JSON schema (draft 2020-12) that every result.json fits."""
+    """Return the text of the JSON schema (draft 2020-12) of result.json."""
     return Path(__file__).with_name("result.schema.json").read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fidelity report: whether the times of a real-time run are trustworthy, and why.
+"""Fidelity report: whether the times of a real-time run are trustworthy, with reasons and remedies.
 
 docs/testbeds/fidelity.md explains every figure. A run in virtual time has no fidelity report.
 """
@@ -39,7 +39,7 @@ FIDELITY_STYLE = """
 
 
 def verdict(fidelity: Mapping[str, Fidelity]) -> str:
-    """Return the verdict on the times of all variants together; empty in virtual time."""
+    """Return TRUSTWORTHY if the times of all variants are, else NOT_TRUSTWORTHY; empty in virtual time."""
     if not fidelity:
         return ""
     return TRUSTWORTHY if all(run.trustworthy for run in fidelity.values()) else NOT_TRUSTWORTHY
@@ -85,14 +85,14 @@ def _reasons(variant: Variant, fidelity: Fidelity, unfolded: bool) -> str:
 
 
 def remedies(doubtful: list[Fidelity]) -> list[str]:
-    """Return the largest dilation that any run suggests, then each other remedy once."""
+    """Return the remedies of untrustworthy runs: the largest suggested dilation, then all other remedies."""
     slowest = max((run.suggested_dilation or 0 for run in doubtful), default=0)
     slower = [f"slower time, --dilation {slowest}"] if slowest else []
     return slower + list(dict.fromkeys(remedy for run in doubtful for remedy in run.remedies))
 
 
 def fidelity_html(scenario: Scenario, result: Result) -> str:
-    """Return the fidelity report: what was measured of the machine; empty in virtual time."""
+    """Return the fidelity report as HTML, with all measurements of the machine; empty in virtual time."""
     variants = [variant for variant in scenario.variants if variant.name in result.fidelity]
     if not variants:
         return ""
@@ -154,7 +154,7 @@ def _scenario_time(values_us: tuple[float, float, float], measured: Measured) ->
     return _three((median / slow, most / slow, worst / slow))
 
 
-# Rows of the table without a limit: name, and value of a measurement.
+# Rows of the fidelity table that have no limit: name, and value of a measurement.
 _SHOWN = {
     "a second of the scenario took": lambda m: f"{shown(m.dilation)} s",
     "a generator may send": lambda m: rate(m.stated_bps),
@@ -189,5 +189,5 @@ def _drops(scenario: Scenario, result: Result) -> str:
 
 
 def meaning(place: str) -> str:
-    """Return the meaning of a place at which frames are lost."""
+    """Return the meaning of a place of frame loss, one of DROP_PLACES."""
     return DROP_PLACES.get(place, "a place without a description")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Incidents of a run as metrics, as JSON and as a section of the report."""
+"""Report incidents, the consequences of a run's faults: metrics, JSON and a section of report.html."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.scenario.schema import Scenario
 
 __all__ = ["fault_metrics", "incident_record", "incidents_html", "incidents_json"]
 
-# Rows of a table of the report.
+# Largest number of rows of a table in the report.
 _ROWS = 40
 
 _FIGURES: Mapping[str, Callable[[Incident], Figure]] = {
@@ -31,7 +31,7 @@ _FIGURES: Mapping[str, Callable[[Incident], Figure]] = {
 
 
 def fault_metrics(run: VariantRun) -> dict[str, Figure]:
-    """Return the metrics of each fault as faults[N].METRIC; of a flap the largest of its phases."""
+    """Return the metrics of each fault as faults[N].METRIC; a flap gets the largest value of its phases."""
     figures: dict[str, Figure] = {}
     for incident in incidents_of(run.observation):
         for name, figure in _FIGURES.items():
@@ -41,10 +41,10 @@ def fault_metrics(run: VariantRun) -> dict[str, Figure]:
 
 
 def incident_record(incident: Incident) -> dict[str, Any]:
-    """Return an incident as plain values.
+    """Return an incident as values for JSON.
 
-    Times are us, None where nothing happened: `at_us` and `finished_us` of the run, all others since
-    the fault.
+    Times are microseconds, None for an event that did not happen. `at_us` and `finished_us` count from the
+    begin of the run, all other times from the fault.
     """
     return {
         "fault": incident.fault,
@@ -87,7 +87,7 @@ def incident_record(incident: Incident) -> dict[str, Any]:
 
 
 def incidents_json(scenario: str, runs: Mapping[str, VariantRun]) -> str:
-    """Return the incidents of all variants that have faults as a JSON document."""
+    """Return the incidents of all variants with faults as a JSON document."""
     variants = {
         name: [incident_record(incident) for incident in incidents]
         for name, run in runs.items()
@@ -98,7 +98,7 @@ def incidents_json(scenario: str, runs: Mapping[str, VariantRun]) -> str:
 
 
 def incidents_html(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterator[str]:
-    """Yield the incidents of all variants: a sentence each, then a table by node and one by rank."""
+    """Yield the incidents of all variants as HTML: a sentence, a table of nodes and of ranks for each."""
     for variant in scenario.variants:
         for incident in incidents_of(runs[variant.name].observation):
             yield f"<details><summary>{escape(variant.label)}, {us(incident.at_ps):g} µs: "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the jobs of a run: each job's times and iterations, and the work of all jobs."""
+"""Metrics of the jobs of a run: times and iterations of each job, and the computation of all jobs."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ JOB_FIGURES: Mapping[str, Callable[[JobReport], Figure]] = {
         mean(iteration.sent_ps - iteration.send_ps for iteration in job.iterations) / 10**6, 6
     ),
 }
-"""Metrics of a job, those of its iterations included."""
+"""Function of each metric of a job; metrics of iterations apply only to jobs with iterations."""
 
 
 def computed_ps(job: JobReport, until_ps: int) -> int:
-    """Return the time that a member of a job computes until a moment of the run."""
+    """Return the time in ps for which a member of a job has computed until `until_ps` of the run."""
     return sum(min(max(until_ps - iteration.begun_ps, 0), job.compute_ps) for iteration in job.iterations)
 
 
 def work_percent(run: VariantRun) -> Figure:
-    """Return the share of the time until `horizon_ps` in which the members of all jobs computed.
+    """Return the share of the time until `horizon_ps` for which the members of all jobs computed, in percent.
 
-    All jobs count until the same moment, whenever they end: so schedulers are compared by the work done in a
-    time (Crux, definition 1), and a job that ends late counts no less than a job that ends early.
+    All jobs count until the same time, even if they end earlier or later. So schedulers are compared by the
+    computation done in a given time (Crux, definition 1).
     """
     jobs = run.observation.jobs
     computed = sum(job.nodes * computed_ps(job, run.horizon_ps) for job in jobs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JUnit XML of results, for CI servers: a suite for each scenario, a case for each assertion."""
+"""Write results as JUnit XML for CI servers: a test suite per scenario, a test case per assertion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Failed", "to_junit"]
 @final
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A scenario that did not run, and the error that says why."""
+    """A scenario that did not run, with the message of the error."""
 
     scenario: str
     error: str

@@ -9,7 +9,7 @@ __all__ = ["shown", "table"]
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> str:
-    """Return an HTML table of HTML cells, whose last `numbers` columns are aligned as numbers."""
+    """Return an HTML table from cells in HTML; the last `numbers` columns are right-aligned."""
     first = len(heads) - numbers
 
     def line(cells: Sequence[str], tag: str) -> str:

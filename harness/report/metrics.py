@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics computed from an observation; harness.scenario.metrics declares them."""
+"""Compute metrics from the observation of a run; harness.scenario.metrics declares their names and units."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _busy_percent(run: VariantRun, pick: Callable[[list[float]], float]) -> floa
 
 
 def _convergence_us(run: VariantRun) -> float:
-    """Return the time from the first fault to the last table write; 0 without either."""
+    """Return the time from the first fault to the last table write; 0 without a fault or a table write."""
     seen = run.observation
     if not seen.faults or seen.recovery.converged_ps is None:
         return 0.0
@@ -45,7 +45,7 @@ def _convergence_us(run: VariantRun) -> float:
 
 
 def _takeover_us(run: VariantRun) -> float:
-    """Return the time from the first fault to the first takeover; 0 without either."""
+    """Return the time from the first fault to the first takeover; 0 without a fault or a takeover."""
     seen = run.observation
     if not seen.takeovers or not seen.faults:
         return 0.0
@@ -70,7 +70,7 @@ def _pool(run: VariantRun) -> PoolReport:
 
 
 def _lacked(change: ReconfigurationRecord) -> int:
-    """Return the number of circuits that jobs lacked after a reconfiguration."""
+    """Return the number of circuits that jobs wanted but lacked after a reconfiguration."""
     return sum(lack.wanted - lack.has for lack in change.lacks)
 
 
@@ -138,12 +138,12 @@ _FIGURES: Mapping[str, Callable[[VariantRun], Figure]] = {
 
 
 def figure(name: str, run: VariantRun) -> Figure:
-    """Return one metric of a run."""
+    """Return the value of a metric of a run, by the name of the metric."""
     return _FIGURES[name](run)
 
 
 def measure(run: VariantRun) -> dict[str, Figure]:
-    """Return all metrics that a run has, by name."""
+    """Return all metrics that apply to a run, by name; metrics of a job are called JOB.METRIC."""
     chosen = dict(METRICS)
     if run.observation.takeovers:
         chosen |= SPARE_METRICS

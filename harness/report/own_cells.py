@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters and registers of P4 programs of the user's own, as figures of assertions and in report.html."""
+"""Counters and registers of the user's own P4 programs, for assertions and report.html."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from harness.scenario.schema import Scenario
 __all__ = ["UNREAD", "cell_figures", "cells_html", "is_unread"]
 
 UNREAD = "not read: the P4Runtime server of the switches refuses to read registers, as that of BMv2 does"
-"""Reason for which a run has no cells of a register."""
+"""Text of the report for a register that could not be read."""
 
-# Cells of a counter or register in a table of the report, the largest.
+# Largest number of cells of a counter or register in the report; cells with the largest values are shown.
 _ROWS = 16
 
 
 def cell_figures(metrics: frozenset[str], runs: Mapping[str, VariantRun]) -> dict[str, int]:
-    """Return the value of each metric VARIANT.METRIC that names a cell of a counter or register."""
+    """Return the values of the metrics (VARIANT.METRIC) that name cells of a counter or register.
+
+    The value is the sum over the cells of a counter, and the maximum over the cells of a register.
+    """
     figures: dict[str, int] = {}
     for metric in metrics:
         variant, _, name = metric.partition(".")
@@ -33,7 +36,7 @@ def cell_figures(metrics: frozenset[str], runs: Mapping[str, VariantRun]) -> dic
 
 
 def is_unread(metric: str, runs: Mapping[str, VariantRun]) -> bool:
-    """Return whether the switches refused to read the register of a metric, as VARIANT.METRIC."""
+    """Return whether a metric, VARIANT.METRIC, names a register that the switches refused to read."""
     variant, _, name = metric.partition(".")
     cell = cell_metric(name)
     return (
@@ -44,7 +47,7 @@ def is_unread(metric: str, runs: Mapping[str, VariantRun]) -> bool:
 
 
 def cells_html(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterator[str]:
-    """Yield the cells other than 0 of each variant: a table by counter and register, largest cells first."""
+    """Yield HTML tables of non-zero cells, one per variant and counter or register, largest values first."""
     for variant in scenario.variants:
         seen = runs[variant.name].observation
         counters = sorted(seen.counters, key=lambda cell: -cell.packets)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html: all figures, tables and sources of a scenario's runs in one file without references."""
+"""Write report.html: figures, tables and sources of a scenario's runs in a self-contained file."""
 
 from __future__ import annotations
 
@@ -116,9 +116,16 @@ def report_html(
     captures: Mapping[str, Capture] = MappingProxyType({}),
     charts: Charts | None = None,
 ) -> str:
-    """Return the whole report; `command` repeats the run, `captures` are its capture files by name.
+    """Return the text of report.html.
 
-    `charts` are those of the same scenario and runs, if there are any already.
+    Args:
+        scenario: The scenario.
+        result: Result of the scenario.
+        fabric: Fabric of the scenario.
+        runs: Run of each variant.
+        command: Command that repeats the run.
+        captures: Capture files of the run by name.
+        charts: Charts of the scenario and runs, if the caller has drawn them already.
     """
     charts = charts or Charts(scenario, runs)
     title = escape(scenario.title or scenario.name)
@@ -191,7 +198,7 @@ def report_html(
 
 
 def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
-    """Return the styles of those parts that this report has."""
+    """Return the CSS of the optional parts that this report contains."""
     needed = {
         CYCLE_STYLE: bool(result.deadlocks),
         FIDELITY_STYLE: bool(result.fidelity),
@@ -203,19 +210,19 @@ def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
 
 
 def _cells(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
-    """Return the counters and registers of programs of the user's own; nothing without any."""
+    """Return the section on counters and registers of the user's own programs; empty without such cells."""
     parts = [*cells_html(scenario, runs)]
     return [heading("Counters and registers of your own P4 programs", _WHY_CELLS), *parts] if parts else []
 
 
 def _incidents(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
-    """Return what each fault led to; nothing without faults."""
+    """Return the section on incidents, the consequences of faults; empty without faults."""
     parts = [*incidents_html(scenario, runs)]
     return [heading("Incidents", _WHY_INCIDENTS), *parts] if parts else []
 
 
 def _captures(captures: Mapping[str, Capture]) -> list[str]:
-    """Return the frames of the capture files over time; nothing without a capture."""
+    """Return the section with the frames of capture files over time; empty without capture files."""
     if not captures:
         return []
     more = len(captures) - MAX_CAPTURES
@@ -224,13 +231,13 @@ def _captures(captures: Mapping[str, Capture]) -> list[str]:
 
 
 def _panel(index: int, caption: str, svg: str) -> str:
-    """Return a figure whose caption, HTML, has the colour of variant `index`."""
+    """Return a figure of the variant number `index`, with an HTML caption marked by the variant's colour."""
     chip = f'<span class="chip" style="background:{colour(index)}"></span>'
     return f'<figure data-variant="{index}"><figcaption>{chip} {caption}</figcaption>{svg}</figure>'
 
 
 def _bounds(scenario: Scenario, result: Result) -> list[str]:
-    """Return the lower bounds of the collectives, the bound of each chart's mark first."""
+    """Return a list of lower bounds of each variant's collectives; the largest is the mark in the chart."""
     lines = [
         f"<li>{escape(' '.join(filter(None, [variant.label, bound.job])))}: {bound.us:,.3f} µs: "
         f"{escape(bound.bound)}</li>"
@@ -242,7 +249,7 @@ def _bounds(scenario: Scenario, result: Result) -> list[str]:
 
 
 def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
-    """Return the table of all jobs, and their phases where jobs have iterations."""
+    """Return the table of all jobs, and figures of their phases for variants with iterations."""
     rows = [
         (variant.label, job) for variant in scenario.variants for job in runs[variant.name].observation.jobs
     ]
@@ -266,7 +273,7 @@ def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
 
 
 def _operations(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
-    """Return the operations of traffic graphs over time."""
+    """Return the section with the operations of traffic graphs over time; empty without operations."""
     figures = [
         _panel(index, escape(variant.label), operations_svg(operations))
         for index, variant in enumerate(scenario.variants)
@@ -283,7 +290,7 @@ def _operations(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]
 
 
 def _circuits(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
-    """Return the circuits between Pods before and after each reconfiguration."""
+    """Return the section with circuits between Pods before and after each reconfiguration; perhaps empty."""
     figures = [
         _panel(
             index,
@@ -297,7 +304,7 @@ def _circuits(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
 
 
 def _traffic(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
-    """Return the traffic matrix of each different collective."""
+    """Return the section with a traffic matrix for each different collective or graph of the scenario."""
     figures: dict[object, str] = {}
     for index, variant in enumerate(scenario.variants):
         traffic = runs[variant.name].traffic
@@ -331,7 +338,7 @@ def _queues(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
 
 
 def _deadlocks(scenario: Scenario, result: Result, fabric: Fabric) -> list[str]:
-    """Return the cycle of waiting buffers of each variant that ended in a deadlock."""
+    """Return the section with the cycle of full buffers of each deadlocked variant; empty without any."""
     figures = [
         _panel(
             index,
@@ -351,7 +358,7 @@ def _deadlocks(scenario: Scenario, result: Result, fabric: Fabric) -> list[str]:
 
 
 def _section(title: str, words: str, figures: Sequence[str], style: str = "panels") -> list[str]:
-    """Return figures under a title and an explanation; nothing where there are no figures."""
+    """Return a section with a title, an explanation and figures; empty without figures."""
     if not figures:
         return []
     explanation = [f'<p class="soft">{words}</p>'] if words else []
@@ -359,7 +366,7 @@ def _section(title: str, words: str, figures: Sequence[str], style: str = "panel
 
 
 def _takeovers(scenario: Scenario, result: Result) -> list[str]:
-    """Return what spare NPUs did, and what was unreachable at the end."""
+    """Return the section with takeovers by spare NPUs and nodes unreachable at the end; empty without any."""
     rows = []
     for variant in scenario.variants:
         events = [*result.takeovers.get(variant.name, ()), *filter(None, [result.cut_off.get(variant.name)])]
@@ -397,7 +404,7 @@ def _metrics(scenario: Scenario, result: Result) -> str:
 
 
 def _value(result: Result, variant: Variant, name: str) -> str:
-    """Return a metric's value, with a question mark where it depends on times that are not trustworthy."""
+    """Return a metric's value as HTML, with a question mark if it depends on untrustworthy times."""
     if f"{variant.name}.{name}" not in result.metrics:
         return ""
     metric = ALL_METRICS[name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sheet picture.svg: the busy links of a fabric, and the charts of the whole scenario."""
+"""Write picture.svg: the fabric with the load of its links, and the charts of the scenario, on a sheet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topologies import Fabric
 
 __all__ = ["link_use", "picture_svg"]
 
-# The sheet measures 1180 by 610, and a line more with a verdict on its times.
+# CSS of the sheet, which measures 1180 by 610, or 1180 by 642 with a line for the verdict on the times.
 SHEET_STYLE = """
 svg { color: #1c2127; --page: #fff; }
 @media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
@@ -28,9 +28,13 @@ svg { color: #1c2127; --page: #fff; }
 def picture_svg(
     scenario: Scenario, fabric: Fabric, runs: Mapping[str, VariantRun], charts: Charts | None = None
 ) -> str:
-    """Return the fabric of the first variant with a fault, deliveries and completion times on one sheet.
+    """Return the SVG with link loads of the first variant with a fault, and charts of all variants.
 
-    `charts` are those of the same scenario and runs, if there are any already.
+    Args:
+        scenario: The scenario.
+        fabric: Fabric of the scenario.
+        runs: Run of each variant.
+        charts: Charts of the scenario and runs, if the caller has drawn them already.
     """
     charts = charts or Charts(scenario, runs)
     shown = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
@@ -59,9 +63,9 @@ def _placed(svg: str, x: int, y: int, width: int, height: int) -> str:
 
 
 def link_use(fabric: Fabric, runs: Mapping[str, VariantRun], variant: str) -> str:
-    """Return the fabric with the busy share of each link in one variant as SVG.
+    """Return an SVG of the fabric with the busy share of each link in a variant.
 
-    One scale holds for all variants: up to the busiest direction of any link, rounded up to the next tenth.
+    The scale is equal for all variants: it ends at the busiest direction of any link, rounded up to a tenth.
     """
     pairs = [pair for run in runs.values() for pair in busy_share(run).values()]
     busiest = max(max(pair) for pair in pairs)
@@ -70,6 +74,6 @@ def link_use(fabric: Fabric, runs: Mapping[str, VariantRun], variant: str) -> st
 
 
 def _cut_links(run: VariantRun) -> set[str]:
-    """Return the links that a fault took down, repaired or not."""
+    """Return the names of the links that a fault took down, even if they were repaired later."""
     down = (fault for fault in run.observation.faults if fault.event == "down")
     return {link for fault in down for link in fault.links or (fault.target,)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result of a scenario: metrics and judged assertions of all variants."""
+"""Conclude the result of a scenario: metrics and judged assertions of all variants."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OPS: Mapping[str, Op] = {"max": "<=", "min": ">=", "equals": "=="}
 @final
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A lower bound of the time of a job's collective, in us, and what it is."""
+    """A lower bound of the completion time of a job's collective, in us; `bound` says how it is derived."""
 
     job: str
     bound: str
@@ -44,12 +44,18 @@ class Bound:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One assertion: `value` of `metric`, compared with `limit` by `op`.
+    """Outcome of an assertion.
 
-    `metric` is VARIANT.METRIC, or VARIANT.faults[N].METRIC for the fault at index N of `Result.faults`; the
-    METRIC is then `at_us` or one of FAULT_METRICS.
-    An assertion about times that are not trustworthy, or about a register that the switches refuse to read,
-    is not `judged`: its `passed` decides nothing.
+    Attributes:
+        name: The assertion in words.
+        metric: VARIANT.METRIC; for the fault at index N of `Result.faults`, VARIANT.faults[N].METRIC with
+            `at_us` or one of FAULT_METRICS as METRIC.
+        op: Comparison of `value` with `limit`.
+        limit: Limit of the assertion.
+        value: Value of the metric.
+        passed: Whether the comparison holds.
+        judged: False if the metric depends on times that are not trustworthy, or on a register that the
+            switches refuse to read; `passed` then does not count.
     """
 
     name: str
@@ -62,7 +68,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """`holds`, `fails` or `not judged`."""
+        """Verdict in words: `holds`, `fails` or `not judged`."""
         if not self.judged:
             return "not judged"
         return "holds" if self.passed else "fails"
@@ -77,22 +83,22 @@ class Result:
         scenario: Name of the scenario.
         seed: Seed of the data and of all random choices.
         testbed: Name of the testbed.
-        passed: Whether all assertions that are judged hold.
-        assertions: Outcomes, those that every variant has first.
+        passed: Whether all judged assertions hold.
+        assertions: Outcomes of assertions; built-in assertions of each variant come first.
         metrics: Values by VARIANT.METRIC.
-        switch: Kind of switches of a run in real time, else empty.
-        fidelity: Judgement of the times of a run in real time, by variant.
-        deadlocks: Deadlocks of the variants that ended in one.
-        takeovers: Takeovers by spare NPUs, of the variants that had any.
-        cut_off: Nodes that were unreachable at the end, in words, of the variants with any.
-        reconfigurations: Reconfigurations of circuits, of the variants that had any.
-        faults: Faults by variant, ordered by time, with the keys that they have in a scenario file.
-        bounds: Lower bounds of the collective of each job by variant, the largest first.
-        operations: Operations of traffic graphs by variant, of the variants with any.
-        counters: Cells of counters of the user's own P4 programs, by variant, of the variants with any.
-        registers: Cells of their registers, likewise.
-        unread_registers: Registers that the switches refused to read, by variant, of the variants with any.
-        input: Hash of all that the scenario consists of (harness.scenario.digest).
+        switch: Kind of switches of a run in real time; empty in virtual time.
+        fidelity: By variant, trustworthiness of the times of a run in real time.
+        deadlocks: By variant, the deadlock in which it ended; only variants with a deadlock.
+        takeovers: By variant, takeovers by spare NPUs; only variants with takeovers.
+        cut_off: By variant, nodes that were unreachable at the end, in words; only variants with such nodes.
+        reconfigurations: By variant, reconfigurations of circuits; only variants with reconfigurations.
+        faults: By variant, faults ordered by time, with the keys of a scenario file.
+        bounds: By variant, lower bounds of the collective of each job, the largest first.
+        operations: By variant, operations of traffic graphs; only variants with a graph.
+        counters: By variant, cells of counters of the user's own P4 programs; only variants with cells.
+        registers: By variant, cells of registers of the user's own P4 programs; only variants with cells.
+        unread_registers: By variant, registers that the switches refused to read; only variants with such.
+        input: Hash of the scenario, its seed and all files that it names (harness.scenario.digest).
     """
 
     scenario: str
@@ -116,7 +122,7 @@ class Result:
     unread_registers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
-        """Return a metric of a variant."""
+        """Return the value of a variant's metric; KeyError if the variant does not have the metric."""
         return self.metrics[f"{variant}.{metric}"]
 
     @property
@@ -126,14 +132,22 @@ class Result:
 
     @property
     def unjudged(self) -> int:
-        """Number of assertions about times that are not trustworthy."""
+        """Number of assertions that are not judged."""
         return sum(not outcome.judged for outcome in self.assertions)
 
 
 def conclude(
     scenario: Scenario, seed: int, testbed: str, runs: Mapping[str, VariantRun], *, switch: str = ""
 ) -> Result:
-    """Return metrics and judged assertions of all runs; `switch` is empty on the embedded testbed."""
+    """Return the result of a scenario.
+
+    Args:
+        scenario: The scenario.
+        seed: Seed of the runs.
+        testbed: Name of the testbed.
+        runs: Run of each variant.
+        switch: Kind of switches on the Mininet testbed; empty on the embedded testbed.
+    """
     metrics = {
         f"{variant}.{name}": figure for variant, run in runs.items() for name, figure in measure(run).items()
     }
@@ -191,16 +205,16 @@ def _bounds(run: VariantRun) -> tuple[Bound, ...]:
 
 
 def _faults(variant: Variant) -> tuple[Mapping[str, Any], ...]:
-    """Return a variant's faults sorted by time; faults at the same time keep their order in the file."""
+    """Return a variant's faults sorted by time; faults at equal times keep their order in the file."""
     in_order = sorted(variant.faults, key=lambda fault: fault.at_us)
     return tuple(fault.model_dump(by_alias=True, exclude_none=True) for fault in in_order)
 
 
 def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
-    """Return the assertions that every run has: correct data, and each fault within the run.
+    """Return the built-in assertions of a variant: data are correct, and each fault happens before the end.
 
-    A variant that expects a deadlock has to end in one instead of correct data. A variant that expects a halt
-    has to end without a result because nodes were unreachable.
+    A variant with `expect: deadlock` must end in a deadlock instead of with correct data. A variant with
+    `expect: halt` must end without a result because nodes are unreachable.
     """
     seen = run.observation
     right = seen.correct_nodes == seen.nodes
@@ -238,8 +252,8 @@ def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], runs: Mapping[
 
 
 def compare_metrics(assertion: Assertion, metrics: Mapping[str, Figure], *, judged: bool = True) -> Outcome:
-    """Return the outcome of an assertion on metrics by VARIANT.METRIC."""
-    value = metrics.get(assertion.metric, 0)  # metrics of spares are 0 where no spare was needed
+    """Return the outcome of an assertion on metrics by VARIANT.METRIC; a missing metric counts as 0."""
+    value = metrics.get(assertion.metric, 0)  # A run without takeovers has no metrics of spares: they are 0.
     limit, origin = _limit(assertion, metrics)
     passed = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
     name = assertion.name or f"{assertion.metric} {RELATIONS[assertion.relation]} {origin}"

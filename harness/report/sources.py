@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Papers and derivations that a report cites: of its topology's family, its collectives and its bounds."""
+"""Papers and derivations that a report cites for its topology, collectives and bounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CRUX = "Crux: GPU-Efficient Communication Scheduling for Deep Learning Training
 
 
 def citations(scenario: Scenario) -> list[str]:
-    """Return the sources of a scenario's fabric, collectives, bounds and scheduling, a sentence each."""
+    """Return a sentence for each source: of a scenario's topology, collectives, bounds and scheduling."""
     collectives = list(_collectives(scenario))
     kinds = {collective.kind: find_collective(collective.kind) for collective in collectives}
     algorithms = {
@@ -30,8 +30,8 @@ def citations(scenario: Scenario) -> list[str]:
     lines += [f"Bound of {kind.name}: {kind.bound_source}." for kind in kinds.values()]
     if "ring" in algorithms:
         lines.append(
-            "Bound of one ring that keeps to its own links, as shortest paths do: 2 (N - 1)/N D/B, B being "
-            "the rate of a link; with idle links borrowed the bound of all links holds. Derived here."
+            "Bound of a ring on shortest paths, which uses only its own links: 2 (N - 1)/N D/B, where B is "
+            "the rate of a link; if idle links are borrowed, the bound of all links holds. Derived here."
         )
     lines += [f"Algorithm {known.name}: {known.source}." for known in algorithms.values() if known.source]
     if any(variant.transport.connections for variant in scenario.variants):
@@ -42,7 +42,7 @@ def citations(scenario: Scenario) -> list[str]:
 
 
 def _family(name: str) -> str:
-    """Return the source that a family of fabrics declares."""
+    """Return the source that a family of topologies declares, as a sentence."""
     source = find(name).source
     if source is None:
         return "its family declares no source."

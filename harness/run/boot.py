@@ -1,4 +1,4 @@
-"""Bringing a fabric up: the compiled programs, then switches, controller and tables."""
+"""Start of a fabric: read the compiled programs, start the switches, connect, and fill the tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=ControlledTestbed)
 
 
 class InstallProgress(Protocol):
-    """Receives the number of installed entries and their total."""
+    """Callback that receives the number of installed table entries and the total number."""
 
     def __call__(self, done: int, total: int) -> None: ...
 
@@ -46,7 +46,10 @@ class InstallProgress(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Booted(Generic[T]):
-    """A testbed with filled tables; `seconds` is the wall-clock time from its start to the last entry."""
+    """A running testbed with filled tables, and the P4Runtime client of its switches.
+
+    `entries` is the number of installed entries, `seconds` the wall-clock time from start to the last entry.
+    """
 
     testbed: T
     client: P4RuntimeClient
@@ -57,12 +60,16 @@ class Booted(Generic[T]):
 def programs_of(
     fabric: Fabric, header: NetworkHeader = "cna16", *, marks: bool = False, reduces: bool = False
 ) -> Mapping[str, ProgramFiles]:
-    """Return the compiled program of every node, for links with that network header.
+    """Return the compiled program of every node, for links with the network header `header`.
 
-    With `marks` programs mark frames, and with `reduces` those of switches combine values.
+    Args:
+        fabric: Fabric of the nodes.
+        header: Network header of frames on links.
+        marks: Take programs that mark frames on congestion.
+        reduces: Take programs for switches that combine values of frames.
 
     Raises:
-        ProgramError: A file is missing, or a program has no form for the header; the message names it.
+        ProgramError: A file is missing, or a program has no variant with these features.
     """
     names = {
         (node.program, reduces and node.is_switch): program_name(
@@ -85,11 +92,16 @@ def booted(
     *,
     reduces: bool = False,
 ) -> Iterator[Booted[T]]:
-    """Start a testbed and fill its tables from the plan; stop it afterwards.
+    """Start a testbed and fill its tables from a plan; stop the testbed at the end of the context.
 
-    Nodes of `own` run programs of the user's own, and get further entries. `cache` has serialised entries of
-    earlier runs with this plan. Switches mark frames that leave a queue as `marking` says. With
-    `reduces` they run programs that combine values.
+    Args:
+        testbed: Testbed to start.
+        plan: Plan whose entries are installed.
+        progress: Receives the number of installed entries.
+        own: Programs of the user's own and their further entries, by node.
+        cache: Serialised entries of earlier runs with this plan.
+        marking: Queue depths at which switches mark frames; None for no marks.
+        reduces: Switches run programs that combine values of frames.
     """
     marks = marking is not None
     programs = {**programs_of(plan.fabric, testbed.network_header, marks=marks, reduces=reduces), **own.files}
@@ -113,7 +125,10 @@ def filled(
     progress: InstallProgress | None = None,
     cache: UpdateCache | None = None,
 ) -> Iterator[Booted[T]]:
-    """Start a testbed with a program a node and fill its tables; stop it afterwards."""
+    """Start a testbed, load a program into every node and fill the tables; stop the testbed at the end.
+
+    `programs` and `entries` are by node.
+    """
     began = time.perf_counter()
     with running(testbed), P4RuntimeClient(testbed.addresses) as client:
         client.on_packet_in = testbed.packet_arrived
@@ -125,21 +140,24 @@ def filled(
 
 @contextmanager
 def running(testbed: ControlledTestbed) -> Iterator[None]:
-    """Start a testbed, and stop it afterwards."""
+    """Start a testbed, and stop it at the end of the context, also after an error."""
     testbed.start()
     try:
         yield
     except RailyardError:
-        testbed.check()  # raises the reason if the testbed knows it
+        testbed.check()  # raises a more precise error if a part of the testbed has failed
         raise
     finally:
         testbed.stop()
 
 
 def read_program(program: str) -> ProgramFiles:
-    """Return a compiled program of p4/build by its name; ProgramError names a missing file.
+    """Return the compiled program called `program` in p4/build.
 
-    Its JSON is without the indentation of the file, three quarters of what every switch would be sent.
+    The JSON is stripped of its indentation, which is three quarters of the file and would go to every switch.
+
+    Raises:
+        ProgramError: A file is missing.
     """
     paths = [PROGRAMS / f"{program}.json", PROGRAMS / f"{program}.p4info.txtpb"]
     try:
@@ -147,6 +165,6 @@ def read_program(program: str) -> ProgramFiles:
         return ProgramFiles(b"".join(map(bytes.strip, json.splitlines())), p4info)
     except OSError as ex:
         raise ProgramError(
-            f"{ex.filename}: {ex.strerror}",
+            f"the compiled program {ex.filename} cannot be read: {ex.strerror}",
             remedy="restore the compiled programs with `git checkout p4/build`",
         ) from None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a run in virtual time, estimated from its plan, and what this machine has.
+"""Estimated memory of a run in virtual time, from its plan, and the available memory of this machine.
 
-The factors are fits to measured runs: docs/testbeds/performance.md has the table. An estimate includes
-the report; it is meant to tell a run that fits from a run that does not, to about a fifth.
+The factors are fitted to measured runs, listed in docs/testbeds/performance.md. An estimate includes the
+report and is accurate to about a fifth, enough to refuse a run that does not fit.
 """
 
 from __future__ import annotations
@@ -28,36 +28,38 @@ __all__ = [
 
 _MB = 1 << 20
 
-# Limit and use of a control group, of either version of the kernel's interface.
+# Files with the limit and the use of memory of a control group, for cgroup v2 and v1.
 _GROUP = Path("/sys/fs/cgroup")
 _GROUP_LIMITS = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
 
-# Bytes of a process before it plans, and of a planned table entry with its share of the paths.
+# Bytes of a process before it plans; bytes of a planned table entry with its share of the paths.
 _PROCESS, _PLANNED = 80 * _MB, 500
-# Bytes beside the plan: modules, figures of the report.
+# Bytes of a run beside its plan: modules, and figures of the report.
 _BASE = 120 * _MB
-# Bytes a node (its switch, agent and P4Runtime client), a link, a table entry.
+# Bytes per node (its switch, agent and P4Runtime client), per link and per table entry.
 _NODE, _LINK, _ENTRY = 100 << 10, 4 << 10, 160
-# Copies of every array of a collective beside its input: agent, result, the arithmetic truth and its proof;
-# where one sum proves all arrays, the agent's alone, into which the input is drawn. Inputs of a graph are
-# made anew whenever they are read. The truth of a graph is not kept if it is made of inputs.
+# Copies of every array in memory beside the input.
+# A collective has four: of the agent, the result, the expected array and its check. If a single sum checks
+# all arrays, it has the agent's copy only, into which the input is drawn.
+# A traffic graph makes its inputs again whenever they are read. It has two copies, or the agent's only if its
+# operations move inputs without adding, because the expected arrays are not kept then.
 _ARRAYS, _SUMMED_ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 4, 1, 2, 1
-# Bytes an operation of a graph: with its tasks, plans, connection and reports; and a frame under way, whose
-# payload stays in the sender's array.
+# Bytes per operation of a graph, with its tasks, plans, connection and reports; bytes per frame in flight,
+# whose payload stays in the sender's array.
 _OPERATION, _FRAME = 16 << 10, 640
 
 
 def whole_bytes(prepared: Sequence[Prepared]) -> int:
-    """Return the memory that a process holds at most that plans and runs the variants, and nothing else."""
+    """Return the largest memory in bytes of a process that only plans and runs these variants."""
     plans = {id(ready.plan): ready for ready in prepared}.values()
     return _PROCESS + _PLANNED * sum(map(_entries, plans)) + estimated_bytes(prepared)
 
 
 def estimated_bytes(prepared: Sequence[Prepared]) -> int:
-    """Return the memory that a run of the variants will hold at most beside what the process holds now."""
+    """Return the largest memory in bytes that running these planned variants adds to the process."""
     return max(_variant_bytes(ready) for ready in prepared)
 
 
@@ -79,7 +81,7 @@ def _job_bytes(job: JobPlan, window: int) -> int:
         return (_SUMMED_ARRAYS if summed else _ARRAYS + stays(arrays)) * arrays
     operations = [operation for lowered in job.graph.jobs for operation in lowered.job.graph.operations]
     copies = _MOVED_ARRAYS if moves_inputs_only(job.graph) else _GRAPH_ARRAYS
-    # Sends that wait for nothing may all be under way at once, each with a window of frames.
+    # Sends without predecessors may all be in flight at once, each with a window of frames.
     payload = job.collective.payload_bytes
     frames = sum(min(-(-o.size // payload), window) for o in operations if o.kind == "send" and not o.after)
     return copies * arrays + _OPERATION * len(operations) + _FRAME * frames
@@ -90,15 +92,15 @@ def _entries(ready: Prepared) -> int:
 
 
 def available_bytes() -> int:
-    """Return the memory that this process can still get: of the machine, or of its control group if less.
+    """Return the bytes of memory that this process can still get; 0 if the system does not report them.
 
-    0 where the system does not say.
+    They are the free memory of the machine, or of the process's control group if that is less.
     """
     free = _field(Path("/proc/meminfo"), "MemAvailable:")
     for limit, used in _GROUP_LIMITS:
         try:
             left = int((_GROUP / limit).read_text()) - int((_GROUP / used).read_text())
-        except (OSError, ValueError):  # no such control group, or no limit: `max`
+        except (OSError, ValueError):  # the control group does not exist, or its limit is `max`
             continue
         free = min(free, max(0, left)) if free else left
     return free
@@ -110,24 +112,24 @@ def check_memory(prepared: Sequence[Prepared]) -> None:
     if free and more > free:
         raise MachineError(
             f"the run needs about {in_words(more)} of memory, and this machine has {in_words(free)}",
-            remedy="take a smaller fabric or array, or a machine with more memory",
+            remedy="use a smaller fabric or array, or a machine with more memory",
         )
 
 
 def check_processes(each: int, processes: int) -> None:
-    """Raise a MachineError if this machine lacks the memory for processes that need `each` bytes."""
+    """Raise a MachineError if this machine lacks the memory for `processes` processes of `each` bytes."""
     free = available_bytes()
     if free and each * processes > free:
         fit = free // each if each else 0
         raise MachineError(
             f"{processes} processes need about {in_words(each)} of memory each, and this machine has "
             f"{in_words(free)}",
-            remedy=f"give --jobs {fit}" if fit else "take a smaller fabric or array",
+            remedy=f"give --jobs {fit}" if fit else "use a smaller fabric or array",
         )
 
 
 def in_words(size: int) -> str:
-    """Return a number of bytes in MB, or in GB from 10,000 MB on."""
+    """Return a size in bytes as text: in MB, or in GB from 10,000 MB on."""
     return f"{size / 10**6:,.0f} MB" if size < 10**10 else f"{size / 10**9:,.1f} GB"
 
 

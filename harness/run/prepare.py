@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of a scenario: fabric, plans, jobs and faults, checked before anything is started."""
+"""Preparation of a scenario: fabric, plans, jobs and faults, all checked before a testbed starts."""
 
 from __future__ import annotations
 
@@ -52,12 +52,19 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One variant with all that its run needs; its jobs share no members.
+    """One variant of a scenario, planned and checked.
 
-    A variant with a `pool` has no jobs. `faults` have their targets resolved in the fabric and are ordered by
-    time. `own` are programs of the user's own in place of built-in programs. `updates` keeps the
-    serialised entries of a plan that several runs install. `lane_moves` change rates of links when jobs
-    start.
+    Attributes:
+        variant: Settings of the variant.
+        fabric: Fabric at the start of the run.
+        plan: Routes and table entries.
+        transport: Windows, timeouts and congestion control.
+        jobs: Plans of the jobs, which share no members; empty for a variant with a pool.
+        faults: Faults ordered by time, with their targets found in the fabric.
+        own: Programs of the user's own in place of built-in programs.
+        updates: Cache of serialised table entries, for a plan that several runs install.
+        pool: Plan of the memory pool.
+        lane_moves: Changes of link rates at the start of jobs.
     """
 
     variant: Variant
@@ -78,12 +85,12 @@ class Prepared:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Members of all jobs, job by job."""
+        """Names of the members of all jobs, job by job."""
         return tuple(name for job in self.jobs for name in job.members)
 
     @property
     def reduces(self) -> bool:
-        """True if switches combine values of a job."""
+        """True if switches carry out the collective of a job."""
         return any(job.trees is not None for job in self.jobs)
 
     @property
@@ -95,11 +102,11 @@ class Prepared:
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes by pair of members, of all jobs."""
+        """Bytes that all jobs send, by pair of members."""
         return demand_of(self.jobs)
 
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
-        """Return the variant with other faults."""
+        """Return the variant with the faults `chosen` in place of its own."""
         variant = self.variant.model_copy(update={"faults": chosen})
         resolved = _in_order([resolved_fault(self.fabric, fault) for fault in chosen])
         return replace(self, variant=variant, faults=resolved)
@@ -108,9 +115,9 @@ class Prepared:
 @final
 @dataclass(slots=True)
 class PlanCache:
-    """Values that scenarios of one topology share, so that they are computed once.
+    """Cache of values that scenarios with one topology share.
 
-    They are the fabric, plans, serialised entries of plans, and jobs.
+    It has the fabric, plans, serialised table entries of plans, and plans of jobs.
     """
 
     fabric: Fabric | None = None
@@ -125,9 +132,13 @@ def prepare(
     note: Callable[[str], None] = lambda _: None,
     cache: PlanCache | None = None,
 ) -> tuple[Prepared, ...]:
-    """Return all variants in order; `note` receives the name of a variant before it is planned.
+    """Plan and check all variants of a scenario, and return them in order.
 
-    `cache` has values of earlier scenarios of the same topology, and gets those of this scenario.
+    Args:
+        scenario: The scenario.
+        document: Its document, for the lines of errors.
+        note: Receives the name of each variant whose routes are about to be planned.
+        cache: Values of earlier scenarios of the same topology; values of this scenario are added.
 
     Raises:
         ScenarioError: A part of the scenario is impossible; the message names its line.
@@ -210,7 +221,7 @@ def prepare(
 
 
 def _check_cells(with_line: Lines, document: Document, by_name: Mapping[str, Prepared]) -> None:
-    """Raise a ScenarioError if an assertion names a cell that the programs of its variant lack."""
+    """Raise a ScenarioError if an assertion names a counter or register cell that its variant lacks."""
     given = document.values.get("assertions", ())
     for index, item in enumerate(given if isinstance(given, tuple) else ()):
         limits = {(relation,): item.get(relation) for relation in ("max", "min", "equals")}
@@ -224,7 +235,7 @@ def _check_cells(with_line: Lines, document: Document, by_name: Mapping[str, Pre
 
 
 def _check_trees(plan: Plan, jobs: Sequence[JobPlan]) -> None:
-    """Raise a PlanError if the turn rules forbid a turn of a tree."""
+    """Raise a PlanError if the turn rules forbid a turn of a tree of switches."""
     rules = scheme_class(plan.fabric, plan.scheme).rule_set(plan.rules, plan.fabric)
     for job in jobs:
         for tree in () if job.trees is None else job.trees.trees:
@@ -234,13 +245,13 @@ def _check_trees(plan: Plan, jobs: Sequence[JobPlan]) -> None:
 def _check_programs(
     fabric: Fabric, header: NetworkHeader, payloads: Sequence[int], jobs: Sequence[JobPlan], *, marks: bool
 ) -> None:
-    """Raise an error if programs have no form for a header, marks, or the sums of the jobs' trees."""
+    """Raise an error if programs do not support the header, congestion marks, or sums in switches."""
     reduces = any(job.trees is not None for job in jobs)
     check_network_header(fabric, header, payloads, marks=marks, reduces=reduces)
 
 
 def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:
-    """Return the variant whose collectives without a given algorithm have one that fits their members."""
+    """Return the variant with a fitting algorithm for each collective that the scenario gives none."""
     jobs = variant.every_job
     fitted = tuple(
         job if job.graph else job.model_copy(update={"collective": fitting(fabric, job.collective)})
@@ -254,7 +265,7 @@ def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:
 
 
 def _indices(document: Document) -> dict[str, int]:
-    """Return the index in the document of each variant by name: a run may have chosen some of them."""
+    """Return the index of each variant in the document by name; a run may have only some of them."""
     given = document.values.get("variants", ())
     named = given if isinstance(given, tuple) else ()
     return {
@@ -276,11 +287,14 @@ def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) ->
 
 
 def _refuse_storm() -> NoReturn:
-    raise ScenarioError("no link obeys pause frames", remedy="give `pfc:` under `link.queues.data`")
+    raise ScenarioError(
+        "a storm of pause frames has no effect, because links have no priority flow control",
+        remedy="give `pfc:` under `link.queues.data`",
+    )
 
 
 def resolved_fault(fabric: Fabric, chosen: Fault) -> faults.Fault:
-    """Return a fault of a scenario as testbeds apply it, its target found in the fabric."""
+    """Return a scenario's fault in the form that testbeds apply, with its target found in the fabric."""
     return faults.Fault(
         at_ps=round(chosen.at_us * 10**6),
         target=find_target(fabric, *chosen.target, chosen.source),
@@ -290,14 +304,14 @@ def resolved_fault(fabric: Fabric, chosen: Fault) -> faults.Fault:
 
 
 def _in_order(resolved: list[faults.Fault]) -> tuple[faults.Fault, ...]:
-    """Return faults by time; faults of one time keep the order of the file."""
+    """Return faults in the order of time; faults at equal times keep the order of the file."""
     return tuple(sorted(resolved, key=lambda fault: fault.at_ps))
 
 
 def _refuse(fault: faults.Fault) -> None:
     began = "took it down" if fault.event == "up" else "impaired it"
     raise ScenarioError(
-        f"{fault.text} at {fault.at_ps / 10**6:g} us, but no fault of that target {began} before",
+        f"{fault.text} at {fault.at_ps / 10**6:g} us, but no earlier fault of this target {began}",
         remedy="name the target exactly as the earlier fault does, and give a later time",
     )
 
@@ -306,12 +320,12 @@ def _circuits(fabric: Fabric, variant: Variant) -> None:
     """Raise a ScenarioError if circuits cannot be allocated per job in this variant."""
     if core_of(fabric).wiring == "uniform":
         raise ScenarioError(
-            "circuits per job: with uniform wiring some demands have no allocation of circuits",
+            "`circuits: per-job` needs another wiring than uniform, which has no circuits for some demands",
             remedy="give the topology another wiring, or leave out `circuits: per-job`",
         )
     if variant.routing.peers != "job":
         raise ScenarioError(
-            "circuits per job may leave other pairs without a path, and routing plans paths for all pairs",
+            "`circuits: per-job` leaves pairs that no job uses without a path, which `routing:` plans",
             remedy="write `routing: {peers: job}`",
         )
 
@@ -319,7 +333,7 @@ def _circuits(fabric: Fabric, variant: Variant) -> None:
 def _check_circuits(
     with_line: Lines, at: Location, fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]
 ) -> None:
-    """Raise a ScenarioError with the line of a job that has no allocation of circuits when it runs alone."""
+    """Raise a ScenarioError, with the job's line, if circuits cannot serve a job even when it runs alone."""
     for number, job in enumerate(jobs):
         line = (*at, "jobs", number, "collective") if variant.jobs else (*at, "collective")
         with_line(line, partial(_allocate, fabric, job))
@@ -330,7 +344,7 @@ def _allocate(fabric: Fabric, job: JobPlan) -> None:
         unserved_pods(fabric, pod_traffic(fabric, job.demand))
     except PlanError as ex:
         raise PlanError(
-            f"job {job.name} has no allocation of circuits: {ex.message}",
+            f"circuits cannot serve the job {job.name}: {ex.message}",
             remedy="give the job members in fewer Pods or leaves, or the topology more ports",
         ) from ex
 
@@ -353,7 +367,7 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...], strategy:
 
 
 def _connected(plan: Plan, variant: Variant, jobs: tuple[JobPlan, ...], seed: int) -> tuple[JobPlan, ...]:
-    """Return the jobs with the connections of the variant."""
+    """Return the jobs with the connections that the variant asks for."""
     wanted = variant.transport.connections
     assert wanted is not None
     return tuple(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof that the schedules of a user's own collectives do what they are for, before anything runs."""
+"""Proof, before a run, that the schedules of a user's own collectives fulfil their goals."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ __all__ = ["prove_own"]
 
 _BUILT_IN = frozenset(kind.name for kind in KINDS)
 
-# Ranks times pieces of the array up to which a proof takes seconds; it tracks each piece of each rank.
+# Largest product of ranks and pieces of the array for a proof, which tracks each piece of each rank: up to
+# this limit a proof takes seconds.
 _LARGEST = 16_384
 
 
 def prove_own(prepared: Iterable[Prepared], document: Document) -> Iterator[str]:
-    """Prove the schedules of collectives that Railyard does not have, and yield a sentence for each.
+    """Prove the schedules of the user's own collectives, and yield a sentence about each schedule.
+
+    Schedules of built-in collectives are skipped.
 
     Raises:
         ScenarioError: A schedule does not fulfil its goals; the message names the line of the collective.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of Mininet, in real time, as the testbed of a run; real seconds for a scenario's second."""
+"""Mininet, in real time, as the testbed of a run, and its dilation: real seconds per scenario second."""
 
 from __future__ import annotations
 
@@ -27,30 +27,34 @@ from harness.run.prepare import Prepared
 
 __all__ = ["RealTime", "suggest_dilation"]
 
-# Factor by which real time exceeds the processor time needed: queues stay short, and a frame waits for its
-# link's rate, not for a processor.
+# Ratio of real time to the required processor time. It keeps frames waiting for the rate of a link instead of
+# for a processor.
 _HEADROOM = 3.0
 
-# Least length of a run that can be judged: emulation.fidelity.MIN_SECONDS.
+# Shortest run whose times can be judged; equals emulation.fidelity.MIN_SECONDS.
 _LEAST_SECONDS = 1.5
 
-# Processor seconds in a rack on a machine of two cores, as docs/testbeds/performance.md has them: agents, per
-# data frame with its share of an acknowledgement; switches, per frame and pass, with the kernel's part of the
-# hop. Agents of a pool are in Python.
+# Processor seconds, measured in a rack on a machine of two cores (docs/testbeds/performance.md). Agents: per
+# data frame with its share of an acknowledgement; agents of a memory pool are slower, being in Python.
+# Switches: per frame and pass, with the kernel's part of the hop.
 _AGENT_SECONDS = 40e-6
 _POOL_AGENT_SECONDS = 130e-6
 _PASS_SECONDS = {"builtin": 20e-6, "bmv2": 240e-6}
 
-# Bytes of a frame beside its payload: headers, and the source route that the first switch adds.
+# Bytes of a frame beside its payload: headers, and the source route, which the first switch adds.
 _ROOM_BYTES = DATA_HEADER_BYTES + 8
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RealTime:
-    """Mininet in real time; without `dilation`, as slow as the processors at hand probably need.
+    """Mininet in real time.
 
-    `machines` carry the fabric, as `machines_file` describes them; None: this machine alone.
+    Attributes:
+        switch: Kind of software switches.
+        dilation: Real seconds per scenario second; None estimates them from the processors of the machine.
+        machines: Machines among which the fabric is divided; None for this machine alone.
+        machines_file: File that describes the machines.
     """
 
     switch: SwitchKind
@@ -71,30 +75,34 @@ class RealTime:
         return ("--testbed", "mininet", "--switch", self.switch, *slower, *spread)
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """Raise a TestbedError that names a missing privilege, package or feature of the kernel."""
+        """Raise a TestbedError if a variant needs virtual time, or this machine lacks a requirement.
+
+        Requirements are privileges, packages and features of the kernel.
+        """
         proven = next((ready.variant for ready in prepared if ready.variant.expect == "deadlock"), None)
         if proven is not None:
             raise TestbedError(
                 f"variant {proven.name} expects a deadlock: in real time a frame that finds a full queue is "
                 "lost, so no frames wait for each other",
-                remedy="leave out `expect: deadlock`, or take --testbed embedded",
+                remedy="leave out `expect: deadlock`, or give --testbed embedded",
             )
         lossy = next((ready.variant for ready in prepared if ready.variant.link.lossy), None)
         if lossy is not None:
             raise TestbedError(
-                f"variant {lossy.name}: queues with limits of their own are those of links in virtual time",
-                remedy="leave out `queues:`, or take --testbed embedded; `ecn_frames:` works here too",
+                f"variant {lossy.name} has `queues:`, which the testbed in real time does not support",
+                remedy="leave out `queues:`, or give --testbed embedded; `ecn_frames:` may stay",
             )
         wide = next(
             (ready.variant for ready in prepared if ready.variant.link.network_header != "cna16"), None
         )
         if wide is not None:
             raise TestbedError(
-                f"variant {wide.name}: agents in real time know the CNA16 network header only",
-                remedy="leave out `network_header:`, or take --testbed embedded",
+                f"variant {wide.name} has `network_header: {wide.link.network_header}`, and agents in real "
+                "time support cna16 only",
+                remedy="leave out `network_header:`, or give --testbed embedded",
             )
         if self.machines is not None:
-            # Each machine is asked for its features when its part starts.
+            # Each machine checks its own features when its part of the fabric starts.
             need_root("a run over several machines")
             for ready in prepared:
                 cut(ready.fabric, self.machines.machines)
@@ -105,10 +113,11 @@ class RealTime:
     def make(
         self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False
     ) -> MininetTestbed | MachinesTestbed:
-        """Return a testbed in real time, slowed down by the dilation."""
+        """Return a Mininet testbed for a variant, slowed down by the dilation."""
         mtu = max(1500, _largest_payload(ready) + _ROOM_BYTES)
         buffer_bytes = ready.variant.link.credit_bytes
-        # Marks tell the depth of queues, which switches know of their own queues only.
+        # Switches mark frames by the depth of their own queues, so frames must wait there: the testbed then
+        # limits each port to its rate in frames of this size.
         frame_bytes = _largest_payload(ready) + _ROOM_BYTES if ready.transport.marks else None
         if self.machines is not None:
             return MachinesTestbed(
@@ -135,17 +144,17 @@ class RealTime:
 
 
 def _has_delays(ready: Prepared) -> bool:
-    """Return whether a fault delays a link."""
+    """Return whether a fault of the variant adds delay to a link."""
     return any(fault.event == "delay" for fault in ready.faults)
 
 
 def _has_priorities(ready: Prepared) -> bool:
-    """Return whether data of a run have different priorities."""
+    """Return whether jobs may have a priority other than the lowest, by the scenario or a scheduler."""
     return ready.variant.control.scheduler != "none" or any(job.level for job in ready.jobs)
 
 
 def _largest_payload(ready: Prepared) -> int:
-    """Return the bytes of the largest payload of a frame."""
+    """Return the bytes of the largest payload of a frame, among those of jobs, a pool and trees."""
     pool = 0 if ready.pool is None else HEADER_BYTES + ready.pool.settings.size
     pool = max(pool, FRAME_BYTES) if ready.reduces else pool
     return max([pool, *(job.collective.payload_bytes for job in ready.jobs)])
@@ -154,7 +163,7 @@ def _largest_payload(ready: Prepared) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """Processor seconds of the agents of a job and of the switches, in `sending_ps` at best."""
+    """Processor seconds that agents and switches spend on a job, which sends for at least `sending_ps`."""
 
     agents: float
     switches: float
@@ -162,22 +171,23 @@ class _Load:
 
 
 def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:
-    """Return real seconds per scenario second, to two digits, from the frames of a run and their cost.
+    """Return a dilation for a run: real seconds per scenario second, rounded to two significant digits.
 
-    All jobs are assumed to send at the same time, each at its best rate; while they compute, nothing is busy.
+    The estimate takes the processor time for all frames. It assumes that all jobs send at the same time, each
+    at its best rate, and that processors are idle while jobs compute.
     """
     loads = _loads(ready, switch)
     agents, switches = (
         sum(getattr(load, part) / load.sending_ps for load in loads) for part in ("agents", "switches")
     )
-    # A process of the built-in switch keeps to one processor.
+    # A process of the built-in switch uses one processor only, so the switches alone may be the bottleneck.
     alone = switches / max(1, processors // 2) if switch == "builtin" else 0.0
     seconds = max(_LEAST_SECONDS / ready.bound_ps, _HEADROOM * max((agents + switches) / processors, alone))
     return max(1, round(float(f"{seconds * 10**12:.1e}")))
 
 
 def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
-    """Return the load of each job, or of the pool."""
+    """Return the load of each job, or of the memory pool."""
     length = {pair: fmean(map(len, paths)) for pair, paths in ready.plan.routes.items() if paths}
     responses = 1 + 1 / ready.transport.ack_every
     loads = []
@@ -189,7 +199,7 @@ def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
             passes += count * length[job.members[transfer.source], job.members[transfer.target]]
         passes *= responses
         if job.trees is not None:
-            # A frame up and down each link for each block.
+            # Each block sends a frame up and a frame down each link of its tree.
             frames = 2 * len(job.members) * job.trees.work.blocks
             passes = sum(
                 2 * len(blocks) * len(tree.parents)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finished variants of an interrupted run: the same command reads them back and runs the rest.
+"""Store of finished variants of an interrupted run; the repeated command reads them and runs the rest.
 
-unfinished/VARIANT.run in the folder of the results is the run of a variant, pickled. It counts only while the
-scenario, the files that it names, the seed, the testbed and the program are the same. A file may come from
-somebody else: only values of our own data classes, plain values and arrays are read.
+The file unfinished/VARIANT.run in the folder of results is the pickled run of a variant. It is valid only
+while the scenario, the files that it names, the seed, the testbed and the code are unchanged. A file may come
+from somebody else, so the reader accepts only our own data classes, plain values and arrays.
 """
 
 from __future__ import annotations
@@ -43,13 +43,16 @@ _PLAIN = {("builtins", name) for name in ("frozenset", "set", "bytearray", "comp
 
 
 def run_key(scenario: Scenario, seed: int, choice: TestbedChoice, captures: Mapping[str, Path]) -> str:
-    """Return the hash of all that the variants of a run depend on."""
+    """Return the hash of the scenario, seed, testbed, captured links and code of a run."""
     return sha256(canonical([digest(scenario, seed), program_digest(), repr(choice), sorted(captures)]))
 
 
 @final
 class ResumeStore:
-    """Finished variants in the folder of a run; without `resume` those of earlier calls are removed."""
+    """Finished variants in the results folder of a run whose key is `key`.
+
+    Without `resume`, the variants of an earlier, interrupted run are removed.
+    """
 
     def __init__(self, output: OutputFolder, key: str, *, resume: bool) -> None:
         self._folder = OutputFolder(output.path / _FOLDER)
@@ -58,7 +61,10 @@ class ResumeStore:
             self.clear()
 
     def get(self, variant: str) -> tuple[VariantRun, Seconds] | None:
-        """Return the run of a variant and its wall-clock seconds by stage; None if it has not finished."""
+        """Return the stored run of a variant and its wall-clock seconds by stage, or None.
+
+        None if the variant has not finished, or its file is unreadable or has another key.
+        """
         try:
             content = _Reader(io.BytesIO(self._file(variant).read_bytes())).load()
         except (
@@ -76,17 +82,22 @@ class ResumeStore:
         return content[1], content[2]
 
     def put(self, variant: str, run: VariantRun, seconds: Seconds) -> None:
-        """Keep the run of a variant that has just ended, whole or not at all."""
+        """Store the run of a variant; an interruption leaves the whole file or none.
+
+        Raises:
+            OutputError: The folder cannot be created or written.
+        """
         try:
             self._folder.path.mkdir(exist_ok=True)
         except OSError as ex:
             raise OutputError(
-                f"{self._folder.path}: {ex.strerror}", remedy="give another folder with --out"
+                f"the folder {self._folder.path} cannot be created: {ex.strerror}",
+                remedy="give another folder with --out",
             ) from None
         self._folder.write_bytes(self._file(variant).name, pickle.dumps((self._key, run, dict(seconds))))
 
     def clear(self) -> None:
-        """Remove all: the run has ended, or begins anew."""
+        """Remove all stored variants and their folder."""
         with suppress(OSError):
             for file in self._folder.path.iterdir():
                 file.unlink()
@@ -98,7 +109,7 @@ class ResumeStore:
 
 @final
 class _Reader(pickle.Unpickler):
-    """Reads values; a class or function of any other kind is refused."""
+    """Unpickler that loads only arrays, plain values, and data classes and enums of this project."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _ARRAYS | _PLAIN:
@@ -107,4 +118,4 @@ class _Reader(pickle.Unpickler):
             known = super().find_class(module, name)
             if isinstance(known, type) and (dataclasses.is_dataclass(known) or issubclass(known, enum.Enum)):
                 return known
-        raise pickle.UnpicklingError(f"{module}.{name} is no value of a run")
+        raise pickle.UnpicklingError(f"{module}.{name} is not allowed in a stored run")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running of a scenario: each variant on a testbed of its own, one after the other."""
+"""Runner of a scenario, which runs its variants one after the other, each on a new testbed."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from topologies.transform.spares import has_spares
 
 __all__ = ["Pace", "Progress", "Run", "control_loop", "observe", "run"]
 
-# Bins of the timeline of a run that reaches its bound.
+# Number of timeline bins until the lower bound of a run's time; slower runs have more bins.
 BINS = 48
 
-# Real time: real seconds between two checks of progress, and the longest time without progress.
+# For runs in real time: real seconds between two checks of progress, and the longest time without progress.
 LOOK_SECONDS = 0.2
 STALL_SECONDS = 60.0
 
@@ -58,16 +58,16 @@ _NONE: Mapping[str, Path] = {}
 @final
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """State of a running variant: passes of frames through switches so far, and its virtual time."""
+    """State of a running variant: number of passes of frames through switches, and virtual time."""
 
     hops: int
     now_ps: int
 
 
 class Progress(Protocol):
-    """Receives variant, stage of its run, and the completed share of the stage, 0 to 1.
+    """Callback that receives a variant, the stage of its run, and the completed share of the stage, 0 to 1.
 
-    `pace` comes with the stage `running` in virtual time.
+    `pace` is given in the stage `running` of a run in virtual time.
     """
 
     def __call__(self, variant: str, stage: str, share: float, pace: Pace | None = None, /) -> None: ...
@@ -76,9 +76,12 @@ class Progress(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Observations of all variants, and wall-clock seconds by stage, on which no result depends.
+    """Outcome of a run.
 
-    `struck` has the faults by hand, of the variants that had any.
+    Attributes:
+        runs: Run of each variant, by name.
+        seconds: Wall-clock seconds of each stage, by variant; no result depends on them.
+        struck: Faults by hand of the variants that had any.
     """
 
     runs: Mapping[str, VariantRun]
@@ -99,7 +102,7 @@ class _Stopwatch:
 
 
 def silent(variant: str, stage: str, share: float, pace: Pace | None = None) -> None:
-    """Ignore progress."""
+    """Do nothing; this is the default Progress callback."""
 
 
 def run(
@@ -111,21 +114,21 @@ def run(
     store: ResumeStore | None = None,
     watcher: Watcher | None = None,
 ) -> Run:
-    """Run all variants.
+    """Run all variants, one after the other.
 
     Args:
         prepared: Variants, in order.
         seed: Seed of data and random choices.
         progress: Receives the progress of each variant.
         choice: Testbed of all variants.
-        captures: Folder for VARIANT-LINK.pcap, by link whose frames are captured.
-        store: Variants that have finished before, and those that finish now.
-        watcher: Watches all variants, also those that have finished before.
+        captures: Links whose frames are captured, with the folder for VARIANT-LINK.pcap.
+        store: Store of finished variants: it provides those of an interrupted run, and receives new ones.
+        watcher: Watches all variants; `store` is then ignored, so that every variant runs.
     """
     if watcher is not None:
         store = None
     if watcher is not None or captures:
-        choice = in_one_partition(choice)  # observers see the events of all switches in their order
+        choice = in_one_partition(choice)  # observers must see the events of all switches in order
     choice.check(prepared, captures=bool(captures))
     runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
@@ -141,7 +144,7 @@ def run(
             try:
                 observed = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
             except ThreadsError:
-                # One partition gives the same result, or the error that the run ends with.
+                # A run in one partition gives the result, or the error, that the threads could not give.
                 watch = _Stopwatch()
                 observed = _observe(ready, seed, progress, watch, in_one_partition(choice), captures)
         seen, fidelity, by_hand = observed
@@ -161,7 +164,7 @@ def run(
 
 
 def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:
-    """Run one variant on the embedded testbed; `look` may add callbacks to it before its time begins."""
+    """Run one variant on the embedded testbed; `look` may add callbacks to the testbed before time begins."""
     return _observe(ready, seed, silent, _Stopwatch(), _WHOLE, _NONE, look)[0]
 
 
@@ -175,7 +178,7 @@ def _observe(
     look: Callable[[Testbed], None] | None = None,
     watcher: Watcher | None = None,
 ) -> tuple[Observation, Fidelity | None, tuple[Fault, ...]]:
-    """Assemble and execute a run; every run of a variant passes here."""
+    """Boot a testbed, run a variant on it, and return its observation, fidelity and faults by hand."""
     variant = ready.variant
     bin_ps = max(1, ready.bound_ps // BINS)
     testbed = choice.make(ready, bin_ps, seed, captures=bool(captures))
@@ -216,7 +219,9 @@ def _observe(
         queues = recorder_for(ready, testbed, jobs)
         try:
             for delivered in _slices(ready, testbed, bin_ps):
-                share = min(1.0, delivered / max(1, expected))  # a graph of computations delivers nothing
+                share = min(
+                    1.0, delivered / max(1, expected)
+                )  # a graph of computations alone expects 0 bytes
                 progress(variant.name, "running", share, _pace(testbed))
                 if ready.faults or watched is not None:
                     log.look(testbed.now_ps)
@@ -232,17 +237,18 @@ def _observe(
             ready = watched.ready
         watch.lap("run")
         progress(variant.name, "checking the data", 1.0)
-        # Before `collect`: judging counts the frames that went to links that were down.
+        # Judge before `collect`, which reads counters too: fidelity counts frames sent to links that were
+        # down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
         seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by, log)
         if queues is not None:
             seen = replace(seen, queues=queues.log())
         if watcher is not None and watched is not None:
             watcher.end(watched, seen)
-        control.on_activity = None  # the log refers to the control loop
+        control.on_activity = None  # break a reference cycle between the log and the control loop
         if isinstance(jobs, Jobs):
             for job in jobs.all:
-                job.down = frozenset  # it refers to the control loop, which refers to the jobs
+                job.down = frozenset  # break a reference cycle between the jobs and the control loop
         watch.lap("check")
     watch.lap("stop")
     watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
@@ -250,7 +256,7 @@ def _observe(
 
 
 def _work(ready: Prepared, up: Booted, seed: int) -> Jobs | PoolRun:
-    """Return what runs: jobs, or a pool."""
+    """Return the jobs of a variant, or its memory pool."""
     if ready.pool is not None:
         return PoolRun(ready.pool, up.testbed, seed)
     slots = TreeSlots(ready.plan, up.client) if ready.reduces else None
@@ -258,7 +264,7 @@ def _work(ready: Prepared, up: Booted, seed: int) -> Jobs | PoolRun:
 
 
 def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testbed, seed: int) -> None:
-    """Make due jobs wait for what they need: bonds, circuits, a measurement."""
+    """Connect jobs to the controllers that due jobs wait for: LACP bonds, circuits, the scheduler."""
     variant = ready.variant
     for job in jobs.all:
         if job.plan.trees is not None:
@@ -274,7 +280,7 @@ def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testb
 
 
 def control_loop(ready: Prepared, up: Booted, jobs: Jobs | PoolRun | None) -> ControlLoop:
-    """Return the controllers of a variant; without `jobs` neither spares nor circuits follow them."""
+    """Return the controllers of a variant; without `jobs`, spares and circuits have no controller."""
     link, control = ready.variant.link, ready.variant.control
     hellos = None
     if control.hello_us is not None:
@@ -297,14 +303,14 @@ def control_loop(ready: Prepared, up: Booted, jobs: Jobs | PoolRun | None) -> Co
 
 
 def _after(first: Before | None, then: Before) -> Before:
-    """Return a hook that makes a due job wait for `first` and `then` in this order."""
+    """Return a hook that makes a due job wait first for `first` and then for `then`."""
     if first is None:
         return then
     return lambda name, begin: first(name, lambda: then(name, begin))
 
 
 def _reconfiguration(ready: Prepared, jobs: Jobs | PoolRun) -> ReconfigurationPolicy | None:
-    """Return the policy for circuits per job; None where circuits are static."""
+    """Return the policy for circuits per job; None if circuits are static."""
     if ready.variant.control.circuits == "static":
         return None
     known = ready.variant.routing.weights == "traffic-aware"
@@ -313,7 +319,7 @@ def _reconfiguration(ready: Prepared, jobs: Jobs | PoolRun) -> ReconfigurationPo
 
 
 def _spares(ready: Prepared, jobs: Jobs | PoolRun) -> SparePolicy | None:
-    """Return the policy for spares; None without spares, where peers wait for a lost NPU to return."""
+    """Return the policy for spares; None for a fabric without spares, where peers wait for a lost NPU."""
     if not has_spares(ready.fabric):
         return None
     known = ready.variant.routing.weights == "traffic-aware"
@@ -327,14 +333,14 @@ def _spares(ready: Prepared, jobs: Jobs | PoolRun) -> SparePolicy | None:
 
 
 def _pace(testbed: Testbed) -> Pace | None:
-    """Return the state of a run in virtual time; in real time nobody counts passes before the end."""
+    """Return the state of a run in virtual time; None in real time, where passes are counted at the end."""
     return Pace(testbed.network.hops, testbed.now_ps) if isinstance(testbed, EmbeddedTestbed) else None
 
 
 def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
-    """Run the testbed until no event is left; yield the bytes of arrived data frames after each slice.
+    """Run the testbed in slices until no event is left; yield the bytes of arrived data after each slice.
 
-    Slices of virtual time grow with the time: a run may wait a thousand bins for a retransmission.
+    Slices of virtual time grow with the time, since a run may wait a thousand bins for a retransmission.
     """
     until = bin_ps
     stall = _Stall(ready, testbed)
@@ -353,7 +359,7 @@ class _Stall:
     """Ends a run in real time that makes no progress."""
 
     def __init__(self, ready: Prepared, testbed: Testbed) -> None:
-        # A lost frame may wait for several timeouts, each twice as long as the previous timeout.
+        # A lost frame may wait for several timeouts, each of which is twice as long as the previous timeout.
         patience = 64 * ready.transport.initial_rto_ps * testbed.dilation / 10**12
         self._seconds = STALL_SECONDS + patience
         self._delivered = -1
@@ -366,12 +372,12 @@ class _Stall:
         elif now - self._since > self._seconds:
             raise EmulationError(
                 f"no data has reached any NPU for {self._seconds:.0f} s",
-                remedy="take a smaller fabric or array, or find with `tcpdump` where frames are lost",
+                remedy="use a smaller fabric or array, or find with `tcpdump` where frames are lost",
             )
 
 
 def _expected_bytes(ready: Prepared) -> int:
-    """Return the bytes of all data frames if each is full and sent once."""
+    """Return the bytes of all data frames of a run, if each frame is full and sent once."""
     total = 0 if ready.pool is None else ready.pool.expected_bytes
     for job in ready.jobs:
         total += 0 if job.trees is None else len(job.members) * job.trees.frame_bytes
@@ -382,7 +388,7 @@ def _expected_bytes(ready: Prepared) -> int:
 
 
 def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
-    """Return the judgement on the times of a run in real time."""
+    """Return the judgement whether the times of a run in real time are those of the emulated fabric."""
     seen = {
         node.name: SwitchReport.of(
             up.client.read_counter(node.name, "tx_by_port_vl").packets,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saturation of a lossless fabric over all paths that turn rules admit, until delivery or deadlock."""
+"""Saturation of a lossless fabric: frames over all admitted paths, until delivery or deadlock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from topologies import HOST_PORT, Fabric
 
 __all__ = ["SaturationResult", "saturate"]
 
-# Frames in flight at the start: more than the first buffers hold, so that frames always wait at sources.
+# Frames that each source sends at the start: more than the first buffers hold, so some always wait there.
 _AT_FIRST = 64
 
 # Virtual time between two reports of progress, in ps.
@@ -33,9 +33,15 @@ _LOOK_PS = 20_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class SaturationResult:
-    """Frames sent and received, end in virtual ps, and passes through switches.
+    """Result of a saturation.
 
-    `cycle` holds (link, "from->to", VL) of the deadlock that ended the run; empty if all frames arrived.
+    Attributes:
+        paths: Number of paths that the rules admit.
+        sent: Frames sent.
+        received: Frames received.
+        at_ps: Virtual time of the end.
+        hops: Passes of frames through switches.
+        cycle: (link, "from->to", VL) of each buffer in the deadlock that ended the run; empty without one.
     """
 
     paths: int
@@ -57,19 +63,20 @@ def saturate(
     credit_frames: int = 1,
     progress: Callable[[float], None] = lambda share: None,
 ) -> SaturationResult:
-    """Send frames over random paths among all that the rules admit, on the embedded testbed.
+    """Send frames over random paths among all paths that the turn rules admit, on the embedded testbed.
 
-    Source routes steer the frames through the compiled P4 program.
+    Frames carry source routes, which the compiled P4 programs follow.
 
     Args:
         fabric: Fabric to saturate.
         rules: Turn rules, or their name.
         frames: Number of frames.
         seed: Seed of the choice of paths.
-        max_hops: Longest path; up to five, since a route's sixth instruction delivers to the host.
+        max_hops: Hops of the longest path, at most five: a route has six instructions, and the last of them
+            delivers the frame to the host.
         frame_bytes: Size of a frame.
-        credit_frames: Room of a port's receive buffer on each VL, in frames.
-        progress: Receives the share of frames that have arrived.
+        credit_frames: Size of a port's receive buffer on each VL, in frames.
+        progress: Callback that receives the share of frames that have arrived.
 
     Raises:
         PlanError: `max_hops` is above five, or an NPU has no path that the rules admit.
@@ -78,7 +85,10 @@ def saturate(
     choices = _choices(fabric, turns, max_hops, frame_bytes)
     for name, own in choices.items():
         if not own:
-            raise PlanError(f"rules {turns.name} admit no path from {name}", remedy="allow more turns")
+            raise PlanError(
+                f"the turn rules {turns.name} admit no path from {name}",
+                remedy="use rules that allow more turns",
+            )
     budget = Budget(frames)
     cycle: tuple[tuple[str, str, int], ...] = ()
     testbed = EmbeddedTestbed(fabric, credit_bytes=credit_frames * frame_bytes, seed=seed)
@@ -101,7 +111,7 @@ def saturate(
 
 
 def _choices(fabric: Fabric, rules: RuleSet, max_hops: int, frame_bytes: int) -> dict[str, list[bytes]]:
-    """Return, by source, a frame for every path that the rules admit."""
+    """Return a frame for every path that the rules admit, by the name of the path's source."""
     finder = PathFinder(fabric)
     endpoints = list(fabric.endpoints)
     choices: dict[str, list[bytes]] = {}

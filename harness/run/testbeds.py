@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the testbed that runs a variant, and the testbed in virtual time."""
+"""Choice of the testbed that runs a variant, and the embedded testbed, which runs in virtual time."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ def processors() -> int:
 
 
 class TestbedChoice(Protocol):
-    """Maker of testbeds.
+    """Factory of testbeds.
 
-    `name` and `switch` stand in the result, `options` in the command that repeats the run; `switch` is empty
-    where there is no choice of switches.
+    The result of a run records `name` and `switch`. The command that repeats the run contains `options`.
     """
 
     __test__ = False
@@ -45,7 +44,7 @@ class TestbedChoice(Protocol):
 
     @property
     def switch(self) -> str:
-        """Kind of switches."""
+        """Kind of switches; empty if the testbed has only one kind."""
         ...
 
     @property
@@ -54,44 +53,55 @@ class TestbedChoice(Protocol):
         ...
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """Raise a TestbedError if this machine cannot run all variants, before anything is started."""
+        """Raise a TestbedError if this machine cannot run all variants; called before any of them starts.
+
+        `captures` is true if frames of links will be recorded.
+        """
         ...
 
     def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> WatchableTestbed:
-        """Return a testbed for a variant, with bins of `bin_ps`; `captures`: links will be recorded."""
+        """Return a testbed for a variant.
+
+        Args:
+            ready: Variant to run.
+            bin_ps: Width of the bins in which the testbed counts delivered bytes.
+            seed: Seed of the random choices.
+            captures: Frames of links will be recorded.
+        """
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Virtual time, in this process.
+    """The embedded testbed: virtual time, in this process.
 
-    `threads` run partitions of the fabric at the same time; no result depends on their number, nor on whether
-    the fabric stays `whole`.
+    Several `threads` run partitions of the fabric in parallel; with `whole` the fabric is one partition.
+    Neither setting changes a result.
     """
 
     name: str = "embedded"
     switch: str = ""
-    threads: int = field(default=1, repr=False)  # variants of a run with other threads are kept
+    # Not in the repr, which is part of the key of resumed variants: threads change no result.
+    threads: int = field(default=1, repr=False)
     whole: bool = field(default=False, repr=False)
 
     @property
     def options(self) -> Sequence[str]:
-        """None: it is the default."""
+        """Empty, because the embedded testbed is the default."""
         return ()
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Raise a MachineError if this machine lacks the memory or the processors that a run needs."""
         if self.threads > (available := processors()):
             raise MachineError(
-                f"{self.threads} threads: this process may use {available} processors",
-                remedy=f"take at most {available}; more threads than processors take longer",
+                f"the run asks for {self.threads} threads, and this process may use {available} processors",
+                remedy=f"use at most {available} threads; more threads than processors are slower",
             )
         check_memory(prepared)
 
     def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> EmbeddedTestbed:
-        """Return a testbed in virtual time."""
+        """Return an embedded testbed for a variant; it can always record links."""
         link = ready.variant.link
         return EmbeddedTestbed(
             ready.fabric,
@@ -118,7 +128,7 @@ def queue_limits(link: LinkSettings) -> Mapping[str, QueueLimit] | None:
 
 
 def pause_limits(ready: Prepared) -> PauseLimits | None:
-    """Return the limits of priority flow control; None without."""
+    """Return the limits of priority flow control; None if the links of the variant have none."""
     pfc = ready.variant.link.pfc
     if pfc is None:
         return None
@@ -130,10 +140,11 @@ def pause_limits(ready: Prepared) -> PauseLimits | None:
 
 
 def headroom_bytes(fabric: Fabric, frame_bytes: int) -> int:
-    """Return the bytes that still arrive once a buffer has asked for a pause, on the link with the most.
+    """Return the largest number of bytes that any link can deliver after a buffer has asked for a pause.
 
-    They fill the link both ways; a frame of the largest size goes before the pause frame, another one was
-    begun before it arrived, and a third one took the buffer above its limit.
+    Data fills the link for a round trip. A frame of the largest size may delay the pause frame, the sender
+    may finish a second such frame after the pause frame arrives, and a third frame took the buffer above its
+    limit.
     """
     ways = [(link.rate_bps, link.delay_ps) for link in fabric.links]
     ways.append((fabric.host_lanes * fabric.lane_rate_bps, fabric.host_delay_ps))
@@ -147,11 +158,12 @@ def _largest_frame(ready: Prepared) -> int:
 
 
 def _in_partitions(ready: Prepared) -> bool:
-    """Return whether partitions of the fabric may run on their own in this variant.
+    """Return whether the fabric may be divided into partitions that advance independently in this variant.
 
-    Agents of a pool, members of trees and congestion control of a user's own, which are in Python, and jobs
-    whose agents call back need all partitions at their time. While a frame of a controller is under way the
-    partitions take turns event by event, and hellos are always under way.
+    Agents in Python (memory pools, members of trees, a user's congestion control) and jobs whose agents call
+    back need all partitions at the same time. While a controller's frame is in flight, partitions take turns
+    event by event; hellos are always in flight, so partitions would gain nothing. With priority flow control
+    the fabric is not divided either.
     """
     control = ready.variant.control
     alone = control.circuits != "per-job" and control.scheduler == "none" and control.hello_us is None
@@ -161,5 +173,5 @@ def _in_partitions(ready: Prepared) -> bool:
 
 
 def in_one_partition(choice: TestbedChoice) -> TestbedChoice:
-    """Return the choice of the same testbed with the fabric in one partition, in a single thread."""
+    """Return the choice with the embedded fabric in one partition and one thread; other testbeds stay."""
     return replace(choice, threads=1, whole=True) if isinstance(choice, Embedded) else choice

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transport of a variant: windows, timeouts, and the path on which congestion control begins."""
+"""Transport of a variant: windows, timeouts, and the path facts that congestion control starts from."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,22 +21,23 @@ __all__ = ["path_facts", "transport_for"]
 def transport_for(
     fabric: Fabric, variant: Variant, strategy: Strategy, jobs: Sequence[JobPlan], seed: int
 ) -> TransportParameters:
-    """Return the transport of a variant; random numbers follow the seed of the scenario.
+    """Return the transport parameters of a variant; `seed` seeds the random choices of spraying.
 
     Raises:
-        ScenarioError: Its agents repeat nothing, and its queues lose frames; or its connections have a path
-            each, and its strategy sprays.
-        EmulationError: Its congestion control is impossible.
+        ScenarioError: The queues lose frames, and a memory pool or trees need all frames; or the variant has
+            connections with a path each, and its strategy sprays.
+        EmulationError: The congestion control has invalid parameters.
     """
     if variant.link.lossy and (variant.pool is not None or any(job.trees is not None for job in jobs)):
         raise ScenarioError(
-            "`queues:` of links lose frames, and a pool of memory and collectives in switches need them all",
+            "the variant has `queues:`, which lose frames, beside a memory pool or a collective in switches, "
+            "which need all frames",
             remedy="leave out `queues:`",
         )
     chosen = variant.transport
     if strategy.spray and chosen.connections is not None:
         raise ScenarioError(
-            f"strategy {strategy.name} chooses a path a frame, and `connections:` one a connection",
+            f"the strategy {strategy.name} chooses a path for each frame, but `connections:` fix their paths",
             remedy="leave out `connections:`, or use strategy hashed",
         )
     defaults = TransportParameters()
@@ -57,7 +58,7 @@ def transport_for(
 
 
 def _congestion(fabric: Fabric, variant: Variant, jobs: Sequence[JobPlan]) -> CongestionChoice | None:
-    """Return the choice of congestion control; None for a fixed window on lossless links."""
+    """Return the congestion control of a variant; None for a fixed window on lossless links."""
     chosen = variant.transport.congestion
     if chosen is None and not variant.link.lossy:
         return None
@@ -75,10 +76,11 @@ def _congestion(fabric: Fabric, variant: Variant, jobs: Sequence[JobPlan]) -> Co
 
 
 def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trims: bool = False) -> PathFacts:
-    """Return what congestion control knows: of the path from the first member to the farthest one.
+    """Return the facts that congestion control starts from: base round-trip time and rate of a path.
 
-    A frame of the largest size takes the path of least delay, finds all queues empty, and is acknowledged at
-    once. The rate is that of the narrowest link. Paths lead by switches alone where these join all members.
+    The path joins the first member and the member with the longest round trip from it. A frame of
+    `frame_bytes` takes the path of least delay, finds all queues empty, and is acknowledged at once. The rate
+    is that of the path's slowest link. If switches join all members, paths go through switches only.
     """
     first, *others = members
     by_switches = _paths(fabric, first, frame_bytes, through_hosts=False)
@@ -91,7 +93,7 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
 def _paths(
     fabric: Fabric, first: str, frame_bytes: int, *, through_hosts: bool
 ) -> dict[str, tuple[int, int]]:
-    """Return the round trip in ps to each node, and the rate of the narrowest link on the way."""
+    """Return the shortest round trip in ps from `first` to each node, and the rate of its slowest link."""
     host_rate = fabric.host_lanes * fabric.lane_rate_bps
     host = _trip_ps(fabric.host_delay_ps, host_rate, frame_bytes)
     neighbours: dict[str, list[tuple[str, int, int]]] = {node.name: [] for node in fabric.nodes}
@@ -114,5 +116,5 @@ def _paths(
 
 
 def _trip_ps(delay_ps: int, rate_bps: int, frame_bytes: int) -> int:
-    """Return the time in ps of a frame on a link, and of its acknowledgement back."""
+    """Return the time in ps of a frame on a link and of its acknowledgement back, without queues."""
     return 2 * delay_ps + (frame_bytes + ACK_BYTES) * 8 * 10**12 // rate_bps

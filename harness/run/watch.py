@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watchers of a run: they look at a variant tick by tick, and may strike it with faults by hand.
+"""Watchers of a run, which observe a variant tick by tick and may apply faults by hand.
 
-In virtual time looking changes nothing: the result of a watched run is that of the run that nobody watches,
-byte for byte. A fault by hand happens at a time at which nothing else does, so that a scenario with that
-fault at that time repeats the run exactly. In real time a look takes processor time, and no run repeats
-another.
+In virtual time watching never changes a run: its result is equal byte for byte to that of an unwatched run. A
+fault by hand happens at a time without any other event, so a scenario with that fault at that time repeats
+the run exactly. In real time watching takes processor time, and no run repeats another exactly.
 """
 
 from __future__ import annotations
@@ -33,25 +32,28 @@ class Watcher(Protocol):
     """Watches the variants of a run, one after the other."""
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
-        """Note that a run of these variants begins."""
+        """Handle the start of a run of the variants `prepared`."""
         ...
 
     def begin(self, run: WatchedRun) -> None:
-        """Note that time begins to pass; here a watcher sets `run.testbed.watch` and its callbacks."""
+        """Handle the start of a variant, before time passes: set `run.testbed.watch` and other callbacks."""
         ...
 
     def end(self, run: WatchedRun, seen: Observation) -> None:
-        """Note that a variant has ended."""
+        """Handle the end of a variant, whose observation is `seen`."""
         ...
 
     def close(self) -> None:
-        """Note that the run has ended with a result."""
+        """Handle the end of the run, which has a result."""
         ...
 
 
 @final
 class WatchedRun:
-    """A variant while it runs; `struck` are the faults by hand, in their order."""
+    """A variant while it runs, with its testbed, jobs and controllers.
+
+    `struck` has the faults by hand so far, in the order of time.
+    """
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class WatchedRun:
 
     @property
     def ready(self) -> Prepared:
-        """The variant, with the faults of its scenario and those by hand."""
+        """The prepared variant, whose faults include the faults by hand."""
         return self._ready
 
     @property
@@ -82,22 +84,24 @@ class WatchedRun:
 
     @property
     def busy(self) -> bool:
-        """True while a job sends or will send."""
+        """True until all jobs have begun and sent all their data."""
         return self.jobs.busy
 
     def strike(self, keys: Mapping[str, Any]) -> Fault:
-        """Apply a fault now, from a tick; return it with its time, as a scenario file has it.
+        """Apply a fault now, and return it with its time, as a fault of a scenario file.
+
+        Call this method from a tick of the testbed.
 
         Args:
-            keys: Keys of a fault in a scenario but `at_us`: a target, `event` and its parameters.
+            keys: Keys of a fault in a scenario except `at_us`: a target, `event` and its parameters.
 
         Raises:
-            RailyardError: There is no such target or event, or the event would change nothing.
+            RailyardError: The target or event does not exist, or the event would change nothing.
         """
-        # Virtual time advances only for a fault that can happen.
+        # Check first, because `settle` advances virtual time, and a refused fault must not change the run.
         self._checked(keys, self.testbed.now_ps + 1)
         self.testbed.settle()
-        # Real time may not have begun; no fault of a scenario is earlier than this.
+        # In real time the clock may still be 0, but a scenario requires fault times above 0.
         fault, ready = self._checked(keys, max(1, self.testbed.now_ps))
         self.testbed.check_event(fault.event)
         self._ready = ready
@@ -112,7 +116,9 @@ class WatchedRun:
         ready = self._ready.with_faults((*self._ready.variant.faults, fault))
         resolved = _resolved(ready, fault)
         if fault.event == "down" and self._is_down(resolved.target.name, now_ps):
-            raise ScenarioError(f"{resolved.target.name} is down already", remedy="take it up first")
+            raise ScenarioError(
+                f"{resolved.target.name} is already down", remedy="apply the event `up` to it first"
+            )
         if any(ready.faults[number] is resolved for number in unmatched_clears(ready.faults)):
             state = "down" if fault.event == "up" else "impaired"
             raise ScenarioError(
@@ -121,7 +127,7 @@ class WatchedRun:
         return fault, ready
 
     def _is_down(self, target: str, now_ps: int) -> bool:
-        """Return whether the last event that took a target down or up took it down."""
+        """Return whether a target is down at `now_ps`, by the last event that took it down or up."""
         down = False
         for fault in self._ready.faults:
             if fault.at_ps > now_ps or fault.target.name != target or EVENTS[fault.event].impairs is not None:
@@ -131,7 +137,11 @@ class WatchedRun:
 
 
 def fault_by_hand(keys: Mapping[str, Any], now_ps: int) -> Fault:
-    """Return a fault at a time, of the keys that a scenario has; a ScenarioError names a wrong key."""
+    """Return the fault at `now_ps` with the given keys of a scenario file.
+
+    Raises:
+        ScenarioError: A key or value is wrong; the message names it.
+    """
     try:
         return Fault.model_validate({**keys, "at_us": now_ps / 10**6})
     except ValidationError as ex:
@@ -141,6 +151,6 @@ def fault_by_hand(keys: Mapping[str, Any], now_ps: int) -> Fault:
 
 
 def _resolved(ready: Prepared, fault: Fault) -> TestbedFault:
-    """Return the resolved form of the variant's last fault, `fault`."""
+    """Return the last entry of `ready.faults` equal to `fault`, whose target is found in the fabric."""
     alone = ready.with_faults((fault,)).faults[0]
     return next(other for other in reversed(ready.faults) if other == alone)

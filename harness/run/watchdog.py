@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a run without progress: failures have separated nodes, and only hellos and LACPDUs cross links.
+"""Watchdog that ends a run without progress, in which failures have separated nodes.
 
-Agents give a connection up after timeouts that double, which takes thousands of LACP periods: virtual time
-would pass for the timers of the control plane alone.
+In such a run only hellos and LACPDUs cross links. Agents give a connection up after timeouts that double,
+which takes thousands of LACP periods; the watchdog saves the simulation of these periods.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from harness.run.prepare import Prepared
 
 __all__ = ["Watchdog", "cut_off"]
 
-# A run stands still after so many periods of hellos or LACPDUs, and so many first timeouts, without data.
+# A run makes no progress if no data arrives for _PERIODS periods of hellos or LACPDUs and for _TIMEOUTS
+# initial retransmission timeouts.
 _PERIODS = 10
 _TIMEOUTS = 8
 
 
 def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun) -> str:
-    """Say which members of unfinished jobs the controllers know to be unreachable; empty if none are."""
+    """Return a text about the members of unfinished jobs that controllers know to be unreachable, or ''."""
     if isinstance(jobs, PoolRun):
-        return ""  # its borrowers give lenders up by themselves
+        return ""  # borrowers of a memory pool give unreachable lenders up by themselves
     pairs = [
         (holders[source], holders[target])
         for job in jobs.all
@@ -39,7 +40,10 @@ def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun) -> str:
 
 @final
 class Watchdog:
-    """Detects that a run makes no progress; `moves`: spares or circuits may restore what failed."""
+    """Detects that a run makes no progress.
+
+    With `moves`, spares or other circuits may restore connectivity, so the watchdog never ends the run.
+    """
 
     def __init__(self, ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun, *, moves: bool) -> None:
         self._ready = ready
@@ -58,12 +62,15 @@ class Watchdog:
         self._asked: frozenset[str] = frozenset()
 
     def expect(self, fault: Fault) -> None:
-        """Note a fault by hand: from now on the run is that of a scenario which has the fault."""
+        """Note a fault by hand, so that the watchdog acts as if the scenario contained the fault."""
         self._last_change_ps = max(self._last_change_ps, fault.end_ps)
         self._asked = frozenset()
 
     def look(self, now_ps: int, delivered: int) -> str:
-        """Return why the run stands still; empty while it may go on. `delivered`: bytes of data up to now."""
+        """Return the reason why the run makes no progress, or '' if it may go on.
+
+        `delivered` is the number of bytes of data that have arrived so far.
+        """
         if delivered != self._delivered:
             self._delivered, self._since_ps = delivered, now_ps
             return ""

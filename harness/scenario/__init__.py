@@ -10,12 +10,13 @@ Its modules:
     topology   topology of a scenario: a family and its parameters
     traffic/   what a scenario sends: collectives, jobs, traffic graphs, pools of memory, workloads
     metrics    names, units and meanings of metrics, which assertions use
-    cell_metrics  metrics that are cells of counters and registers of programs of the user's own
+    cell_metrics  metrics from the counters and registers of the user's own P4 programs
     control    controllers of a variant, and identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines
-    loader     file -> checked scenario; errors of lower floors with their line
+    loader     reads and checks a file; gives errors of lower floors the line that caused them
     study      axes of a study
     library    scenarios and studies that come with Railyard, by name
     digest     hash of a scenario and of the files that it names
+    by_hand    faults by hand, added to a scenario and to its file
     explain    messages for a scenario that fails its checks
 """

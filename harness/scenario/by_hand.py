@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults by hand, added to a scenario and to its file."""
+"""Faults that a user applied by hand during a run, added to the scenario and to its file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from harness.scenario.schema import Fault, Scenario
 __all__ = ["with_faults", "yaml_with_faults"]
 
 Struck = Mapping[str, tuple[Fault, ...]]
-"""Faults by name of the variant."""
+"""Faults by hand, by the name of the variant in which they happened."""
 
 
 def with_faults(scenario: Scenario, struck: Struck) -> Scenario:
-    """Return the scenario whose variants have these faults as well."""
+    """Return the scenario with the faults by hand appended to the faults of its variants."""
     if not struck:
         return scenario
     variants = tuple(
@@ -33,8 +33,8 @@ def with_faults(scenario: Scenario, struck: Struck) -> Scenario:
 def yaml_with_faults(file: Path, scenario: Scenario, seed: int, struck: Struck) -> str:
     """Return the text of a scenario's file with faults by hand added; comments and order stay.
 
-    A variant that had the faults of the top level gets a list of its own. `seed` becomes the file's seed, so
-    that a run of the text repeats the run by hand exactly.
+    A variant that inherits the faults of the top level gets its own list: a copy, then its faults by hand.
+    `seed` becomes the file's seed, so that a run of the returned text repeats the run by hand exactly.
     """
     yaml = YAML(typ="rt", pure=True)
     yaml.preserve_quotes = True
@@ -57,7 +57,7 @@ def yaml_with_faults(file: Path, scenario: Scenario, seed: int, struck: Struck) 
 
 
 def _keys(fault: Fault) -> Mapping[str, Any]:
-    """Return the keys of a fault as a file has them, on a line of their own."""
+    """Return the keys of a fault in a scenario file, as a YAML mapping in flow style: `{KEY: VALUE, ...}`."""
     keys = CommentedMap(fault.model_dump(by_alias=True, exclude_none=True))
     keys.fa.set_flow_style()
     return keys

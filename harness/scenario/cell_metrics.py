@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics that are cells of counters and registers of P4 programs of the user's own.
+"""Metrics from the cells of counters and registers in the user's own P4 programs.
 
-counters.NAME.packets         packets of all cells on all nodes; or .bytes
-counters.NAME[npu0].packets   those of a node, counters.NAME[npu0:3].packets those of a cell
-registers.NAME                largest value of all cells on all nodes; [npu0] and [npu0:3] likewise
+counters.NAME.packets           packets of all cells on all nodes; NAME.bytes for bytes
+counters.NAME[npu0].packets     packets of all cells on the node npu0
+counters.NAME[npu0:3].packets   packets of cell 3 on the node npu0
+registers.NAME                  largest value of all cells on all nodes; also with [npu0] or [npu0:3]
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _FORMS = (
 @final
 @dataclass(frozen=True, slots=True)
 class CellMetric:
-    """Cells of a counter or a register: all, those of a node, or one; `unit` is that of a counter."""
+    """Cells of a counter or register: all, the cells of `node`, or the cell `index` of `node`.
+
+    `unit` is `packets` or `bytes` for a counter, and empty for a register.
+    """
 
     kind: Literal["counter", "register"]
     name: str
@@ -33,12 +37,12 @@ class CellMetric:
     unit: str
 
     def has(self, node: str, index: int) -> bool:
-        """Return whether the cell of a node is among those of the metric."""
+        """Return whether the metric covers the cell `index` of `node`."""
         return self.node in (None, node) and self.index in (None, index)
 
 
 def cell_metric(metric: str) -> CellMetric | None:
-    """Return the cells that a metric of a variant names; None if it is no such metric."""
+    """Return the cells that the name of a metric selects; None if it names no counter or register."""
     for form in _FORMS:
         if match := form.fullmatch(metric):
             parts = match.groupdict()

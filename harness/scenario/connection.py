@@ -11,15 +11,16 @@ from harness.scenario.topology import Model, NotNegative, Positive
 
 __all__ = ["CONNECTIONS", "CongestionSettings", "ConnectionSettings", "Transport"]
 
-# Connections of a pair without `count:`.
+# Number of connections of a pair of NPUs unless `count:` is given.
 CONNECTIONS = 4
 
 
 @final
 class ConnectionSettings(Model):
-    """Several connections of each pair, a path each, and the choice among them.
+    """Several connections for each pair of NPUs, each with its own path, and the choice among them.
 
-    `count` 0 means all disjoint paths; None means CONNECTIONS, or one connection a port with five-tuple.
+    `count` is the number of connections of a pair. 0 means one for each disjoint path; None means
+    CONNECTIONS, or with `paths: five-tuple` one for each port.
     """
 
     paths: Literal["search", "random", "five-tuple"] = "search"
@@ -29,10 +30,11 @@ class ConnectionSettings(Model):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.paths == "five-tuple" and self.count is not None:
-            raise ValueError("with `paths: five-tuple` a pair has one connection a port: leave `count:` out")
+            raise ValueError("`paths: five-tuple` makes one connection for each port; leave `count:` out")
         if self.paths == "random" and self.count == 0:
             raise ValueError(
-                "`count: 0` takes all disjoint paths, and `paths: random` knows none: give a number"
+                "`count: 0` means all disjoint paths, which `paths: random` does not compute; give a number "
+                "from 1 to 256"
             )
         return self
 
@@ -47,9 +49,9 @@ class CongestionSettings(Model):
     """Congestion control of all connections.
 
     Attributes:
-        algorithm: Its name (docs/use/congestion.md), or FILE.py:NAME of a user's own.
-        base_rtt_us: Round trip without queues; None for that of the fabric.
-        rate_gbps: Rate of a connection on its own; None for that of the narrowest link of its path.
+        algorithm: Name of an algorithm (docs/use/congestion.md), or FILE.py:NAME for the user's own.
+        base_rtt_us: Round-trip time with empty queues; None computes it from the fabric.
+        rate_gbps: Rate of a connection that shares no link; None takes the rate of its path's slowest link.
         params: Parameters of the algorithm, by name.
     """
 
@@ -63,8 +65,9 @@ class CongestionSettings(Model):
 class Transport(Model):
     """Transport between NPUs; each pair has one connection unless `connections` is given.
 
-    Without `congestion` the window alone bounds what a connection has under way. `entropies` is the number of
-    values of lb, a power of two, over which a spraying strategy spreads frames where switches choose by hash.
+    Without `congestion`, the window alone limits the unacknowledged frames of a connection. A spraying
+    strategy spreads frames over `entropies` values of the header field lb, which switches hash to choose a
+    path.
     """
 
     window: Annotated[int, Field(ge=1, le=64)] = 64

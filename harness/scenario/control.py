@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers of a variant: their times, their scheduler, and the identities that ToRs announce by LACP."""
+"""Settings of a variant's controllers: times, job scheduler, and the identities of ToRs in LACPDUs."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ __all__ = ["Control", "LacpTor"]
 
 
 def _unicast(system: str) -> str:
-    """Return a MAC address of a single station in lower case; ValueError for any other text."""
+    """Return a unicast MAC address in lower case; raise a ValueError for any other text."""
     octets = system.lower().split(":")
     if len(octets) != 6 or not all(re.fullmatch("[0-9a-f]{2}", octet) for octet in octets):
-        raise ValueError(f"{system!r} is no MAC address; write six octets such as 00:00:5e:00:01:01")
+        raise ValueError(f"{system!r} is not a MAC address; write six octets such as 00:00:5e:00:01:01")
     if int(octets[0], 16) & 1:
-        raise ValueError(f"{system!r} is the address of a group; clear the last bit of its first octet")
+        raise ValueError(f"{system!r} is a multicast address; clear the last bit of its first octet")
     return system.lower()
 
 
 @final
 class LacpTor(Model):
-    """Identity of a ToR in its LACPDUs: its system, and the offset added to its port numbers."""
+    """Identity of a ToR in its LACPDUs: the system's MAC address, and the offset added to port numbers."""
 
     system: Annotated[str, AfterValidator(_unicast)] = SYSTEM
     port_offset: Annotated[int, Field(ge=0, le=65280)]
 
     @property
     def identity(self) -> TorIdentity:
-        """Identity as the controller of a ToR takes it."""
+        """Identity in the form that the ToR's controller takes."""
         return TorIdentity(self.system, self.port_offset)
 
 
 def _known_scheduler(name: str) -> str:
-    """Return the name of a scheduler that a run can have; ValueError names close matches, or all."""
+    """Return `name` if it is a known job scheduler; else raise a ValueError with close matches or all."""
     known = ("none", "crux", "shortest-first", *schedulers.names()[len(schedulers.SCHEDULERS) :])
     if name in known or is_reference(name):
         return name
@@ -53,20 +53,21 @@ class Control(Model):
     """Controllers of a variant.
 
     Attributes:
-        processing_us: Time from a message to the table writes that it causes.
-        repeat_us: Time after which a notice goes again unless it is acknowledged; null sends notices once.
-        hello_us: Time between two hellos of a link; None sends none.
-        hello_multiplier: Hellos in a row that must be missing, or arrive, to change the state of a link.
-        lacp_us: Time between two LACPDUs of a NIC port; None sends none.
-        lacp_multiplier: LACPDUs in a row that must be missing for a port to leave its bundle.
+        processing_us: Time from a message at a node to the table writes that the message causes.
+        repeat_us: Time after which an unacknowledged notice is sent again; None sends each notice once.
+        hello_us: Time between two hellos on a link; None sends no hellos.
+        hello_multiplier: Consecutive hellos that must be missing to take a link out of use, or arrive to take
+            it back.
+        lacp_us: Time between two LACPDUs of a NIC port; None sends no LACPDUs.
+        lacp_multiplier: Consecutive LACPDUs that must be missing for a port to leave its bundle.
         lacp_tors: Identities that the two ToRs of a set announce in their LACPDUs.
-        lanes_us: Time for which a lane that moves to another dimension at a job's start carries nothing;
-            None takes 1 us.
-        migrate_us: Time that a spare needs to take the place of a failed node.
-        circuits: Static circuits, or circuits allocated for the running jobs.
-        scheduler: Priorities as given, or chosen by a scheduler that measures each job.
-        drain_us: Time between the routes leaving a circuit and the circuit going dark.
-        hash: Bits of a flow's hash that switches use: other bits on each tier, or identical bits.
+        lanes_us: Time for which a SerDes lane carries no data when it moves to another dimension at the start
+            of a job; None means 1 us.
+        migrate_us: Time that a spare needs to replace a failed node.
+        circuits: Optical circuits as the topology has them (`static`), or allocated for the running jobs.
+        scheduler: `none` keeps the priorities of the file; other schedulers measure each job and choose them.
+        drain_us: Time between the removal of a circuit's routes and the removal of the circuit.
+        hash: Bits of a flow's hash by which switches choose: different bits on each tier, or identical bits.
     """
 
     processing_us: NotNegative = 5.0
@@ -76,7 +77,7 @@ class Control(Model):
     lacp_us: Positive | None = None
     lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     lacp_tors: tuple[LacpTor, LacpTor] | None = None
-    # Left out of the input's hash unless given, so that the hash of older scenarios stays.
+    # Excluded from the scenario's hash unless given, so that older scenarios keep their hash.
     lanes_us: Annotated[float | None, Field(ge=0, le=10_000, exclude_if=lambda value: value is None)] = None
     migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     circuits: Literal["static", "per-job"] = "static"
@@ -86,5 +87,5 @@ class Control(Model):
 
     @property
     def tor_identities(self) -> tuple[TorIdentity, ...]:
-        """Identities of the ToRs of a set."""
+        """Identities that the ToRs of a set announce: `lacp_tors`, or the default identities."""
         return tuple(tor.identity for tor in self.lacp_tors) if self.lacp_tors else TOR_IDENTITIES

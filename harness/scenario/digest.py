@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hash of everything that a scenario consists of: its values, and the content of the files that it names."""
+"""Hash of a scenario: of its values, and of the content of the files that it names."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["canonical", "digest", "files_of", "sha256"]
 
 
 def digest(scenario: Scenario, seed: int) -> str:
-    """Return the hash of a scenario that runs with a seed, as `sha256:HEX`.
+    """Return the hash of a scenario that runs with the given seed, as `sha256:HEX`.
 
-    Files count by their content, not by their place, so that the hash is the same on any machine. Files that
-    these files include or import do not count.
+    The content of a file counts and its path does not, so the hash is equal on any machine. Files that these
+    files include or import do not count.
 
     Raises:
         ScenarioError: A file cannot be read.
@@ -55,7 +55,7 @@ def _files(scenario: Scenario) -> Iterator[Path]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text of a JSON value but titles."""
+    """Yield every text of a JSON value except values of the key `title`."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key != "title":
@@ -68,7 +68,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def canonical(value: Any) -> bytes:
-    """Return a JSON value as bytes that are equal for equal values."""
+    """Return a JSON value as bytes, with sorted keys, so that equal values have equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -78,7 +78,7 @@ def sha256(content: bytes) -> str:
 
 
 def _path(text: str) -> Path:
-    """Return the file of FILE or FILE.py:NAME."""
+    """Return the path of the file in a text FILE or FILE.py:NAME."""
     return Path(text.rpartition(":")[0] if is_reference(text) else text)
 
 
@@ -86,11 +86,13 @@ def _content(path: Path) -> str:
     try:
         return sha256(path.read_bytes())
     except OSError as ex:
-        raise ScenarioError(f"{path}: {ex.strerror}", remedy="give the path of a file") from None
+        raise ScenarioError(
+            f"{path}: the file cannot be read: {ex.strerror}", remedy="give the path of a readable file"
+        ) from None
 
 
 def _by_content(value: Any, paths: dict[str, str]) -> Any:
-    """Return a JSON value in which the content of a file stands in place of its path."""
+    """Return a JSON value with each path of a file replaced by the hash of the file's content."""
     if isinstance(value, dict):
         return {key: _by_content(item, paths) for key, item in value.items()}
     if isinstance(value, list):

@@ -23,9 +23,9 @@ Location = tuple[str | int, ...]
 
 @final
 class Document:
-    """A scenario as plain dicts, tuples and scalars in `values`, and the place of each of them.
+    """A scenario as plain dicts, tuples and scalars (`values`), with the line of each key and value.
 
-    The place of a value from a file is FILE:LINE; without a file it is the key, as `topology.dims`.
+    Messages name a value of a file as FILE:LINE, and any other value by its key, such as `topology.dims`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,7 +42,7 @@ class Document:
         return document
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """Return a document of other values, whose places are those of this document."""
+        """Return a document with other values; its messages name the file and lines of this document."""
         document = type(self).__new__(type(self))
         document._path, document._root, document.values = self._path, self._root, dict(values)
         return document
@@ -53,22 +53,22 @@ class Document:
         return Path() if self._path is None else self._path.parent
 
     def line(self, location: Location) -> int:
-        """Return the line of what stands at `location`, or of its nearest ancestor; 1 without a file."""
+        """Return the line of the value at `location`, or of its nearest ancestor; 1 without a file."""
         return self._walk(location)[1]
 
     def depth(self, location: Location) -> int:
-        """Return how many steps of `location` the document has."""
+        """Return the number of leading keys and indices of `location` that the document contains."""
         return self._walk(location)[0]
 
     def at(self, location: Location, message: str) -> str:
-        """Return `message` with the place that it is about in front."""
+        """Return `message` prefixed with FILE:LINE of `location`, or with its key if there is no file."""
         if self._path is not None:
             return f"{self._path}:{self.line(location)}: {message}"
         place = dotted(location[: self.depth(location)])
         return message if place in message else f"{place}: {message}"
 
     def without_place(self, message: str) -> str:
-        """Return a message without the place that `at` put in front of each line."""
+        """Return a message without the FILE:LINE prefixes that `at` put in front of its lines."""
         if self._path is None:
             return message
         return re.sub(rf"^{re.escape(str(self._path))}:\d+: ", "", message, flags=re.MULTILINE)
@@ -89,22 +89,24 @@ class Document:
 
 
 def title_of(path: Path) -> str:
-    """Return the title of a document, or its name, without checking or even reading the rest of it.
+    """Return the title of a scenario file, or its name if it has no title.
+
+    The file is parsed up to the title only, and not checked.
 
     Raises:
-        ScenarioError: the file cannot be read, or its beginning is not YAML.
+        ScenarioError: The file cannot be read, or its beginning is not YAML.
     """
     heading = _heading(path, "title")
     return heading.get("title") or heading.get("name", "")
 
 
 def name_of(path: Path) -> str:
-    """Return the value of `name:` of a document, or '', as `title_of` returns the title."""
+    """Return the value of `name:` in a scenario file, or ''; the file is parsed up to that key only."""
     return _heading(path, "name").get("name", "")
 
 
 def _heading(path: Path, last: str) -> dict[str, str]:
-    """Return the scalars at the root of a document by their keys, up to the key `last`."""
+    """Return the scalars at the root of a YAML file by their keys, up to the key `last`."""
     heading: dict[str, str] = {}
     key, depth = "", 0
     with _yaml_errors(path):
@@ -123,7 +125,7 @@ def _heading(path: Path, last: str) -> dict[str, str]:
 
 
 def dotted(location: Location) -> str:
-    """Return a location as it is written in messages, as `variants[0].faults`; empty for the root."""
+    """Return a location as messages write it, such as `variants[0].faults`; empty for the root."""
     text = ""
     for step in location:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -142,7 +144,7 @@ def _parse(path: Path) -> CommentedMap:
         root = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
     if not isinstance(root, CommentedMap):
         raise ScenarioError(
-            f"{path}:1: not a scenario",
+            f"{path}:1: the file is not a scenario, because it is not a block of keys",
             remedy="start with `name:` and `topology:`, see docs/use/scenarios.md",
         )
     return root
@@ -162,9 +164,13 @@ def _yaml_errors(path: Path) -> Iterator[None]:
         raise ScenarioError(f"{path}: {reason}", remedy="give a scenario file (YAML)") from None
     except MarkedYAMLError as ex:
         line = ex.problem_mark.line + 1 if ex.problem_mark else 1
-        raise ScenarioError(f"{path}:{line}: not YAML: {ex.problem or ex.context}") from None
+        raise ScenarioError(
+            f"{path}:{line}: the file is not YAML: {ex.problem or ex.context}", remedy="correct this line"
+        ) from None
     except YAMLError as ex:
-        raise ScenarioError(f"{path}:1: not YAML: {str(ex).splitlines()[0]}") from None
+        raise ScenarioError(
+            f"{path}:1: the file is not YAML: {str(ex).splitlines()[0]}", remedy="give a scenario file (YAML)"
+        ) from None
 
 
 def _plain(node: Any) -> Any:
@@ -172,7 +178,7 @@ def _plain(node: Any) -> Any:
         return {key: _plain(value) for key, value in node.items()}
     if isinstance(node, list | tuple):
         return tuple(_plain(value) for value in node)
-    for kind in (bool, int, float, str):  # drop the parser's own scalar types, which remember their spelling
+    for kind in (bool, int, float, str):  # ruamel.yaml returns subclasses, which remember their spelling
         if isinstance(node, kind):
             return kind(node)
     return node

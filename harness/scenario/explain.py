@@ -28,21 +28,24 @@ EXPECTED = {
 
 
 def explain(document: Document, failure: ValidationError, root: type[BaseModel] = Scenario) -> list[str]:
-    """Return one line for each fault, in the order of the file; `root` is the model the file has to fit."""
+    """Return a message for each mistake in a document, in the order of the file's lines.
+
+    `root` is the model against which the document was validated.
+    """
     lines: dict[str, int] = {}
     for error in failure.errors(include_url=False):
         if error["type"] == "too_short" and error["input"]:
-            continue  # its items are at fault and are reported themselves
+            continue  # some items are invalid, and pydantic reports each of these by itself
         location = in_file(document, _without_branches(error["loc"]))
         lines.setdefault(document.at(location, _message(error, location, root)), document.line(location))
     return sorted(lines, key=lambda text: lines[text])
 
 
 def in_file(document: Document, location: Location) -> Location:
-    """Return the location in the file: of the variant, or of the top level that the variant inherits."""
+    """Return the location in the file of a variant's value, which may be inherited from the top level."""
     if len(location) < 3 or location[0] != "variants" or location[2] not in SETTINGS:
         return location
-    # A variant replaces a whole list, but a block key by key.
+    # A list in a variant replaces the list of the top level; a block of keys is merged with it key by key.
     own = location[:3] if location[2] in ("faults", "jobs") else location[:4]
     if location[2] == "jobs" and location[4:5] == ("collective",):
         # A job may inherit the key from its variant, and the variant from the top level.
@@ -53,7 +56,7 @@ def in_file(document: Document, location: Location) -> Location:
 
 
 def _without_branches(location: Location) -> Location:
-    """Return the location without the steps by which pydantic names the form of a value."""
+    """Return the location without the tags that pydantic adds for the branches of a union type."""
     return tuple(step for step in location if step not in BRANCHES)
 
 
@@ -84,7 +87,7 @@ def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> 
         case "string_pattern_mismatch":
             return f"{key}: {value!r} is not a name; use small letters, digits, - and _"
         case "too_short":
-            return f"{key}: is empty; give at least {context['min_length']}"
+            return f"{key} is empty; give at least {context['min_length']}"
         case "topology":
             return context["text"]
         case "value_error":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a scenario: a target by one key, an event, and the event's parameters."""
+"""Faults of a scenario: a target, named by a single key, an event, and the event's parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Fault"]
 
 
 class _Fault(Model):
-    """Keys of every fault; `from` is the node at which a direction of a link begins."""
+    """Keys of every fault; the key `from` is the sending node of a direction of a link."""
 
     at_us: Positive
     event: Literal[*EVENTS] = "down"  # pyright: ignore[reportInvalidTypeForm]
@@ -26,13 +26,19 @@ class _Fault(Model):
         given = [kind for kind in TARGET_KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
             kinds = ", ".join(TARGET_KINDS)
-            raise ValueError(f"a fault strikes exactly one of {kinds}, not {' and '.join(given) or 'none'}")
+            raise ValueError(
+                f"the fault has {' and '.join(given) or 'no target'}; give exactly one target among {kinds}"
+            )
         if self.source is not None and given != ["direction"]:
-            raise ValueError(f"only a direction is `from` a node, not a {given[0]}")
+            raise ValueError(
+                f"`from:` stands beside `{given[0]}:`, but it belongs to `direction:`; leave `from:` out"
+            )
         wanted = {parameter.key for parameter in EVENTS[self.event].parameters}
         for key in _EVENT_PARAMETERS:
             if (key in wanted) != (getattr(self, key) is not None):
-                raise ValueError(f"event {self.event} {'needs' if key in wanted else 'takes no'} `{key}:`")
+                if key in wanted:
+                    raise ValueError(f"event {self.event} needs `{key}:`, which is missing; add it")
+                raise ValueError(f"event {self.event} takes no `{key}:`; leave it out")
         return self
 
     @property
@@ -42,7 +48,7 @@ class _Fault(Model):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Fields of emulation.faults.Fault that the event's keys set."""
+        """Parameters of the event, as fields of emulation.faults.Fault."""
         return {
             parameter.field: parameter.convert(getattr(self, parameter.key))
             for parameter in EVENTS[self.event].parameters
@@ -53,7 +59,7 @@ _EVENT_PARAMETERS = {parameter.key: parameter for kind in EVENTS.values() for pa
 
 
 def _parameter_type(parameter: Parameter) -> Any:
-    """Return the type of a parameter's key: above 0, at most its largest value, or None."""
+    """Return the type of a parameter's key: a number above 0 and at most the parameter's largest, or None."""
     if parameter.integer:
         return Annotated[int | None, Field(ge=1, le=parameter.most)]
     return Annotated[float | None, Field(gt=0, le=parameter.most, allow_inf_nan=False)]
@@ -62,13 +68,13 @@ def _parameter_type(parameter: Parameter) -> Any:
 if TYPE_CHECKING:
 
     class Fault(_Fault):
-        """A fault whose target and parameters are declared by TARGET_KINDS and EVENTS."""
+        """A fault; TARGET_KINDS and EVENTS declare its targets and parameters."""
 
         def __init__(self, **keys: Any) -> None:
-            """Take keys as a scenario file has them."""
+            """Make a fault of the keys that it has in a scenario file."""
 
         def __getattr__(self, key: str) -> Any:
-            """Return the value of a target's or parameter's key."""
+            """Return the value of the key of a target or a parameter."""
 
 else:
     # A fault names its target by one key of TARGET_KINDS and has the parameters of its event.

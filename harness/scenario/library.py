@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios and studies that come with Railyard, by name: `first-train`, or `01_first_train`, its folder."""
+"""Scenarios and studies that come with Railyard, by name (`first-train`) or by folder (`01_first_train`)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ __all__ = ["file_of", "named_files", "scenario_files"]
 
 
 def file_of(given: Path) -> Path:
-    """Return the file that a command names: the path itself, or the file of a scenario's or study's name.
+    """Return the file for an argument of a command, which is a path or the name of a scenario or study.
 
     A path that exists always wins. A folder's name, such as 01_first_train, stands for its scenario.yaml or
-    model.yaml. A path with a suffix or a folder in it is returned as it is, also when no file is there.
+    model.yaml. A path with a suffix or a folder in it is returned unchanged, even if no such file exists.
 
     Raises:
-        ScenarioError: No file and no scenario has this name.
+        ScenarioError: `given` is a single word, and no file and no scenario has this name.
     """
     if given.exists() or given.suffix or len(given.parts) != 1:
         return given
     files = named_files()
     if given.name not in files:
         raise ScenarioError(
-            f"{given}: no such file, and no scenario of this name",
+            f"{given} is neither a file nor the name of a scenario",
             remedy=suggestion(given.name, files, "`railyard list` shows the names"),
         )
     return files[given.name]
 
 
 def scenario_files() -> list[Path]:
-    """Return the files of scenarios and studies that come with Railyard, without files of claims."""
+    """Return the files of scenarios and studies that come with Railyard, without their claims.yaml files."""
     return sorted(path for path in EXPERIMENTS.glob("*/*.yaml") if path.name != "claims.yaml")
 
 
@@ -44,7 +44,7 @@ def named_files() -> dict[str, Path]:
     for path in scenario_files():
         try:
             files[name_of(path)] = path
-        except ScenarioError:  # `railyard list` says why it cannot be read
+        except ScenarioError:  # `railyard list` reports why this file cannot be read
             continue
         if path.name in ("scenario.yaml", "model.yaml"):
             files[path.parent.name] = path

@@ -15,23 +15,23 @@ __all__ = ["EcnSettings", "LinkSettings", "PfcSettings", "QueueSettings"]
 QueueClass = Literal[
     "data", "response", "level-0", "level-2", "level-3", "level-4", "level-5", "level-6", "level-7"
 ]
-"""Queues that have settings of their own: of a service level of data, of responses, or of all data."""
+"""Queues that can have settings: a service level of data, responses, or all data."""
 
 
 Depth = Annotated[int, Field(ge=1, lt=2**19)]
-"""Frames in a queue."""
+"""Number of frames in a queue."""
 
 
 @final
 class PfcSettings(Model):
-    """Priority flow control (IEEE 802.1Qbb): a receive buffer lets the sender of a class stop and go on.
+    """Priority flow control (IEEE 802.1Qbb): a receive buffer pauses and resumes the sender of a class.
 
     Attributes:
-        xoff_bytes: Bytes of a class in the buffer of a port above which the sender has to stop.
-        xon_bytes: Bytes down to which it goes on; half of `xoff_bytes` by default.
-        headroom_bytes: Room for what is on its way meanwhile; by default what the longest link needs.
-        watchdog_us: Longest pause of a class; a longer one ends, and what waits is dropped. None: no limit.
-        restore_us: Time after that in which the sender obeys no pause of the class.
+        xoff_bytes: Bytes of a class in a port's buffer above which the sender must stop.
+        xon_bytes: Bytes of the class at or below which the sender resumes; half of `xoff_bytes` by default.
+        headroom_bytes: Room for frames that arrive before the sender stops; enough for every link by default.
+        watchdog_us: Longest pause of a class, which then ends and drops waiting frames; None for no limit.
+        restore_us: Time after such an end during which the sender ignores pauses of the class.
     """
 
     xoff_bytes: Annotated[int, Field(ge=1)]
@@ -43,24 +43,26 @@ class PfcSettings(Model):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.xon > self.xoff_bytes:
-            raise ValueError("`xon_bytes:` is at most `xoff_bytes:`")
+            raise ValueError(
+                f"`xon_bytes: {self.xon}` is above `xoff_bytes: {self.xoff_bytes}`; give at most the latter"
+            )
         return self
 
     @property
     def xon(self) -> int:
-        """Bytes down to which the sender goes on."""
+        """Bytes of a class at or below which the sender resumes."""
         return self.xoff_bytes // 2 if self.xon_bytes is None else self.xon_bytes
 
 
 @final
 class QueueSettings(Model):
-    """A queue of an output port, which drops at its tail what finds no room.
+    """A queue of an output port, which drops an arriving frame that finds no room (tail drop).
 
     Attributes:
         bytes: Bytes that may wait; None for no limit.
         frames: Frames that may wait; None for no limit.
-        pfc: Pause the senders of data; only in the queues of all `data`.
-        trim: Cut a data frame that finds no room behind its headers; the headers join the queue of responses.
+        pfc: Priority flow control of the senders; only for the queues of all `data`.
+        trim: Cut the payload of a data frame that finds no room; its headers join the queue of responses.
     """
 
     bytes: Annotated[int, Field(ge=64)] | None = None
@@ -71,18 +73,18 @@ class QueueSettings(Model):
     @model_validator(mode="after")
     def _limited(self) -> Self:
         if self.bytes is None and self.frames is None and self.pfc is None:
-            raise ValueError("a queue has a limit: give `bytes:`, `frames:` or `pfc:`")
+            raise ValueError("the queue has no limit; give `bytes:`, `frames:` or `pfc:`")
         return self
 
 
 @final
 class EcnSettings(Model):
-    """Congestion marks by two depths of a queue, in frames that wait behind a frame when it leaves.
+    """Congestion marks with two thresholds, in frames that wait behind a frame when it leaves its queue.
 
     Attributes:
         first_frames: Depth from which some frames are marked.
         last_frames: Depth from which every frame is marked.
-        percent: Probability of a mark just below the second depth; it grows from 0 at the first.
+        percent: Probability of a mark just below `last_frames`; it grows from 0 at `first_frames`.
     """
 
     first_frames: Depth
@@ -93,7 +95,8 @@ class EcnSettings(Model):
     def _in_order(self) -> Self:
         if self.first_frames >= self.last_frames:
             raise ValueError(
-                "`first_frames:` is below `last_frames:`; for a single depth write `ecn_frames:`"
+                f"`first_frames: {self.first_frames}` is not below `last_frames: {self.last_frames}`; give a "
+                "smaller one, or write `ecn_frames:` for a single depth"
             )
         return self
 
@@ -103,12 +106,12 @@ class LinkSettings(Model):
     """Buffers, scheduling, failure detection, congestion marks and headers of links.
 
     Attributes:
-        credit_bytes: Receive buffer of a port and lane.
-        ecn: Two depths in place of `ecn_frames`, and the probability of a mark between them.
-        queues: Queues of output ports, by what waits in them, in place of credits: frames that find no room
-            are lost, or trimmed. None for lossless links.
-        ecn_frames: Frames that wait behind a frame when it leaves its queue, from which it is marked; None
-            for no marks.
+        credit_bytes: Size of the receive buffer of a port for each virtual lane.
+        ecn: Two thresholds in place of `ecn_frames`, and the probability of a mark between them.
+        queues: Limited queues of output ports by class of frames, in place of credits: frames that find no
+            room are lost, or trimmed. None for lossless links.
+        ecn_frames: A frame is marked if at least this many frames wait behind it when it leaves its queue;
+            None for no marks.
     """
 
     credit_bytes: Annotated[int, Field(ge=1)] = 65536
@@ -124,19 +127,27 @@ class LinkSettings(Model):
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if self.ecn is not None and self.ecn_frames is not None:
-            raise ValueError("`ecn:` beside `ecn_frames:`: leave one of them out")
+            raise ValueError("`ecn:` stands beside `ecn_frames:`; leave one of them out")
         if self.queues is None:
             return self
         if "credit_bytes" in self.model_fields_set:
             raise ValueError(
-                "`queues:` beside `credit_bytes:`: a link has credits or loses frames; leave one of them out"
+                "`queues:` stands beside `credit_bytes:`, but a link with credits loses no frames; leave one "
+                "of them out"
             )
         if "response" in self.queues and self.queues["response"].trim:
-            raise ValueError("`trim:` in the queue of responses: they have no payload; leave it out")
+            raise ValueError(
+                "`response:` has `trim:`, but responses have no payload to cut; leave `trim:` out"
+            )
         if any(queue.pfc is not None for name, queue in self.queues.items() if name != "data"):
-            raise ValueError("`pfc:` pauses all data: write it under `data:`")
+            raise ValueError(
+                "`pfc:` stands under a single class, but pauses all data; write it under `data:`"
+            )
         if self.trims and self.network_header != "cna16":
-            raise ValueError("`trim:` knows the CNA16 network header only: leave `network_header:` out")
+            raise ValueError(
+                f"`trim:` supports the network header cna16 only, not {self.network_header}; leave "
+                "`network_header:` out"
+            )
         return self
 
     @property
@@ -146,13 +157,13 @@ class LinkSettings(Model):
 
     @property
     def pfc(self) -> PfcSettings | None:
-        """Priority flow control of data; None without."""
+        """Priority flow control of data; None if the links have none."""
         data = (self.queues or {}).get("data")
         return None if data is None else data.pfc
 
     @property
     def may_deadlock(self) -> bool:
-        """True if a frame can wait without end: for credits, or in a pause that no watchdog ends."""
+        """True if a frame can wait forever: for credits, or in a pause that no watchdog ends."""
         return self.queues is None or (self.pfc is not None and self.pfc.watchdog_us is None)
 
     @property
@@ -162,12 +173,12 @@ class LinkSettings(Model):
 
     @property
     def marks(self) -> bool:
-        """True if data frames take marks: of congestion, or that they were trimmed."""
+        """True if switches mark data frames as congested or as trimmed."""
         return self.marking is not None or self.trims
 
     @property
     def marking(self) -> Marking | None:
-        """Depths at which switches mark frames; ports to hosts mark where queues may be full."""
+        """Queue depths at which switches mark frames, or None; on lossy links ports to hosts mark too."""
         if self.ecn is not None:
             return Marking(
                 self.ecn.first_frames, self.ecn.last_frames, self.ecn.percent / 100, to_hosts=self.lossy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and checking of a scenario file; all faults are reported together, with FILE:LINE and remedy."""
+"""Reading and checking of a scenario file; all mistakes are reported together, with FILE:LINE and remedy."""
 
 from __future__ import annotations
 
@@ -25,17 +25,25 @@ T = TypeVar("T")
 
 # Keys whose value begins with the path of a file.
 _FILES = ("file", "p4info", "entries", "python")
-# Keys whose value is a name, or `{python: FILE.py:NAME}`.
+# Keys whose value is the name of a plug-in, or `{python: FILE.py:NAME}`.
 _NAMES = ("scheme", "strategy", "kind", "scheduler", "algorithm")
 
 
 def load(path: Path) -> tuple[Scenario, Document]:
-    """Read and check a file; a ScenarioError has a line for each fault found, with FILE:LINE and a remedy."""
+    """Read and check a scenario file.
+
+    Raises:
+        ScenarioError: The file has mistakes; the message has a line for each, with FILE:LINE and a remedy.
+    """
     return read(Document(path))
 
 
 def read(document: Document) -> tuple[Scenario, Document]:
-    """Check a document; a ScenarioError has a line for each fault found, with its place and a remedy."""
+    """Check a document.
+
+    Raises:
+        ScenarioError: The document has mistakes; the message has a line for each, with a remedy.
+    """
     try:
         values = _with_defaults(document.values, document.folder)
         scenario = Scenario.model_validate(_with_workloads(document, values))
@@ -48,19 +56,19 @@ def read(document: Document) -> tuple[Scenario, Document]:
 
 
 def relocated(document: Document, location: Location, ex: RailyardError) -> ScenarioError:
-    """Return an error of a lower floor with the line of the scenario that caused it."""
+    """Return an error of a lower floor as a ScenarioError with the line of `location`, which caused it."""
     return ScenarioError(document.at(in_file(document, location), ex.message), remedy=ex.remedy)
 
 
 @final
 class Lines:
-    """Adds to an error of a lower floor the line of the scenario that caused it."""
+    """Calls functions, and adds to an error of a lower floor the line of the scenario that caused it."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
 
     def __call__(self, location: Location, make: Callable[[], T]) -> T:
-        """Return what `make` returns; its RailyardError becomes a ScenarioError with the line."""
+        """Return `make()`; a RailyardError that it raises becomes a ScenarioError with `location`'s line."""
         try:
             return make()
         except RailyardError as ex:
@@ -68,9 +76,10 @@ class Lines:
 
 
 def _with_defaults(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the values with each variant completed from the top level; wrong shapes stay as they are.
+    """Return the values with the settings of the top level copied into each variant.
 
-    Files that a topology or a program names are relative to the `folder` of the scenario.
+    File names are joined to the `folder` of the scenario. Values of a wrong type stay unchanged, so that the
+    check of the scenario reports them.
     """
     base = {key: values[key] for key in SETTINGS if key in values}
     rest = {key: value for key, value in values.items() if key not in SETTINGS}
@@ -81,7 +90,7 @@ def _with_defaults(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _with_workloads(document: Document, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with the jobs of each variant's workload; wrong shapes stay as they are."""
+    """Return the values with the jobs of each variant's workload; values of a wrong type stay unchanged."""
     variants = values.get("variants")
     if not isinstance(variants, tuple):
         return values
@@ -102,7 +111,10 @@ def _with_workload(document: Document, at: Location, topology: Any, variant: Any
     name, parameters = chosen.get("name"), chosen.get("params", {})
     if not isinstance(name, str) or not isinstance(parameters, dict) or variant.get("jobs") is not None:
         if variant.get("jobs") is not None:
-            fault = ScenarioError("a workload makes the jobs", remedy="leave out `jobs:` or `workload:`")
+            fault = ScenarioError(
+                "a variant has `workload:` beside `jobs:`, and a workload makes the jobs itself",
+                remedy="leave out `jobs:` or `workload:`",
+            )
             raise relocated(document, (*at, "workload"), fault)
         return {**variant, "workload": chosen}
     try:
@@ -127,9 +139,9 @@ def _with_workload(document: Document, at: Location, topology: Any, variant: Any
 
 
 def _located(value: Any, folder: Path) -> Any:
-    """Return a value whose files are found from the working directory.
+    """Return a value whose file names, relative to `folder`, are valid from the working directory.
 
-    `{python: FILE.py:NAME}` in place of a name becomes FILE.py:NAME.
+    `{python: FILE.py:NAME}` in place of a plug-in's name becomes FILE.py:NAME.
     """
     if isinstance(value, tuple):
         return tuple(_located(item, folder) for item in value)
@@ -160,7 +172,7 @@ def _merged(base: Mapping[str, Any], variant: Any) -> Any:
 
 
 def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
-    """Return a job completed with the keys of its variant's collective."""
+    """Return a job whose collective has the keys of its variant's collective that the job does not set."""
     own = job.get("collective", {}) if isinstance(job, dict) else None
     if isinstance(job, dict) and job.get("graph") is not None:
         common = {key: common[key] for key in GRAPH_KEYS if key in common}
@@ -170,13 +182,15 @@ def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
 def _duplicates(document: Document, scenario: Scenario) -> list[str]:
     names = [variant.name for variant in scenario.variants]
     return [
-        document.at(("variants", index, "name"), f"two variants are called {name!r}; give each its own name")
+        document.at(
+            ("variants", index, "name"), f"two variants are called {name!r}; give each a different name"
+        )
         for index, name in enumerate(names)
         if name in names[:index]
     ] + [
         document.at(
             in_file(document, ("variants", index, "jobs")),
-            f"two jobs of variant {variant.name!r} have one name; give each its own name",
+            f"two jobs of variant {variant.name!r} have the same name; give each a different name",
         )
         for index, variant in enumerate(scenario.variants)
         if len({job.name for job in variant.jobs or ()}) < len(variant.jobs or ())
@@ -198,7 +212,7 @@ def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
         for metric in FAULT_METRICS
     ]
     faults = []
-    # Names of cells are checked when the programs are at hand: harness.run.prepare.
+    # Names of counters and registers need the user's programs, so harness.run.prepare checks them.
     own = {variant.name for variant in scenario.variants if variant.program}
     for index, assertion in enumerate(scenario.assertions):
         named: dict[Location, str] = {("metric",): assertion.metric}
@@ -208,5 +222,6 @@ def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
             variant, _, cells = metric.partition(".")
             if metric not in known and not (variant in own and cell_metric(cells)):
                 remedy = suggestion(metric, known, "see `railyard list --metrics`")
-                faults.append(document.at(("assertions", index, *key), f"no metric {metric!r}; {remedy}"))
+                message = f"there is no metric {metric!r}; {remedy}"
+                faults.append(document.at(("assertions", index, *key), message))
     return faults

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a run: names, units and meanings. harness.report computes them from observations."""
+"""Names, units and meanings of the metrics of a run, which harness.report computes from observations."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric; `unit` is also the end of its name, empty for a count of anything but frames.
+    """A metric; `unit` is also the end of the metric's name, and empty for a count of anything but frames.
 
-    `timed` metrics depend on times and are not judged where times are not trustworthy.
+    A `timed` metric depends on times; a run whose times are not trustworthy does not judge it.
     """
 
     unit: str
@@ -84,7 +84,7 @@ FAULT_METRICS: Mapping[str, Metric] = {
     "stalled_ranks": Metric("", "ranks that received nothing for a while after the fault", timed=True),
     "stall_us": Metric("us", "longest time in which a rank received nothing after the fault", timed=True),
 }
-"""Metrics of a fault, for assertions: VARIANT.faults[N].METRIC; of a flap the largest of its phases."""
+"""Metrics of a fault, named VARIANT.faults[N].METRIC in assertions; for a flap the largest of its phases."""
 
 SPARE_METRICS: Mapping[str, Metric] = {
     "takeovers": Metric("", "nodes replaced by a spare"),
@@ -126,7 +126,7 @@ HOST_METRICS: Mapping[str, Metric] = {
         "bytes", "bytes of frames that found no SRAM and went by way of memory", timed=True
     ),
 }
-"""Metrics of runs with a model of what reduces on an NPU."""
+"""Metrics of runs with `hosts:`, a model of the reduction on an NPU by its cores or its CCU."""
 
 ECN_METRICS: Mapping[str, Metric] = {
     "marked_frames": Metric(
@@ -149,7 +149,7 @@ PFC_METRICS: Mapping[str, Metric] = {
     "watchdog_ends": Metric("", "pauses of a class that the watchdog ended", timed=True),
     "watchdog_frames": Metric("frames", "data frames that the watchdog dropped", timed=True),
 }
-"""Metrics of runs whose receive buffers pause their senders."""
+"""Metrics of runs with priority flow control (PFC)."""
 
 POOL_METRICS: Mapping[str, Metric] = {
     "memory_operations": Metric("", "memory operations with a response"),
@@ -208,7 +208,7 @@ JOB_METRICS = (
     "start_us",
     "waited_us",
 )
-"""Metrics of each of several jobs, named JOB.METRIC."""
+"""Metrics of each job of a variant with several jobs, named JOB.METRIC."""
 
 ITERATION_METRICS = (
     "iterations",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario as frozen values; `loader` reads them, docs/use/scenarios.md explains them."""
+"""Schema of a scenario file, as frozen pydantic models; docs/use/scenarios.md explains the keys."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ __all__ = [
     "Variant",
 ]
 
-# Keys of a variant that may stand at the top level, for all variants.
+# Keys of a variant that the top level of a scenario file may set for all variants.
 SETTINGS = (
     "collective",
     "graph",
@@ -75,7 +75,7 @@ SETTINGS = (
 
 
 def _known_strategy(name: str) -> str:
-    """Return the name of a strategy; ValueError names close matches, or all strategies."""
+    """Return `name` if it is a known strategy; else raise a ValueError with close matches or all names."""
     known = dict.fromkeys([*STRATEGIES, *path_sets.names()])
     if name in known or is_reference(name):
         return name
@@ -83,7 +83,7 @@ def _known_strategy(name: str) -> str:
 
 
 def _known_scheme(name: str) -> str:
-    """Return the name of a scheme; ValueError names close matches, or all schemes."""
+    """Return `name` if it is empty or a known scheme; else raise a ValueError with close matches or all."""
     known = dict.fromkeys(registry.names())
     if not name or name in known or is_reference(name):
         return name
@@ -95,13 +95,13 @@ class Routing(Model):
     """Routing of a variant.
 
     Attributes:
-        scheme: Forwarding scheme of a user's own, FILE.py:NAME or by the name of an installed package; by
-            default that of the fabric.
-        strategy: How sources choose among paths.
+        scheme: Forwarding scheme: a registered name or FILE.py:NAME; empty for the scheme of the fabric.
+        strategy: Choice of a source among the paths to a destination.
         rules: Turn rules that keep routes free of deadlock.
-        notification: How news of a failed link spreads.
-        weights: Shares of paths: computed for the traffic of the jobs, or from rates and lengths alone.
-        peers: Pairs that have paths of their own: all, or those that the jobs' collectives join.
+        notification: Spread of notices of a failed link: direct messages or flooding.
+        weights: Shares of a pair's paths, computed for the traffic of the jobs (`traffic-aware`) or from the
+            rates and lengths of paths alone (`oblivious`).
+        peers: Pairs of NPUs that have source routes: all pairs, or the pairs between which a job sends.
     """
 
     scheme: Annotated[str, AfterValidator(_known_scheme), Field(exclude_if=lambda value: not value)] = ""
@@ -117,10 +117,10 @@ class HostSettings(Model):
     """Reduction on an NPU: by its cores, or by the collective co-processor (CCU) in its UB IO controller.
 
     Attributes:
-        reduction: The cores or the CCU.
-        rate_gbps: Received data that it takes in; None for no limit.
+        reduction: Unit that reduces: the cores (`core`) or the CCU (`ccu`).
+        rate_gbps: Rate at which the unit takes in received data; None for no limit.
         sram_kib: SRAM of the CCU for frames and sums; None for no limit.
-        core_percent: Share of the NPU's cores that reduce while they do.
+        core_percent: Share of the NPU's cores that is busy while `core` reduces.
     """
 
     reduction: Literal["core", "ccu"]
@@ -132,12 +132,12 @@ class HostSettings(Model):
     def _whole(self) -> Self:
         other = {"core": "sram_kib", "ccu": "core_percent"}[self.reduction]
         if other in self.model_fields_set:
-            raise ValueError(f"`{other}:` does not apply to `reduction: {self.reduction}`: leave it out")
+            raise ValueError(f"`{other}:` does not apply to `reduction: {self.reduction}`; leave it out")
         return self
 
     @property
     def model(self) -> Reduction:
-        """Model of what reduces."""
+        """Model of the reduction, in bit/s and bytes, as agents take it."""
         rate = None if self.rate_gbps is None else round(self.rate_gbps * 10**9)
         sram = None if self.sram_kib is None else self.sram_kib << 10
         return Reduction(self.reduction, rate, sram, self.core_percent)
@@ -145,12 +145,12 @@ class HostSettings(Model):
 
 @final
 class OwnProgram(Model):
-    """A P4 program of the user's own in place of a built-in program, whose tables and counters it keeps.
+    """A user's P4 program that replaces a built-in program and has the tables and counters of that program.
 
     Attributes:
         file: FILE.p4, which p4c compiles, or FILE.json.
         p4info: The p4info of FILE.json, FILE.p4info.txtpb by default.
-        entries: File of further table entries of the nodes that run the program; the plan fills the others.
+        entries: File of table entries that the nodes with the program get beside the entries of the plan.
     """
 
     file: str
@@ -160,7 +160,7 @@ class OwnProgram(Model):
 
 @final
 class WorkloadSettings(Model):
-    """A workload by name, or FILE.py:NAME, and its parameters: see harness.scenario.traffic.workload."""
+    """Name of a workload, or FILE.py:NAME, and its parameters; see harness.scenario.traffic.workload."""
 
     name: str
     params: Mapping[str, Any] = Field(default_factory=dict)
@@ -168,13 +168,15 @@ class WorkloadSettings(Model):
 
 @final
 class Variant(Model):
-    """One run of a scenario; without `jobs` all members form one job with the variant's collective or graph.
+    """Settings of one run of a scenario.
 
-    A `workload` makes the jobs. Without `hosts`, arriving data is reduced in no time, and memory traffic is
-    not counted. A variant with a `pool` has no jobs.
+    The jobs are those of `jobs` or of the `workload`; without both, all members form a single job with the
+    variant's collective or graph. A variant with a `pool` has no jobs. Without `hosts`, reduction takes no
+    time and memory traffic is not counted.
 
-    `expect` says how the run must end: with a result, in a deadlock, or without a result because nodes are
-    unreachable (`halt`). `program` replaces built-in programs, by their names.
+    `expect` is the required end of the run: with a result (`finish`), in a `deadlock`, or without a result
+    because nodes are unreachable (`halt`). `program` has the user's programs by the name of the built-in
+    program that each replaces.
     """
 
     name: Name
@@ -191,7 +193,7 @@ class Variant(Model):
     link: LinkSettings = LinkSettings()
     control: Control = Control()
     transport: Transport = Transport()
-    # Left out of the input's hash unless given, so that the hash of older scenarios stays.
+    # Excluded from the scenario's hash unless given, so that older scenarios keep their hash.
     hosts: Annotated[HostSettings | None, Field(exclude_if=lambda value: value is None)] = None
     pool: Annotated[PoolSettings | None, Field(exclude_if=lambda value: value is None)] = None
     faults: tuple[Fault, ...] = ()
@@ -200,7 +202,7 @@ class Variant(Model):
 
     @property
     def cycles_allowed(self) -> bool:
-        """True if the plan is not checked for deadlock: the run must end in one, or no wait has no end."""
+        """True if the plan is not checked for deadlock: the run is expected to deadlock, or it cannot."""
         return self.expect == "deadlock" or not self.link.may_deadlock
 
     @model_validator(mode="after")
@@ -208,9 +210,12 @@ class Variant(Model):
         if self.graph is not None and self.jobs is None:
             alone(self.collective)
         if self.lanes is not None and self.jobs is not None:
-            raise ValueError("`lanes:` beside `jobs:`; give each job its own")
+            raise ValueError("`lanes:` stands beside `jobs:`; write `lanes:` in each job instead")
         if self.hosts is not None and any(job.graph is not None for job in self.every_job):
-            raise ValueError("`hosts:` models the reduction of collectives; leave it or the graph out")
+            raise ValueError(
+                "`hosts:` stands beside a graph, but it models the reduction of collectives; leave one of "
+                "them out"
+            )
         return self
 
     @model_validator(mode="after")
@@ -223,18 +228,19 @@ class Variant(Model):
             raise ValueError(f"a variant with `pool:` has no `{others[0]}:`; leave one of them out")
         if self.pool is not None and (self.control.circuits, self.control.scheduler) != ("static", "none"):
             raise ValueError(
-                "a variant with `pool:` has no jobs, so `circuits:` and `scheduler:` do not apply"
+                "a variant with `pool:` has no jobs, so `circuits:` and `scheduler:` do not apply; leave "
+                "them out"
             )
         return self
 
     @property
     def label(self) -> str:
-        """Title, or the name of a variant without a title."""
+        """Title of the variant, or its name if it has no title."""
         return self.title or self.name
 
     @property
     def every_job(self) -> tuple[JobSettings, ...]:
-        """Jobs of the variant; without `jobs`, a single job called `job`; none with a pool."""
+        """Jobs of the variant; without `jobs`, a single job named `job`; with a pool, no jobs."""
         if self.pool is not None:
             return ()
         return self.jobs or (
@@ -244,7 +250,7 @@ class Variant(Model):
 
 @final
 class Relative(Model):
-    """A limit relative to another metric of the same result."""
+    """A limit of an assertion: `times` the value of another metric of the result."""
 
     metric: str
     times: Positive = 1.0
@@ -269,24 +275,26 @@ class Assertion(Model):
     @model_validator(mode="after")
     def _one_limit(self) -> Self:
         if sum(limit is not None for limit in (self.max, self.min, self.equals)) != 1:
-            raise ValueError("an assertion has exactly one of max, min and equals")
+            raise ValueError(
+                "an assertion needs exactly one of `max:`, `min:` and `equals:`; give one of them"
+            )
         return self
 
     @property
     def relation(self) -> Literal["max", "min", "equals"]:
-        """Kind of the limit."""
+        """Key of the limit that the assertion has."""
         return "max" if self.max is not None else "min" if self.min is not None else "equals"
 
     @property
     def limit(self) -> float | Relative:
-        """Limit of the metric."""
+        """Value of `max`, `min` or `equals`, whichever the assertion has."""
         limit = getattr(self, self.relation)
         assert limit is not None
         return limit
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics that the assertion compares: its own, and that of its limit if it has one."""
+        """Names of the compared metrics: the asserted metric, and the metric of a relative limit."""
         limit = self.limit
         return (self.metric, limit.metric) if isinstance(limit, Relative) else (self.metric,)
 
@@ -305,5 +313,5 @@ class Scenario(Model):
     study: Study | None = None
 
     def variant(self, name: str) -> Variant:
-        """Return the variant of that name."""
+        """Return the variant called `name`."""
         return next(variant for variant in self.variants if variant.name == name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes of a study, as the key `study` of a scenario file or the options of `railyard sweep` give them."""
+"""Axes of a study, from the key `study` of a scenario file or the options of `railyard sweep`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
 
 def values_of(given: Any) -> tuple[Any, ...]:
-    """Return the values of an axis; `1..4,9` stands for whole numbers, a single value for a list."""
+    """Return the values of an axis: of a list, of text such as `1..4,9`, or of a single value.
+
+    A range `1..4` in text stands for the whole numbers 1, 2, 3 and 4.
+    """
     if isinstance(given, str):
         return tuple(_spread(given.split(",") if _RANGE.search(given) else [given]))
     if isinstance(given, list | tuple):
@@ -35,7 +38,7 @@ def _spread(values: Any) -> Iterator[Any]:
 
 
 def _seeds(given: Any) -> Any:
-    """Return seeds as whole numbers; what is no number stays for the check of types."""
+    """Return seeds as whole numbers; any other value stays unchanged, for the check of types to report."""
     return values_of(given.split(",") if isinstance(given, str) else given)
 
 
@@ -62,13 +65,14 @@ class Study(Model):
     """Axes along which a scenario is repeated.
 
     Attributes:
-        set: Values of an axis, by the key of the scenario that takes them, as `link.detect_us`.
-        seeds: Seeds of each point; none means the scenario's own.
-        fail_each: What fails in turn: every `link`, `switch` or `npu`, or `pair:N`, N random pairs of links;
-            or `random:NxR@T`, R times N random faults of links until T microseconds; unless given, 100 times,
-            until the variant's last fault.
-        combine: All combinations of values (`grid`), or the first values, the second, and so on (`list`).
-        sample: Number of points that are drawn from all; None means all points.
+        set: Values of each axis, by the scenario key that they replace, such as `link.detect_us`.
+        seeds: Seeds with which each point runs; empty means the scenario's seed.
+        fail_each: Targets that fail in turn, each in a run of its own: every `link`, `switch` or `npu`;
+            `pair:N`, N random pairs of links; or `random:NxR@T`, R runs with N random link faults each until
+            T microseconds. R is 100 and T the time of the variant's last fault by default.
+        combine: `grid` takes all combinations of values; `list` takes the first values of all axes together,
+            then the second values, and so on.
+        sample: Number of points drawn at random; None means all points.
     """
 
     set: Annotated[Mapping[str, Annotated[tuple[Any, ...], Field(min_length=1)]], BeforeValidator(_axes)] = (
@@ -81,5 +85,5 @@ class Study(Model):
 
     @property
     def needs_faults(self) -> bool:
-        """True if what fails in turn fails at the times of a variant's faults."""
+        """True if an entry of `fail_each` has no `@T` and so takes the times of a variant's faults."""
         return any("@" not in kind for kind in self.fail_each)

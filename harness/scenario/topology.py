@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topology of a scenario, as a frozen value: a family of fabrics and its parameters, a file or a function."""
+"""`topology:` of a scenario: a family of fabrics with parameters, a file, or a Python function."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-# Name of a scenario, variant or job: also a folder of results, and a part of the names of metrics.
+# Name of a scenario, variant or job, which also names folders of results and is part of metric names.
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
 
 
 class Model(BaseModel):
-    """A frozen value of a scenario file, which takes no other keys."""
+    """Base class of the models of a scenario file: frozen, strict about types, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @final
 class Topology(Model):
-    """A fabric by its family and the parameters given for it, by a file, or by a function of a Python file.
+    """A fabric, given as a family with parameters, as a file, or as a function of a Python file.
 
     In a scenario file the parameters of a family stand beside `name`, and the family's declaration checks
-    them; parameters left out have the family's defaults. `file` holds a fabric. `python` is FILE.py:NAME, a
-    function that is called with `params`. `name` is then the file or the function.
+    them; missing parameters have the family's defaults. `file:` in place of `name:` holds a fabric. `python:`
+    is FILE.py:NAME, a function that is called with `params:`. The attribute `name` then holds the file or
+    FILE.py:NAME.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Topology(Model):
 
     @classmethod
     def _outside(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields of a topology that a file or a Python function makes."""
+        """Return the fields of a topology given by the key `file` or `python`."""
         origin = "python" if "python" in values else "file"
         allowed = ("python", "params") if origin == "python" else ("file",)
         errors = [
@@ -71,10 +72,11 @@ class Topology(Model):
         reference, parameters = values[origin], values.get("params", {})
         if not isinstance(reference, str) or not is_outside(reference):
             remedy = "write FILE.py:NAME" if origin == "python" else "give a file *.json or *.graphml"
-            errors.append(_error(origin, reference, f"topology: {origin} is {reference!r}; {remedy}"))
+            message = f"topology: `{origin}:` is {reference!r}, which is not supported; {remedy}"
+            errors.append(_error(origin, reference, message))
         if not isinstance(parameters, dict):
             errors.append(
-                _error("params", parameters, "topology: params is no block of keys; write NAME: VALUE")
+                _error("params", parameters, "topology: `params:` is not a block of keys; write NAME: VALUE")
             )
         if errors:
             raise ValidationError.from_exception_data(cls.__name__, errors)
@@ -86,20 +88,27 @@ class Topology(Model):
         return not is_outside(self.name)
 
     def resized(self, name: str, **parameters: Any) -> Self:
-        """Return the topology of a family, with `parameters` and the present ones that it takes."""
+        """Return a topology of the family `name`.
+
+        It keeps the present parameters that the family takes; `parameters` override them.
+        """
         known = {parameter.name for parameter in find(name).parameters}
         kept = {key: value for key, value in self.parameters.items() if key in known}
         return type(self).model_validate({"name": name, **kept, **parameters})
 
     def build(self) -> Fabric:
-        """Build the fabric; TopologyError when a file or the parameters do not make one."""
+        """Build the fabric.
+
+        Raises:
+            TopologyError: The file, the function or the parameters do not describe a fabric.
+        """
         return (
             build(self.name, **self.parameters) if self.is_family else open_fabric(self.name, self.parameters)
         )
 
 
 def _errors(name: str, parameters: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
-    """Yield what is wrong with a family's name, or else with its parameters."""
+    """Yield an error for an unknown family, or an error for each invalid parameter of the family."""
     try:
         family = find(name)
     except TopologyError as ex:
@@ -111,6 +120,6 @@ def _errors(name: str, parameters: Mapping[str, Any]) -> Iterator[InitErrorDetai
 
 
 def _error(key: str, value: object, text: str) -> InitErrorDetails:
-    # Braces in the text would be read as fields of the message.
+    # The text is passed as a field, because pydantic would read braces in a template as fields.
     kind = PydanticCustomError("topology", "{text}", {"text": text})
     return InitErrorDetails(type=kind, loc=(key,), input=value)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs of a person on the command line of a Mininet fabric that stays.
+"""Commands that Railyard adds to the Mininet command line of a running fabric.
 
-Its modules:
+Modules:
 
-    verbs      cut, restore, craft, path, pingall, counters and capture, as lines of text
-    arguments  what a person types behind a verb: nodes, links, a frame; and its completion
-    probe      frames sent from hosts, and every place where they are seen
+    verbs      the commands cut, restore, craft, path, pingall, counters and capture
+    arguments  parse the words after a command: nodes, links, a frame; complete them
+    probe      send frames from hosts, and record each time a frame is seen on a link
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that a person types behind a verb: nodes, links and frames of a fabric, and their completion."""
+"""Parse and complete the words after a command of the Mininet command line: nodes, links, frames."""
 
 from __future__ import annotations
 
@@ -16,26 +16,35 @@ __all__ = ["FRAME_OPTIONS", "completions", "frame_order", "links_of", "words_of"
 
 
 def words_of(line: str, usage: str, least: int, most: int) -> list[str]:
-    """Return the words of a line; TestbedError with the usage unless there are `least` to `most`."""
+    """Return the words of a line; TestbedError if they are not `least` to `most` in number.
+
+    `usage` is the remedy of the error, such as "capture LINK FILE".
+    """
     try:
         words = shlex.split(line)
     except ValueError as ex:
-        raise TestbedError(f"{line!r}: {ex}", remedy="close every quotation mark") from None
+        raise TestbedError(f"{line!r} cannot be parsed: {ex}", remedy="close every quotation mark") from None
     if not least <= len(words) <= most:
-        raise TestbedError(f"{len(words)} words", remedy=f"type {usage}")
+        expected = f"at least {least}" if len(words) < least else f"at most {most}"
+        raise TestbedError(
+            f"expected {expected} words after the command, got {len(words)}", remedy=f"type {usage}"
+        )
     return words
 
 
 def links_of(fabric: Fabric, words: Sequence[str]) -> list[str]:
-    """Return the links that one word or two nodes name: a link's name, or all links between two nodes."""
+    """Return names of links: `words` is the name of a link, or two nodes for all links between them.
+
+    Raises TestbedError if no link joins the two nodes.
+    """
     if len(words) == 1:
         return [fabric.link(words[0]).name]
     ends = {fabric.node(word).name for word in words}
     links = [link.name for link in fabric.links if {link.a.node, link.b.node} == ends]
     if not links:
         raise TestbedError(
-            f"no link between {words[0]} and {words[1]}",
-            remedy=f"{words[0]} has links to {', '.join(_neighbours(fabric, words[0]))}",
+            f"no link joins {words[0]} and {words[1]}",
+            remedy=f"name a neighbour of {words[0]}: {', '.join(_neighbours(fabric, words[0]))}",
         )
     return links
 
@@ -46,7 +55,7 @@ def _neighbours(fabric: Fabric, node: str) -> list[str]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser that raises a TestbedError in place of ending the process."""
+    """Argument parser that raises a TestbedError instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         raise TestbedError(message, remedy=self.format_usage().strip().removeprefix("usage: "))
@@ -68,11 +77,11 @@ def _parser() -> _Parser:
 
 
 FRAME_OPTIONS = ("--bucket", "--route", "--psn", "--payload-bytes", "--set", "--ack", "--notice", "--up")
-"""Options of the verb `craft`, which are those of `railyard craft`."""
+"""Options of the command `craft`; `railyard craft` has equal options."""
 
 
 def frame_order(line: str) -> Order:
-    """Return the frame that the words behind `craft` describe; TestbedError if they do not fit."""
+    """Return the frame that the words after the command `craft` describe; TestbedError for invalid words."""
     given = _parser().parse_args(words_of(line, "craft SOURCE DESTINATION [options]", 2, 100))
     return Order(
         source=given.source,
@@ -89,9 +98,10 @@ def frame_order(line: str) -> Order:
 
 
 def completions(line: str, begin: int, end: int, words: Iterable[str]) -> list[str]:
-    """Return the words that complete the part of a line from `begin` to `end`.
+    """Return the completions of the text between `begin` and `end` of a line, out of `words`.
 
-    The part may begin inside of a word, behind a dash: a terminal library takes "-" as the end of a word.
+    readline takes "-" as the end of a word. `begin` may then lie inside a word: the whole word is matched,
+    and the completions continue from `begin`.
     """
     start = line.rfind(" ", 0, begin) + 1
     typed = line[start:end]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that are sent from hosts of a running Mininet testbed, and every place where they are seen.
+"""Send frames from hosts of a running Mininet testbed, and record each time a frame is seen on a link.
 
-A raw socket in the namespace of the cross-connect sees each frame twice on a link: when the device at one end
-has sent it, and when it is handed to the device at the other end.
+A raw socket in the namespace of the cross-connect sees a frame twice on each link: after the device at one
+end has sent it, and before the device at the other end receives it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, ETHERTYPE
 __all__ = ["HOST", "Probe", "Sighting", "Trace"]
 
 HOST = None
-"""Port of a sighting at a host rather than at a switch."""
+"""Value of `Sighting.port` for a sighting at a host rather than at a port of a switch."""
 
 _EVERY_PROTOCOL = 0x0003  # ETH_P_ALL
 _OUTGOING = 4  # PACKET_OUTGOING
 _SO_ATTACH_FILTER, _SO_RCVBUFFORCE = 26, 33
 _BUFFER_BYTES = 64 << 20
 _MAX_FRAME = 1 << 15
-# Classic BPF: the Ethernet type is that of UB frames, or the frame is not taken.
+# Socket filter in classic BPF: accept a frame if its Ethernet type is that of UB frames.
 _ONLY_UB = ((0x28, 0, 0, 12), (0x15, 0, 1, ETHERTYPE), (0x06, 0, 0, 0xFFFFFFFF), (0x06, 0, 0, 0))
-_HEADS = {False: 14 + 4 + 8, True: 14 + 4 + 8 + 8}  # Ethernet, LPH, the source route, NTH
+# Bytes of the headers up to the NTH, without and with a source route: Ethernet, LPH, (source route,) NTH.
+_HEADS = {False: 14 + 4 + 8, True: 14 + 4 + 8 + 8}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A frame at one end of a link: `node` has sent or received it by `port`; HOST for the node's host."""
+    """A frame seen at an end of a link: `node` has sent or received it at `port` (HOST: the node's host)."""
 
     node: str
     port: int | None
@@ -52,7 +53,7 @@ class Sighting:
 @final
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All sightings of a frame, in their order, and the host that it has reached."""
+    """All sightings of a frame in order of time, and the host that received it; None if no host did."""
 
     sightings: tuple[Sighting, ...]
     host: str | None
@@ -60,7 +61,7 @@ class Trace:
 
 @final
 class Probe:
-    """Sender of frames from hosts, and receiver of their sightings. Use it as a context."""
+    """Sends frames from the hosts of a testbed, and records sightings. Use it in a `with` statement."""
 
     def __init__(self, testbed: MininetTestbed) -> None:
         self._testbed = testbed
@@ -82,9 +83,9 @@ class Probe:
         self._stack.close()
 
     def send(self, node: str, frame: bytes) -> None:
-        """Send a frame from a node's host; TestbedError if the node has none or its link is down."""
+        """Send a frame from a node's host; TestbedError if the node has no host or its link is down."""
         if node not in self._testbed.namespaces:
-            raise TestbedError(f"{node} has no host", remedy="name one of the fabric's NPUs")
+            raise TestbedError(f"{node} has no host", remedy="name an NPU or GPU of the fabric")
         if node not in self._senders:
             self._senders[node] = self._stack.enter_context(
                 netns.inside(self._testbed.namespaces[node], _sending)
@@ -98,7 +99,7 @@ class Probe:
             ) from None
 
     def sightings(self, quiet_seconds: float) -> Iterator[Sighting]:
-        """Yield sightings until there was none for `quiet_seconds`."""
+        """Yield sightings of frames, until no frame was seen for `quiet_seconds`."""
         deadline = time.monotonic() + quiet_seconds
         while (left := deadline - time.monotonic()) > 0:
             self._listening.settimeout(left)
@@ -112,9 +113,10 @@ class Probe:
                 deadline = time.monotonic() + quiet_seconds
 
     def trace(self, node: str, frame: bytes, quiet_seconds: float) -> Trace:
-        """Send a frame from a node's host, and follow it until a host has it or it is not seen any more.
+        """Send a frame from a node's host, and follow it until a host receives it or it is lost.
 
-        Frames count as the same if the addresses of their hosts and all bytes behind the NTH are equal.
+        The frame counts as lost if no frame was seen for `quiet_seconds`. A sighting belongs to the frame if
+        the addresses in its NTH and all bytes behind the NTH are equal: switches change other bytes.
         """
         self.send(node, frame)
         ours: list[Sighting] = []
@@ -133,7 +135,7 @@ def _place(endpoint: str) -> tuple[str, int | None]:
 
 
 def _identity(frame: bytes) -> bytes:
-    """Return the bytes of a frame that no switch changes."""
+    """Return the bytes of a frame that no switch changes: addresses of the NTH, and all behind the NTH."""
     head = _HEADS[frame[15] & 0xF == CFG_SOURCE_ROUTE]
     return frame[head - 8 : head - 4] + frame[head:]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs for a running Mininet fabric, each from a line of words to lines of text."""
+"""Commands for a running Mininet fabric: each takes the words of a line and yields lines of text."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from harness.shell.probe import HOST, Probe, Sighting, Trace
 __all__ = ["QUIET_SECONDS", "verbs"]
 
 QUIET_SECONDS = 3.0
-"""A frame counts as lost when no frame of ours was seen for so long."""
+"""Seconds without a sighting after which a sent frame counts as lost."""
 
 _LULL_SECONDS = 0.05
-_LANES = 4  # of a port in the counter tx_by_port_vl
+_LANES = 4  # Virtual lanes of a port in the counter tx_by_port_vl.
 _MOST_LOST = 5
 
 
 def verbs(testbed: MininetTestbed, client: P4RuntimeClient) -> Mapping[str, Verb]:
-    """Return the verbs of a running testbed, by name; `client` reads the switches' counters."""
+    """Return the commands for a running testbed by name; `client` reads the counters of the switches."""
     fabric = _Fabric(testbed, client)
     places = [*testbed.namespaces, *(link.name for link in testbed.fabric.links)]
     nodes = [node.name for node in testbed.fabric.nodes]
@@ -71,7 +71,7 @@ def _of(words: Sequence[str]) -> Callable[[str, int, int], list[str]]:
 
 @final
 class _Fabric:
-    """A running testbed, as its verbs see it."""
+    """Implements the commands on a running testbed."""
 
     def __init__(self, testbed: MininetTestbed, client: P4RuntimeClient) -> None:
         self._testbed = testbed
@@ -102,7 +102,7 @@ class _Fabric:
         source, destination, *bucket = words_of(line, "path SOURCE DESTINATION [BUCKET]", 2, 3)
         number = bucket[0] if bucket else "0"
         if not number.isdecimal() or int(number) > 15:
-            raise TestbedError(f"bucket {number!r}", remedy="name one of the path buckets, 0 to 15")
+            raise TestbedError(f"bucket {number!r} does not exist", remedy="name a path bucket from 0 to 15")
         order = Order(source, destination, bucket=int(number), payload=os.urandom(8))
         yield from self._follow(order)
 
@@ -116,10 +116,10 @@ class _Fabric:
             yield self._lost(trace.sightings[-1] if trace.sightings else None)
         else:
             sent = [item for item in trace.sightings if not item.received and item.port is not HOST]
-            yield f"the host of {trace.host} has it: {len(sent)} switches"
+            yield f"the host of {trace.host} has received it after {len(sent)} switches"
 
     def _hops(self, trace: Trace) -> Iterator[str]:
-        """Yield a line for each switch that has sent the frame on: ports, lane and source route behind it."""
+        """Yield a line for each switch that forwarded the frame: ports, egress lane and source route."""
         arrived: Sighting | None = None
         for sighting in trace.sightings:
             if sighting.port is HOST:
@@ -140,20 +140,22 @@ class _Fabric:
 
     def _lost(self, last: Sighting | None) -> str:
         if last is None:
-            return "lost: it has not left the host, whose link is down"
+            return "the frame is lost: the link of its host is down"
         if last.port is HOST:
-            return f"lost between the host of {last.node} and its switch"
+            return f"the frame is lost between the host of {last.node} and its switch"
         if last.received:
             reason = f"`counters {last.node}` may name the reason"
-            return f"lost in {last.node}, or at a port of it that is down: {reason}"
-        return f"lost on the link behind {last.node} port {self._port(last)}"
+            return f"the frame is lost in {last.node}, or at one of its ports that is down: {reason}"
+        return f"the frame is lost on the link at {last.node} port {self._port(last)}"
 
     def pingall(self, line: str) -> Iterator[str]:
         words = words_of(line, "pingall [SECONDS]", 0, 1)
         try:
             quiet = float(words[0]) if words else QUIET_SECONDS
         except ValueError:
-            raise TestbedError(f"{words[0]!r} is no number of seconds", remedy="type pingall 3") from None
+            raise TestbedError(
+                f"{words[0]!r} is no number of seconds", remedy="type for example pingall 3"
+            ) from None
         hosts = list(self._testbed.namespaces)
         yield "*** Ping: a UB frame from every host to every other"
         last = self._send_all(hosts, quiet)
@@ -167,9 +169,10 @@ class _Fabric:
             yield f"{source} -> {destination}: {self._lost(seen)}"
 
     def _send_all(self, hosts: list[str], quiet: float) -> dict[tuple[str, str], Sighting | None]:
-        """Send a frame for each pair of hosts, and return where each was last seen.
+        """Send a frame for each pair of hosts; return the last sighting of each frame.
 
-        Host i sends to host i + r in round r. A round that stays incomplete gets its time at the end.
+        In round r, host i sends to host i + r. After all rounds, frames that have not yet arrived are awaited
+        until no frame was seen for `quiet` seconds.
         """
         last: dict[tuple[str, str], Sighting | None] = {}
         pairs: dict[bytes, tuple[str, str]] = {}
@@ -197,7 +200,7 @@ class _Fabric:
                     try:
                         probe.send(source, bytes(craft(self._fabric, order)))
                     except TestbedError:
-                        continue  # its link is down: the frame stays missing
+                        continue  # The link of the host is down; the frame stays missing.
                 take(_LULL_SECONDS)
             take(quiet)
         return last

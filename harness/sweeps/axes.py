@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a study: values of keys of a scenario file, in all combinations, as lists or as a sample."""
+"""Points of a study: values of keys of a scenario file, combined as a grid or as lists, or sampled."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ Point = Mapping[str, Any]
 
 
 def points_of(study: Study, seed: int) -> list[Point]:
-    """Return the points of the axes in order, each with a value of every axis; the seed draws a sample.
+    """Return the points of a study in order, each with a value for every axis.
+
+    `seed` draws the sample of a study with `sample:`.
 
     Raises:
-        ScenarioError: Axes that are combined as lists have different lengths.
+        ScenarioError: Axes with `combine: list` have different lengths.
     """
     axes = study.set
     if study.combine == "list" and len({len(values) for values in axes.values()}) > 1:
         lengths = ", ".join(f"{len(values)} of {key}" for key, values in axes.items())
         raise ScenarioError(
-            f"study: combine: list takes as many values of each axis, not {lengths}",
-            remedy="give each axis the same number of values, or take `combine: grid`",
+            f"study: `combine: list` needs as many values of each axis, but there are {lengths}",
+            remedy="give each axis the same number of values, or write `combine: grid`",
         )
     tuples = zip(*axes.values(), strict=True) if study.combine == "list" else product(*axes.values())
     points: list[Point] = [dict(zip(axes, values, strict=True)) for values in tuples] or [{}]
@@ -42,12 +44,12 @@ def points_of(study: Study, seed: int) -> list[Point]:
 
 
 def with_values(document: Document, point: Point) -> Document:
-    """Return the document with the values of a point; parts of the document that change are copies.
+    """Return a copy of the document with the values of a point.
 
-    A step of a key may be the name or the number of an element of a list: `variants.cut.link.detect_us`.
+    A step of a key may be the name or the index of an element of a list, as in `variants.cut.link.detect_us`.
 
     Raises:
-        ScenarioError: A key leads nowhere.
+        ScenarioError: A step names no element of a list, or leads into a value that is not a block of keys.
     """
     values = document.values
     for key, value in point.items():
@@ -57,7 +59,7 @@ def with_values(document: Document, point: Point) -> Document:
 
 
 def _assigned(document: Document, node: Any, steps: Sequence[str], value: Any, key: str) -> Any:
-    """Return a copy of a node in which `steps` lead to `value`."""
+    """Return a copy of a document's node in which the value at `steps` is replaced by `value`."""
     if not steps:
         return value
     step, *rest = steps
@@ -65,13 +67,17 @@ def _assigned(document: Document, node: Any, steps: Sequence[str], value: Any, k
         number = _index(node, step)
         if number is None:
             raise ScenarioError(
-                f"{key}: a list has no element {step!r}", remedy="give the number or the name of an element"
+                f"{key} names the element {step!r} of a list, which the list does not have",
+                remedy="give the index or the name of an element",
             )
         return (*node[:number], _assigned(document, node[number], rest, value, key), *node[number + 1 :])
     if node is None:
         node = {}
     if not isinstance(node, dict):
-        raise ScenarioError(f"{key}: {step!r} leads into {node!r}", remedy="give a key of the scenario file")
+        raise ScenarioError(
+            f"{key} names {step!r} inside {node!r}, which has no keys",
+            remedy="give a key of the scenario file",
+        )
     return {**node, step: _assigned(document, node.get(step), rest, value, key)}
 
 
@@ -83,7 +89,7 @@ def _index(items: tuple[Any, ...], step: str) -> int | None:
 
 
 def _typed(document: Document, steps: Sequence[str], value: Any) -> Any:
-    """Return a value of a topology's parameter, which may be written as text, such as 4x4."""
+    """Return the value for a key; text such as 4x4 for a topology's parameter is parsed to its type."""
     topology = document.values.get("topology")
     if len(steps) != 2 or steps[0] != "topology" or not isinstance(value, str):
         return value
@@ -92,11 +98,11 @@ def _typed(document: Document, steps: Sequence[str], value: Any) -> Any:
     try:
         return find(topology["name"]).parameter(steps[1]).parse(value)
     except (RailyardError, ValueError):
-        return value  # the check of the scenario says what is wrong
+        return value  # the check of the scenario reports the error
 
 
 def check_own(document: Document, keys: Iterable[str], variants: Sequence[str]) -> None:
-    """Raise a ScenarioError if one of `variants` has its own value for a key of all variants."""
+    """Raise a ScenarioError if a variant of `variants` overrides one of `keys`, so the axis has no effect."""
     for key in keys:
         _check_own(document, key.split("."), variants)
 
@@ -114,8 +120,8 @@ def _check_own(document: Document, steps: Sequence[str], variants: Sequence[str]
         if node is not None:
             where: Location = ("variants", number, *steps)
             key = ".".join(steps)
-            message = f"variant {variant['name']!r} has its own {key}; the axis changes nothing"
+            message = f"variant {variant['name']!r} has its own {key}, so the axis {key} changes nothing"
             raise ScenarioError(
                 document.at(where, message),
-                remedy=f"take variants.{variant['name']}.{key}, or choose other variants with --variant",
+                remedy=f"use variants.{variant['name']}.{key}, or choose other variants with --variant",
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of a study that fails something in turn: every link, switch or NPU, random pairs, random faults."""
+"""Cases of a study: targets that fail in turn, such as every link, random pairs of links, random faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topologies import Fabric
 
 __all__ = ["Case", "cases_of", "sample_pairs"]
 
-# Runs of random faults unless a number is given, and the share of these faults that take a link down.
+# Default number of runs with random faults; share of these faults that take a link down for good.
 _RUNS = 100
 _DOWN = 0.5
 
@@ -24,9 +24,10 @@ _DOWN = 0.5
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Targets of one kind, `link`, `switch` or `npu`, that fail together; without targets nothing fails.
+    """Targets that fail together in a run; the case without targets is the healthy run.
 
-    Of the kind `random` the faults are `drawn`, and the targets are these faults in words.
+    `kind` is `link`, `switch` or `npu`, or `random` for the random faults `drawn`, whose descriptions are the
+    targets.
     """
 
     kind: str = ""
@@ -35,11 +36,15 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Names of the targets; empty if nothing fails."""
+        """Names of the targets, joined by `and`; empty for the healthy run."""
         return " and ".join(self.targets)
 
     def faults(self, variant: Variant) -> tuple[Fault, ...]:
-        """Return the faults of the case at the times of the variant's faults; the last time may repeat."""
+        """Return the faults of the case.
+
+        The n-th target fails at the time of the variant's n-th fault, further targets at the time of the
+        last.
+        """
         if self.drawn:
             return self.drawn
         times = [fault.at_us for fault in variant.faults]
@@ -50,12 +55,17 @@ class Case:
 
 
 def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Case, ...]:
-    """Return the cases of `link`, `switch` or `npu` in the fabric's order, of `pair:N` or `random:NxR@T`.
+    """Return the cases of one entry of `fail_each:`.
 
-    NPUs are those that take part in a job. The seed draws pairs and random faults.
+    Args:
+        kind: `link`, `switch` or `npu` for a case of each; NPUs are the members of jobs. `pair:N` for N
+            random pairs of links, `random:NxR@T` for R cases of N random link faults until T microseconds.
+        fabric: Fabric of the targets.
+        variant: Variant whose members and times of faults are used.
+        seed: Seed of the random choices.
 
     Raises:
-        ScenarioError: The fabric has nothing of that kind.
+        ScenarioError: The fabric has no target of this kind.
     """
     links = [link.name for link in fabric.links]
     if kind.startswith("pair:"):
@@ -74,18 +84,19 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
     }[kind]()
     if not targets:
         raise ScenarioError(
-            f"fabric {fabric.name} has no {kind} that could fail",
-            remedy="take a fabric with switches, such as ub-rack-lrs",
+            f"the fabric {fabric.name} has no {kind} that could fail",
+            remedy="use a fabric with switches, such as ub-rack-lrs, or let another kind of target fail",
         )
     return tuple(Case(kind, (target,)) for target in targets)
 
 
 def _random_case(links: Sequence[str], latest_us: float, count: int, seed: int, run: int) -> Case:
-    """Return the run-th case of random faults: of different links, until `latest_us`.
+    """Return case number `run` of random faults, which strike `count` different links until `latest_us`.
 
-    Half of the links go down for good; others flap, lose frames, or slow down.
+    With a probability of one half, a link goes down for good; otherwise it flaps, loses frames or slows down.
     """
-    chance = random.Random(f"{seed} {run}")  # a longer campaign begins with the runs of a shorter one
+    # Each run has its own generator, so that a longer campaign begins with the runs of a shorter campaign.
+    chance = random.Random(f"{seed} {run}")
     drawn: list[Fault] = []
     for link in chance.sample(links, min(count, len(links))):
         at_us = round(chance.uniform(0.01, 1) * latest_us, 3)
@@ -102,7 +113,7 @@ def _random_case(links: Sequence[str], latest_us: float, count: int, seed: int, 
 
 
 def _words(fault: Fault) -> str:
-    """Return a randomly drawn fault in the syntax of a scenario file."""
+    """Return a fault as text, in the syntax of a scenario file."""
     keys = fault.model_dump(by_alias=True, exclude_none=True)
     return "{" + ", ".join(f"{key}: {value}" for key, value in keys.items()) + "}"
 
@@ -114,7 +125,7 @@ def _members(fabric: Fabric, job: JobSettings) -> tuple[str, ...]:
 
 
 def sample_pairs(links: Sequence[str], count: int, seed: int) -> list[tuple[str, str]]:
-    """Return `count` different pairs of links, or all pairs if there are fewer, in the order of the links."""
+    """Return `count` different random pairs of links, or all pairs if there are fewer, in link order."""
     every = len(links) * (len(links) - 1) // 2
     if count >= every:
         return list(combinations(links, 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks on a Ray cluster: same keys, same folder; Ray starts, places and repeats the processes."""
+"""Executor of tasks on a Ray cluster; Ray starts the processes, assigns them to nodes and repeats them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from topologies.errors import RailyardError
 
 __all__ = ["RayCluster"]
 
-# Tasks that wait on the cluster for each processor, so that no processor is idle.
+# Number of tasks submitted for each processor of the cluster, so that no processor is idle.
 _AHEAD = 2
 
 _SECONDS = 0.5
 
-# Address of this machine for a cluster on this machine alone, so that no traffic leaves it.
+# Node address of a cluster on this machine alone, so that no traffic leaves the machine.
 _LOOPBACK = "127.0.0.1"
 
 
 @final
 class RayCluster:
-    """Carries out tasks on a Ray cluster, each with one processor and `memory_bytes` of memory.
+    """Executor on a Ray cluster, which gives each task one processor and `memory_bytes` of memory.
 
-    The nodes need Railyard, and the scenario files at the same paths. Ray's processes serve many tasks.
+    Each node needs Railyard, and the scenario files at the paths of this machine. A Ray process serves many
+    tasks.
 
     Args:
-        work: Carries out a task.
-        address: Address of the cluster; None starts one on this machine, for this study.
-        memory_bytes: Memory that Ray keeps for a task.
+        work: Function that carries out a task.
+        address: Address of the cluster; None starts a cluster on this machine, for this study only.
+        memory_bytes: Memory that Ray reserves for a task; None reserves none.
 
     Raises:
         MachineError: Ray is not installed, or there is no cluster at the address.
@@ -44,9 +45,11 @@ class RayCluster:
         try:
             ray: Any = import_module("ray")
         except ImportError:
-            raise MachineError("Ray is not installed", remedy="pip install 'railyard[ray]'") from None
+            raise MachineError(
+                "Ray is not installed", remedy="install it with `pip install 'railyard[ray]'`"
+            ) from None
         self._ray = ray
-        # Processes of the cluster import what this process imports.
+        # Processes of the cluster get the import path of this process.
         paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
         try:
             ray.init(
@@ -57,17 +60,17 @@ class RayCluster:
                 include_dashboard=False if address is None else None,
                 _node_ip_address=_LOOPBACK if (address or _LOOPBACK).startswith(_LOOPBACK) else None,
             )
-        except Exception as ex:  # also of a node that does not start Ray says no more than Exception
+        except Exception as ex:  # Ray raises a plain Exception, also for a node that does not start
             raise MachineError(
-                f"Ray cluster {address or 'on this machine'}: {str(ex).splitlines()[0]}",
-                remedy="start it with `ray start --head`, or give its address",
+                f"the Ray cluster {address or 'on this machine'} cannot be used: {str(ex).splitlines()[0]}",
+                remedy="start it with `ray start --head`, or give the address of a running cluster",
             ) from None
         limits = {} if memory_bytes is None else {"memory": memory_bytes}
         self._task = ray.remote(num_cpus=1, max_retries=TRIES - 1, **limits)(_execute)
         self._work = work
 
     def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
-        """Yield the tasks as they end; Ray tries a task once more whose process or node dies."""
+        """Yield each task when it ends; Ray repeats a task once if its process or node dies."""
         waiting = list(reversed(runs))
         busy: dict[Any, Task] = {}
         ray = self._ray
@@ -84,15 +87,18 @@ class RayCluster:
                 try:
                     yield Done(run, *ray.get(reference))
                 except ray.exceptions.RayError as ex:
-                    yield Done(run, lost=f"lost on Ray {TRIES} times: {str(ex).splitlines()[0]}")
+                    yield Done(run, lost=f"Ray lost it {TRIES} times: {str(ex).splitlines()[0]}")
 
     def close(self) -> None:
-        """Leave the cluster; its tasks end, and a cluster that was started here ends too."""
+        """Disconnect from the cluster, which ends all tasks; stop a cluster that was started here."""
         self._ray.shutdown()
 
 
 def _execute(task: Task, work: Work, folder: str) -> tuple[str, str]:
-    """Carry out a task in a process of the cluster; its files are relative to `folder`."""
+    """Carry out a task in a process of the cluster, in the working directory `folder`.
+
+    Return the text of the result and an error message, one of which is empty.
+    """
     os.chdir(folder)
     try:
         return work(task), ""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assertions that compare variants, judged at each point and seed of a study.
 
-Each run of a study has a single variant, and so the assertions about this variant alone; an assertion about
-several variants is judged here, once their runs have ended.
+Each run of a study has a single variant, and judges the assertions about that variant alone. Assertions about
+several variants are judged here, when the runs of these variants have ended.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Comparison", "compare_variants"]
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Outcome of an assertion about several variants, at one point and seed."""
+    """Outcome of an assertion about several variants, at one point and seed of a study."""
 
     point: Mapping[str, Any]
     seed: int
     outcome: Outcome
 
     def document(self) -> dict[str, Any]:
-        """Return what sweep.json says."""
+        """Return the outcome as an object of sweep.json."""
         outcome = self.outcome
         return {
             "point": dict(self.point),
@@ -45,8 +45,8 @@ class Comparison:
 def compare_variants(plan: StudyPlan, results: Sequence[RunResult]) -> list[Comparison]:
     """Return the outcomes of the assertions about several variants of a study, in the order of its runs.
 
-    An assertion is not judged where a run of its variants has no result. A study that fails something in turn
-    judges none: the assertions are about other faults.
+    An assertion is not judged at a point and seed where the run of one of its variants has no result. A study
+    with targets that fail in turn judges no assertions, because they were written for other faults.
     """
     if plan.study.fail_each:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrying out of a study: the runs that have no result yet, healthy runs first."""
+"""Carries out the runs of a study that have no result yet, healthy runs first."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ __all__ = [
 
 
 class Results(Protocol):
-    """Results of runs by key, such as a folder."""
+    """Store of the results of runs by key, such as the folder of a study."""
 
     def get(self, key: str) -> RunResult | None:
         """Return the result of a run; None if there is none yet."""
         ...
 
     def put(self, key: str, text: str) -> RunResult:
-        """Keep the text of the result file of a run, and return its content."""
+        """Store the text of the result file of a run, and return its content."""
         ...
 
 
 @final
 @dataclass(slots=True)
 class Conducted:
-    """Runs of a study without a result: `lost`, although they were tried, and `late`, which were left out.
+    """Runs of a study that have no result.
 
-    The failures of a `late` run would all come after the end of its healthy run, so it is not carried out.
+    `lost` runs were tried, but their processes died or this machine failed. `late` runs were left out,
+    because all their faults would come after the end of the healthy run.
     """
 
     lost: list[Done] = field(default_factory=list)
@@ -69,7 +70,15 @@ def conduct(
     stop: Stop = lambda: False,
     note: Callable[[Done], None] = lambda _: None,
 ) -> Conducted:
-    """Carry out the runs that have no result yet; `note` receives each run as it ends."""
+    """Carry out the runs that have no result yet, healthy runs first.
+
+    Args:
+        runs: All runs of the study.
+        results: Store that has earlier results and receives new ones.
+        executor: Executor that carries out the runs.
+        stop: Returns True when no further run shall begin.
+        note: Receives each run when it ends.
+    """
     conducted = Conducted()
 
     def carried_out(some: Sequence[Run]) -> None:
@@ -89,7 +98,7 @@ def conduct(
 def carry_out(
     tasks: Sequence[Task], results: Results, executor: Executor, stop: Stop = lambda: False
 ) -> Iterator[Done]:
-    """Carry out the tasks that have no result yet, each key once, keep their results, and yield each."""
+    """Carry out the tasks that have no result yet, each key once; store the results and yield each task."""
     missing = {task.key: task for task in tasks if results.get(task.key) is None}
     for done in executor.results([*missing.values()], stop):
         if not done.lost:
@@ -98,7 +107,7 @@ def carry_out(
 
 
 def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
-    """Return the runs whose failures would all come after the end of their healthy run."""
+    """Return the runs whose faults would all come after the end of the corresponding healthy run."""
     healthy = [run for run in runs if run.case is not None and not run.case.targets]
     ends = {_place(run): result for run in healthy if (result := results.get(run.key)) is not None}
     return [
@@ -112,7 +121,7 @@ def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
 
 
 def _place(run: Run) -> tuple[object, ...]:
-    """Return what a run has in common with its healthy run."""
+    """Return the variant, seed and point of a run, which its healthy run has as well."""
     return run.variant.name, run.scenario.seed, repr(run.point)
 
 
@@ -125,14 +134,14 @@ def _too_late(run: Run, healthy: RunResult) -> bool:
 
 
 def shard_of(runs: Sequence[Run], number: int, count: int) -> list[Run]:
-    """Return every `count`-th run, from the run `number` (1 or more) on."""
+    """Return every `count`-th run, beginning with the run `number`, counted from 1."""
     return [*runs[number - 1 :: count]]
 
 
 def memory_of(runs: Sequence[Run], path: Path) -> int:
-    """Return the memory, in bytes, that the largest of the runs needs in a process of its own.
+    """Return the memory in bytes of a process that carries out the largest of the runs.
 
-    The largest has the most nodes times elements; an impossible run needs none.
+    The largest run has the largest product of nodes and elements. Return 0 if it cannot be prepared.
     """
     largest: dict[str, Run] = {}
     for run in runs:
@@ -155,37 +164,42 @@ def _elements(run: Run) -> int:
 
 
 def local_executor(plan: StudyPlan, jobs: int, runs: int) -> Executor:
-    """Return an executor of this machine for so many runs: this process, or up to `jobs` processes."""
+    """Return an executor on this machine for `runs` runs: this process, or up to `jobs` processes."""
     work = work_of(plan)
     return InProcess(work) if min(jobs, runs) <= 1 else LocalPool(work, min(jobs, runs))
 
 
 def work_of(plan: StudyPlan, path: Path | None = None) -> Work:
-    """Return what carries out a run of a study; `path` is the scenario file in place of the plan's."""
+    """Return a function that carries out a run of a study; `path` replaces the plan's scenario file."""
     return partial(execute, path=path or plan.path)
 
 
 def results_of(
     plan: StudyPlan, jobs: int | None = None, note: Callable[[Done], None] = lambda _: None
 ) -> list[RunResult]:
-    """Return the results of all runs of a study in order, without a folder; `late` runs are left out.
+    """Carry out a study without a folder, and return the results of its runs in order.
+
+    Runs whose faults would all come after the end of the healthy run are left out.
 
     Raises:
-        EmulationError: A run was lost with its process.
+        MachineError: A run was lost with its process.
     """
     store = ResultStore()
     with closing(local_executor(plan, jobs or os.cpu_count() or 1, len(plan.runs))) as executor:
         conducted = conduct(plan.runs, store, executor, note=note)
     if conducted.lost:
         done = conducted.lost[0]
-        raise MachineError(f"{done.run.name}: {done.lost}", remedy="use fewer processes if memory ran out")
+        raise MachineError(
+            f"the run {done.run.name} has no result: {done.lost}",
+            remedy="use fewer processes if memory ran out",
+        )
     late = {run.key for run in conducted.late}
     return [store.results[run.key] for run in plan.runs if run.key not in late]
 
 
 @final
 class ResultStore:
-    """Results of runs by key, in memory."""
+    """Store of the results of runs by key, in memory."""
 
     def __init__(self) -> None:
         self.results: dict[str, RunResult] = {}
@@ -195,5 +209,5 @@ class ResultStore:
         return self.results.get(key)
 
     def put(self, key: str, text: str) -> RunResult:
-        """Keep the text of the result file of a run, and return its content."""
+        """Store the text of the result file of a run, and return its content."""
         return self.results.setdefault(key, json.loads(text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of runs and studies in folders as one table: CSV, JSON or Parquet."""
+"""Export of the results in folders of runs and studies, as one table: CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["as_csv", "as_json", "as_parquet", "collected", "columns_of"]
 
 
 def collected(folders: Iterable[Path]) -> list[Record]:
-    """Return the records of all results below folders: of studies in runs/, of single runs in result.json.
+    """Return the records of all results below some folders.
 
-    Records follow the order of the folders, and in a study the order of its runs; a key counts once.
+    Results of studies are in runs/KEY.json, results of single runs in result.json. Records follow the order
+    of the folders, and in a study the order of its runs. A run that occurs several times gives one record.
 
     Raises:
         ScenarioError: A folder has no results.
@@ -32,7 +33,8 @@ def collected(folders: Iterable[Path]) -> list[Record]:
             count += 1
         if not count:
             raise ScenarioError(
-                f"{folder}: no results of runs", remedy="give a folder that `railyard run` or `sweep` wrote"
+                f"{folder} contains no results of runs",
+                remedy="give a folder that `railyard run` or `railyard sweep` wrote",
             )
     return [*records.values()]
 
@@ -53,7 +55,7 @@ def _records(folder: Path) -> Iterator[Record]:
 
 
 def _of_result(result: dict[str, Any]) -> Iterator[Record]:
-    """Yield a record for each variant of a result.json; the hash of its input is the key of the run."""
+    """Yield a record for each variant of a result.json; the key of the run is the hash of the input."""
     for variant in result["faults"]:
         about = [item for item in result["assertions"] if item["metric"].startswith(f"{variant}.")]
         failed = [item for item in about if item.get("judged", True) and not item["passed"]]
@@ -71,7 +73,7 @@ def _of_result(result: dict[str, Any]) -> Iterator[Record]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return a JSON document; an empty one if there is none, as for a run that has not ended."""
+    """Return the JSON object in a file; an empty object if the file is missing or unreadable."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -80,13 +82,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
-    """Return all columns: those that describe a run first, then axes and metrics as they appear."""
+    """Return the names of all columns: first those that describe a run, then axes and metrics."""
     head = ["scenario", *HEAD]
     return [*head, *dict.fromkeys(key for record in records for key in record if key not in head)]
 
 
 def as_csv(records: Sequence[Record]) -> str:
-    """Return the table as CSV, with a line of headings; what a run does not have is empty."""
+    """Return the table as CSV with a header line; a value that a run does not have is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns_of(records), restval="", lineterminator="\n")
     writer.writeheader()
@@ -110,7 +112,8 @@ def as_parquet(records: Sequence[Record]) -> bytes:
         from pyarrow import parquet
     except ImportError:
         raise OutputError(
-            "Parquet needs pyarrow, which is not installed", remedy="pip install 'railyard[parquet]'"
+            "Parquet needs pyarrow, which is not installed",
+            remedy="install it with `pip install 'railyard[parquet]'`",
         ) from None
     columns = {name: [_cell(record.get(name)) for record in records] for name in columns_of(records)}
     for name, values in columns.items():
@@ -125,5 +128,5 @@ def as_parquet(records: Sequence[Record]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value of a column; lists, such as dims, are text."""
+    """Return a value in the form of a table cell; lists and objects become JSON text."""
     return json.dumps(value) if isinstance(value, list | tuple | dict) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of a study on one page: bands, heat maps, distributions, differences, what went wrong."""
+"""HTML report of a study: bands, heat maps, distributions, paired differences, and runs with trouble."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIGURES = {
     "convergence_us": "from the fault to the last table write, µs",
 }
 _WRONG = 30
-# Curves of a figure, and rows of a figure, that can be told apart.
+# Largest numbers of curves and of rows that a reader can tell apart in a figure.
 _CURVES, _ROWS = 8, 60
 _PLACES = 5
 
@@ -36,7 +36,16 @@ def study_html(
     command: str,
     compared: Sequence[Comparison] = (),
 ) -> str:
-    """Return the whole page; `about` says what varies, `command` repeats the study."""
+    """Return the HTML page of a study.
+
+    Args:
+        title: Title of the study.
+        about: Sentence about the axes of the study.
+        records: Record of each run.
+        axes: Names of the axes.
+        command: Command that repeats the study.
+        compared: Outcomes of the assertions about several variants.
+    """
     groups = grouped(records, axes)
     counts = dict.fromkeys(("right", "fails", "wrong", "stopped", "over", "error"), 0)
     for record in records:
@@ -70,7 +79,7 @@ def study_html(
 
 
 def _worst(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the failures that cost most, where something failed."""
+    """Yield a table of the worst runs with failed targets; nothing if no targets failed in turn."""
     ranked = worst(records, RANKED)
     if not ranked:
         return
@@ -89,9 +98,10 @@ def _worst(records: Sequence[Record]) -> Iterator[str]:
 
 
 def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
-    """Return cumulative distributions of the times over the runs of each variant, healthy runs left out.
+    """Return a figure of the cumulative distributions of completion and convergence times over the runs.
 
-    A variant has a curve for each value of the axes of names, such as strategies, unless these are many.
+    If targets fail in turn, healthy runs are left out. Each variant has a curve, or a curve for each value of
+    the axes with text, such as strategies, if the figure then has at most eight curves.
     """
     failing = [record for record in records if record["failed"]] or list(records)
     names = _names(failing, axes)
@@ -118,7 +128,7 @@ def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
 
 
 def _names(points: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> list[str]:
-    """Return the axes with several values, of which some are no numbers."""
+    """Return the axes with several values that are not all numbers."""
     return [
         axis
         for axis in axes
@@ -132,7 +142,7 @@ def _number(value: Any) -> bool:
 
 
 def _numeric(groups: Sequence[Group], axes: Sequence[str]) -> list[str]:
-    """Return the axes with several values, all of them numbers."""
+    """Return the axes with several values that are all numbers."""
     return [
         axis
         for axis in axes
@@ -148,7 +158,7 @@ def _label(group: Group, axes: Sequence[str], without: Sequence[str] = ()) -> st
 
 
 def _bands(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
-    """Yield a figure of each metric over the first axis of numbers."""
+    """Yield a figure of each metric over the first axis whose values are numbers."""
     numeric = _numeric(groups, axes)
     if not numeric:
         return
@@ -177,7 +187,7 @@ def _bands(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
 
 
 def _intervals(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
-    """Yield a figure of each metric by the values of the axes of names."""
+    """Yield a figure of each metric, with a row for each value of the axes whose values are text."""
     names = _names([group.point for group in groups], axes)
     if not names:
         return
@@ -203,7 +213,7 @@ def _intervals(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
 
 
 def _grids(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
-    """Yield a heat map over the first two axes for each variant; medians over everything else."""
+    """Yield a heat map of median completion times over the first two axes, for each variant."""
     several = [axis for axis in axes if len({repr(group.point[axis]) for group in groups}) > 1]
     if len(several) < 2:
         return
@@ -269,7 +279,7 @@ def _differences(records: Sequence[Record], axes: Sequence[str]) -> list[str]:
 
 
 def _comparisons(compared: Sequence[Comparison]) -> list[str]:
-    """Return a table of the assertions about several variants, and where they fail."""
+    """Return a table of the assertions about several variants, with points and seeds where they fail."""
     if not compared:
         return []
     by_name: dict[str, list[Comparison]] = {}

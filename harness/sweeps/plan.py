@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a study: its runs, each with the key under which its result is kept."""
+"""Plan of a study: its runs, each with the key under which its result is stored."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Run:
     """One run of a study.
 
     Attributes:
-        key: Hash of the scenario, its seed, the files that it names, and the program.
+        key: Hash of the scenario, its seed, the files that it names, and Railyard's code.
         scenario: The scenario with a single variant, the seed, and the assertions about that variant alone.
         point: Value of each axis.
-        case: What fails in place of the variant's faults; None if the variant keeps its faults.
+        case: Targets that fail in place of the variant's faults; None if the variant keeps its faults.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Words for a person: variant, values, seed and failed targets."""
+        """Description for users: variant, values of axes, seed and failed targets."""
         words = [self.variant.name, *(f"{key} {value}" for key, value in self.point.items())]
         words.append(f"seed {self.scenario.seed}")
         return ", ".join([*words, *([self.case.name] if self.case and self.case.targets else [])])
@@ -56,7 +56,7 @@ class Run:
 @final
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """Plan of a study; `base` is the hash of the scenario without its axes, and of the program."""
+    """Plan of a study; `base` is the hash of the scenario without `study:`, and of Railyard's code."""
 
     path: Path
     scenario: Scenario
@@ -66,7 +66,7 @@ class StudyPlan:
     runs: tuple[Run, ...] = field(repr=False)
 
     def document(self) -> dict[str, Any]:
-        """Return what study.json says."""
+        """Return the content of study.json."""
         return {
             "format": "railyard-study",
             "schema": 1,
@@ -88,12 +88,13 @@ def plan_study(
 
     Args:
         path: Scenario file.
-        options: Axes besides those of the file; for an axis that both have, the values given here hold.
-        variants: Names of variants; none means all, or all with a fault if something fails in turn.
+        options: Axes besides those of the file, which they override.
+        variants: Names of variants. Empty means all variants, or all variants with a fault if targets fail in
+            turn at the times of these faults.
         seed: Seed in place of the scenario's own.
 
     Raises:
-        ScenarioError: A point is no scenario, or there is nothing to vary.
+        ScenarioError: A point gives no valid scenario, or the study has no axis.
     """
     document = Document(path)
     scenario, _ = read(document)
@@ -101,8 +102,8 @@ def plan_study(
     seed = scenario.seed if seed is None else seed
     if not (study.set or study.seeds or study.fail_each):
         raise ScenarioError(
-            document.at((), "nothing to vary"),
-            remedy="give --set KEY=A,B, --seeds 1..20 or --fail-each link, or a key `study:`",
+            document.at((), "the study has no axis, so there is nothing to vary"),
+            remedy="give --set KEY=A,B, --seeds 1..20 or --fail-each link, or add `study:` to the file",
         )
     names = _chosen(scenario, document, variants, need_faults=study.needs_faults)
     fabrics: dict[str, Fabric] = {}
@@ -121,18 +122,18 @@ def plan_study(
 def plan_point(
     path: Path, point: Mapping[str, Any], variants: Sequence[str] = ()
 ) -> tuple[Scenario, tuple[Run, ...]]:
-    """Plan a run of each variant of a scenario file, with values of keys of the file, without its axes.
+    """Plan one run of each variant of a scenario file at a single point; the file's `study:` is ignored.
 
     Args:
         path: Scenario file.
-        point: Values of keys.
-        variants: Names of variants; none means all.
+        point: Values by key of the file.
+        variants: Names of variants; empty means all.
 
     Returns:
-        The scenario with the values, and its runs.
+        The scenario with these values, and its runs.
 
     Raises:
-        ScenarioError: The values make no scenario, or a variant does not exist.
+        ScenarioError: The values give no valid scenario, or a variant does not exist.
     """
     document = Document(path)
     names = _chosen(read(document)[0], document, variants, need_faults=False)
@@ -143,11 +144,11 @@ def plan_point(
 def check_study(scenario: Scenario, document: Document) -> int:
     """Check the axes of a scenario's `study:` and return the number of its points.
 
-    Each value of an axis is checked with the first values of the other axes, so that a study of many points
-    takes little time.
+    With `combine: grid`, each value of an axis is checked with the first values of the other axes only, so
+    that a study with many points is checked quickly.
 
     Raises:
-        ScenarioError: An axis leads to no key or has an impossible value; the message names its line.
+        ScenarioError: An axis names no key or has an impossible value; the message names its line.
     """
     study = scenario.study or Study()
     try:
@@ -165,7 +166,11 @@ def check_study(scenario: Scenario, document: Document) -> int:
 
 
 def _read_point(document: Document, point: Mapping[str, Any], names: Sequence[str]) -> Scenario:
-    """Return the scenario at a point; a ScenarioError has the line of the axis of `study:` at fault."""
+    """Return the scenario at a point.
+
+    Raises:
+        ScenarioError: A value is impossible; the message has the line of its axis in `study:`.
+    """
     check_own(document, point, names)
     try:
         return read(with_values(document, point))[0]
@@ -173,14 +178,14 @@ def _read_point(document: Document, point: Mapping[str, Any], names: Sequence[st
         for key, value in point.items():
             line = ("study", "set", key)
             if document.depth(line) == len(line) and _faulty(document, key, value):
-                # The place in front of the message is that of a key which the file may not have.
+                # Name the line of the axis instead of the line of the key, which the file may not contain.
                 what = f"study: {key} = {value}: {document.without_place(ex.message)}"
                 raise ScenarioError(document.at(line, what), remedy=ex.remedy) from None
         raise
 
 
 def _faulty(document: Document, key: str, value: Any) -> bool:
-    """Return whether an axis has an impossible value whatever the other axes have."""
+    """Return whether a value of an axis is impossible by itself, without values of other axes."""
     try:
         read(with_values(document, {key: value}))
     except ScenarioError:
@@ -189,7 +194,7 @@ def _faulty(document: Document, key: str, value: Any) -> bool:
 
 
 def _joined(own: Study, options: Study) -> Study:
-    """Return the axes of the file with those of the options, which win."""
+    """Return the axes of the file joined with the axes of the options, which override those of the file."""
     given = {key: getattr(options, key) for key in options.model_fields_set}
     return own.model_copy(update={**given, "set": {**own.set, **options.set}})
 
@@ -205,11 +210,12 @@ def _chosen(
     what = "variant with a fault" if need_faults else "variant"
     unknown = [name for name in names if name not in known]
     if unknown or not known:
-        message = f"no {what} is called {unknown[0]!r}" if unknown else f"no {what}"
+        message = f"no {what} is called {unknown[0]!r}" if unknown else f"the scenario has no {what}"
+        choice = f"choose among {', '.join(known)}" if known else "add `faults:` to a variant"
         raise ScenarioError(
             document.at((), message),
-            remedy=f"there are {', '.join(known) or 'none'}"
-            + ("; `--faults N --within US` needs no fault" if need_faults else ""),
+            remedy=choice
+            + (", or give `--faults N --within US`, which needs no fault" if need_faults else ""),
         )
     return tuple(dict.fromkeys(names)) or tuple(known)
 
@@ -230,7 +236,7 @@ def variants_of(assertion: Assertion) -> set[str]:
 def _cases(
     scenario: Scenario, study: Study, seed: int, document: Document, fabrics: dict[str, Fabric]
 ) -> list[Case | None]:
-    """Return the cases of a variant, the healthy one first; a single None if nothing fails in turn."""
+    """Return the cases of a variant, first the healthy case; a single None if no targets fail in turn."""
     if not study.fail_each:
         return [None]
     topology = scenario.topology.model_dump_json()
@@ -246,7 +252,7 @@ def _cases(
 
 
 def _with_case(scenario: Scenario, case: Case) -> Scenario:
-    """Return the scenario with the faults of a case, and without assertions, which are about other faults."""
+    """Return the scenario with the faults of a case, and without its assertions about other faults."""
     variant = scenario.variants[0]
     failing = variant.model_copy(update={"faults": case.faults(variant)})
     return scenario.model_copy(update={"variants": (failing,), "assertions": ()})

@@ -14,7 +14,7 @@ from harness.sweeps.table import Record
 __all__ = ["CONFIDENCE", "SHOWN", "Difference", "Group", "Spread", "differences", "grouped", "spread_of"]
 
 CONFIDENCE = 0.95
-"""Confidence of the intervals."""
+"""Confidence level of the intervals of medians."""
 
 _RESAMPLES = 2000
 
@@ -27,7 +27,7 @@ SHOWN: Mapping[str, str] = {
     "lost_frames": "lost",
     "retransmitted_frames": "sent again",
 }
-"""Metrics of tables for people, and their headings."""
+"""Metrics in tables of reports, with their headings."""
 
 
 @final
@@ -47,7 +47,15 @@ class Spread:
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs that differ in seed and failed targets alone; `records` are those with right data."""
+    """Runs of a study that differ only in seed and in the targets that fail.
+
+    Attributes:
+        variant: Variant of the runs.
+        point: Value of each axis.
+        failed: Number of targets that fail in each run.
+        total: Number of runs.
+        records: Records of the runs with correct data.
+    """
 
     variant: str
     point: Mapping[str, Any]
@@ -56,7 +64,7 @@ class Group:
     records: tuple[Record, ...]
 
     def spread(self, metric: str) -> Spread | None:
-        """Return the distribution of a metric; None without a run."""
+        """Return the distribution of a metric; None if no run has it."""
         values = [record[metric] for record in self.records if metric in record]
         return spread_of(values) if values else None
 
@@ -64,7 +72,7 @@ class Group:
 @final
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Differences of a metric, `label` less `base`, of runs with equal axes, seed and failed targets."""
+    """Paired differences of a metric: of `label` minus `base`, for runs with equal axes, seed and targets."""
 
     base: str
     label: str
@@ -73,10 +81,10 @@ class Difference:
 
 
 def spread_of(values: Sequence[float]) -> Spread:
-    """Return the distribution of values, of which there is at least one.
+    """Return the distribution of one or more values.
 
-    The interval is the percentile bootstrap of the median (2,000 resamples, fixed seed); equal values, or a
-    single value, have an interval without width.
+    The confidence interval is the percentile bootstrap of the median (2,000 resamples, fixed seed). It has no
+    width for a single value or equal values.
     """
     array = np.asarray(values, dtype=np.float64)
     median, lower, upper = (float(value) for value in np.percentile(array, [50, 25, 75]))
@@ -97,7 +105,7 @@ def spread_of(values: Sequence[float]) -> Spread:
 
 
 def grouped(records: Iterable[Record], axes: Sequence[str]) -> list[Group]:
-    """Return the groups of runs in the order of their first run."""
+    """Return the runs in groups of equal variant, axes and number of failed targets, by first appearance."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(_group_key(record, axes), []).append(record)
@@ -114,9 +122,9 @@ def grouped(records: Iterable[Record], axes: Sequence[str]) -> list[Group]:
 
 
 def differences(records: Sequence[Record], axes: Sequence[str], metrics: Iterable[str]) -> list[Difference]:
-    """Return paired differences of variants from the first variant.
+    """Return paired differences between each further variant and the first variant.
 
-    With a single variant, values of the first axis that has no numbers are compared in the same way.
+    With a single variant, the values of the first axis with text are compared instead of variants.
     """
     variants: list[Any] = list(dict.fromkeys(record["variant"] for record in records))
     column = "variant"

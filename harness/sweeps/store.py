@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folder of a study: study.json says what the study is, runs/KEY.json is the result of a run, each whole."""
+"""Folder of a study: study.json describes the study, and runs/KEY.json is the result of a run.
+
+Each file is written whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ from harness.sweeps.plan import StudyPlan
 __all__ = ["RunResult", "StudyFolder", "open_study", "read_run"]
 
 RunResult = dict[str, Any]
-"""Content of a result file of a run."""
+"""Content of the result file of a run, runs/KEY.json."""
 
 Shard = tuple[int, int]
 
 
 @final
 class StudyFolder:
-    """Results of a study's runs, by key."""
+    """Store of the results of a study's runs by key, in a folder."""
 
     def __init__(self, output: OutputFolder) -> None:
         self.output = output
@@ -43,7 +46,7 @@ class StudyFolder:
         return self._known[key]
 
     def put(self, key: str, text: str) -> RunResult:
-        """Write the result of a run, whole or not at all."""
+        """Write the text of the result file of a run, whole or not at all, and return its content."""
         self._runs.write(f"{key}.json", text)
         return self._known.setdefault(key, json.loads(text))
 
@@ -52,13 +55,17 @@ class StudyFolder:
 def open_study(
     path: Path, plan: StudyPlan, *, resume: bool = True, shard: Shard | None = None
 ) -> Iterator[StudyFolder]:
-    """Yield the folder of a study, locked against other runs; shards of one study may have it open at once.
+    """Yield the folder of a study, locked against other processes.
 
-    With `resume` the folder may hold results of the same scenario and program, whatever the axes; without,
-    they are removed.
+    Args:
+        path: Folder of the study.
+        plan: Plan of the study.
+        resume: Keep results of earlier studies of this scenario with this code, whatever their axes; False
+            removes all results in the folder.
+        shard: Number of this part of the study and number of parts; parts may have the folder open together.
 
     Raises:
-        OutputError: The folder holds another study, cannot be written, or another run writes to it.
+        OutputError: The folder holds another study, cannot be written, or another process writes to it.
     """
     with output_folder(path, lock="shared" if shard else "exclusive") as output:
         if shard is None:
@@ -80,24 +87,26 @@ def _opened(output: OutputFolder, plan: StudyPlan, *, resume: bool, alone: bool)
         count = len(before.get("runs", ()))
         what = f"{before.get('scenario')} with {count} runs"
         raise OutputError(
-            f"{output.path}: holds a study of another scenario or program: {what}",
+            f"the folder {output.path} holds a study of another scenario or version of Railyard: {what}",
             remedy="give another folder with --out, or --no-resume to begin anew and remove its results",
         )
     try:
         runs.mkdir(exist_ok=True)
-        # What a killed process left half written; other shards may be writing.
+        # Remove partly written files of a killed process, unless other shards may be writing now.
         for left in runs.glob(".*") if alone else ():
             left.unlink(missing_ok=True)
         for left in () if resume else runs.glob("*.json"):
             left.unlink(missing_ok=True)
     except OSError as ex:
-        raise OutputError(f"{runs}: {ex.strerror}", remedy="give another folder with --out") from None
+        raise OutputError(
+            f"the folder {runs} cannot be written: {ex.strerror}", remedy="give another folder with --out"
+        ) from None
     output.write("study.json", json.dumps(plan.document(), indent=2, sort_keys=True) + "\n")
     return StudyFolder(output)
 
 
 def read_run(path: Path) -> RunResult | None:
-    """Return the content of a result file; None if there is no such file, or it is not whole."""
+    """Return the content of the result file of a run; None if it is missing or incomplete."""
     result = _content(path)
     return result if result is not None and result.get("format") == "railyard-run" else None
 

@@ -14,20 +14,20 @@ from harness.sweeps.store import RunResult
 __all__ = ["RANKED", "RANKING", "Record", "axes_of", "passed", "record_of", "summary_json", "worst"]
 
 Record = dict[str, Any]
-"""Columns of a run: run, variant, the axes, seed, cut, status, trouble, spare, cut_off, and the metrics."""
+"""A row of a study's table by column: the columns of HEAD, the axes, and the metrics."""
 
 RANKING = {"completion_us": "took, µs", "convergence_us": "tables right, µs", "lost_frames": "frames lost"}
-"""Metrics of a ranking of failures, and the heads of their columns."""
+"""Metrics in a ranking of failures, with the headings of their columns."""
 
 RANKED = 10
-"""Rows of a ranking."""
+"""Number of rows in a ranking of failures."""
 
 HEAD = ("run", "variant", "seed", "cut", "failed", "status", "trouble", "spare", "cut_off")
-"""Columns that are neither an axis nor a metric."""
+"""Columns of a record that are neither an axis nor a metric."""
 
 
 def record_of(run: RunResult) -> Record:
-    """Return the record of a run; `failed` is the number of targets that failed in turn."""
+    """Return the record of a run; its column `failed` is the number of targets that failed in the run."""
     result, variant = run["result"] or {}, run["variant"]
     takeovers = result.get("takeovers", {}).get(variant, ())
     metrics = {name.removeprefix(f"{variant}."): value for name, value in result.get("metrics", {}).items()}
@@ -47,14 +47,14 @@ def record_of(run: RunResult) -> Record:
 
 
 def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:
-    """Return the axes of runs in the order of their appearance."""
+    """Return the names of the axes of all runs, in the order of their appearance."""
     return tuple(dict.fromkeys(key for run in runs for key in run["point"]))
 
 
 def passed(runs: Sequence[RunResult], fail_each: Sequence[str]) -> bool:
-    """Return whether all runs are right, or ended before their fault.
+    """Return whether all runs have the status `right`, or ended before their fault.
 
-    Where switches or random links fail, a run may also have stopped because nodes were unreachable.
+    If switches or random links fail in turn, runs may also have stopped because nodes were unreachable.
     """
     parts = any(kind == "switch" or kind.startswith("random:") for kind in fail_each)
     accepted = {"right", "over", *(("stopped",) if parts else ())}
@@ -62,10 +62,10 @@ def passed(runs: Sequence[RunResult], fail_each: Sequence[str]) -> bool:
 
 
 def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
-    """Return the text of sweep.json: counts, assertions about several variants, the record of each run."""
+    """Return the text of sweep.json: counts, assertions about several variants, and a record of each run."""
     records = [record_of(run) for run in runs]
     compared = compare_variants(plan, runs)
-    # Where something fails in turn, healthy runs are for comparison only.
+    # If targets fail in turn, healthy runs serve for comparison only and are not counted.
     counted = [record for record in records if record["failed"]] if plan.study.fail_each else records
     document: Mapping[str, Any] = {
         "format": "railyard-sweep",
@@ -87,7 +87,7 @@ def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
 
 
 def worst(records: Sequence[Record], count: int) -> list[Record]:
-    """Return the records of failures, the worst first: wrong results, then the longest times."""
+    """Return the `count` worst records of runs with failed targets: wrong results, then longest times."""
     failing = [record for record in records if record["failed"]]
     order = ("wrong", "error", "fails", "stopped", "right", "over")
     return sorted(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a study, in any process: a run in, the text of its result file out."""
+"""Worker of a study: it carries out a run, in any process, and returns the text of its result file."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ STATUSES = {
     "wrong": "the data of an NPU is wrong",
     "error": "the run is impossible",
 }
-"""Status of a run, and what it means."""
+"""Meaning of each status of a run."""
 
-# Values that runs of a topology share, for the topologies used last.
+# Values that runs of one topology share, for the topologies that were used last.
 _CACHES: OrderedDict[str, PlanCache] = OrderedDict()
 _TOPOLOGIES = 2
 _PLANS = 8
 
 
 def execute(run: Run, path: Path) -> str:
-    """Return the text of the result file of a run; equal runs give equal texts.
+    """Carry out a run, and return the text of its result file; equal runs give equal texts.
 
-    An error of the input is a result, with the status `error`; an error of the machine is raised.
+    An error of the scenario gives a result with the status `error`.
 
     Args:
         run: The run.
         path: The scenario file, whose lines errors name.
 
     Raises:
-        RailyardError: The machine is at fault.
+        RailyardError: This machine lacks a requirement of the run, such as memory.
     """
     document: dict[str, Any] = {
         "format": "railyard-run",
@@ -75,7 +75,7 @@ def execute(run: Run, path: Path) -> str:
 
 
 def _judged(result: Result, wrong: str) -> tuple[str, str]:
-    """Return the status of a run, and what went wrong."""
+    """Return the status of a run and a description of its trouble; the latter is empty for `right`."""
     failed = [item for item in result.assertions if item.verdict == "fails"]
     late = [item for item in failed if ".faults[" in item.metric]
     data = [item for item in failed if item.metric.endswith((".correct_npus", ".deadlock_buffers"))]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks in processes of this machine, such as runs of a study. The death of a process costs its task only.
+"""Executors of tasks, such as runs of a study, in this process or in processes of this machine.
 
-The process pools of the standard library give up all tasks when a process is killed; here each process has a
-pipe of its own, so that nothing of the other processes is lost.
+The process pools of the standard library give up all tasks when a process is killed. Here each process has a
+pipe of its own, so the death of a process affects only its own task.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ TRIES = 2
 _SECONDS = 0.5
 
 Stop = Callable[[], bool]
-"""Returns True when no further task shall begin."""
+"""Function that returns True when no further task shall begin."""
 
 Work: TypeAlias = Callable[[Any], str]
-"""Carries out a task and returns the text of its result file; processes get it by pickle."""
+"""Function that carries out a task and returns the text of its result file; it must be picklable."""
 
 
 class Task(Protocol):
-    """A task, such as a run of a study; processes get it by pickle."""
+    """A task, such as a run of a study; it must be picklable."""
 
     @property
     def key(self) -> str:
-        """Hash of all on which the result depends."""
+        """Hash of all inputs of the task, under which its result is stored."""
         ...
 
     @property
     def name(self) -> str:
-        """Words for a person."""
+        """Description of the task for users."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A task that has ended: the text of its result file, or what kept it from having a result."""
+    """A task that has ended: the text of its result file, or the reason (`lost`) for having no result."""
 
     run: Task
     text: str = ""
@@ -63,38 +63,41 @@ class Done:
 
 
 class Executor(Protocol):
-    """Carries out tasks: in this process, in processes of this machine, or on a Ray cluster."""
+    """Executor of tasks: in this process, in processes of this machine, or on a Ray cluster."""
 
     def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
-        """Yield the tasks as they end; after `stop` is True, only those that have begun."""
+        """Yield each task when it ends; once `stop()` is True, no further task begins."""
         ...
 
     def close(self) -> None:
-        """End all processes at once."""
+        """End all processes immediately, without waiting for their tasks."""
         ...
 
 
 @final
 class InProcess:
-    """Carries out tasks one after the other in this process."""
+    """Executor that carries out tasks one after the other in this process."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
 
     def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
-        """Yield each task as it ends."""
+        """Yield each task when it ends, until `stop()` is True."""
         for run in runs:
             if stop():
                 return
             yield Done(run, self._work(run))
 
     def close(self) -> None:
-        """Do nothing: no process was started."""
+        """Do nothing, because this executor starts no process."""
 
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Keep a new process from running the caller's script: runs name their code by file or entry point."""
+    """Hide the main module, so that a spawned process does not run the caller's script again.
+
+    Tasks do not need it, because they name their code by file or entry point.
+    """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -105,7 +108,7 @@ def _without_main() -> Iterator[None]:
 
 @final
 class _Worker:
-    """A process with a pipe; `run` is what it works on."""
+    """A worker process with its pipe; `run` is its current task, None if it is idle."""
 
     def __init__(self, work: Work) -> None:
         context = multiprocessing.get_context("spawn")
@@ -117,7 +120,7 @@ class _Worker:
         other.close()
 
     def begin(self, run: Task) -> bool:
-        """Give the process a task; False if the process has died."""
+        """Send a task to the process; return False if the process has died."""
         try:
             self.pipe.send(run)
         except OSError:
@@ -126,7 +129,7 @@ class _Worker:
         return True
 
     def end(self) -> str:
-        """Kill the process and return how it ended."""
+        """Kill the process, and return a description of its end, such as `killed by SIGKILL`."""
         if self.process.is_alive():
             self.process.join(_SECONDS)
         self.process.kill()
@@ -138,7 +141,7 @@ class _Worker:
 
 @final
 class LocalPool:
-    """Carries out tasks in at most `jobs` processes of this machine, which live until the pool is closed."""
+    """Executor in at most `jobs` processes of this machine, which live until the pool is closed."""
 
     def __init__(self, work: Work, jobs: int) -> None:
         self._work = work
@@ -147,11 +150,11 @@ class LocalPool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Process ids of the workers."""
+        """Process ids of the worker processes."""
         return tuple(worker.process.pid or 0 for worker in self._workers)
 
     def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
-        """Yield the tasks as they end; a task whose process dies is tried once more, on another process."""
+        """Yield each task when it ends; a task whose process dies is repeated once in another process."""
         waiting = deque(runs)
         tries: dict[str, int] = {}
         while True:
@@ -194,7 +197,7 @@ class LocalPool:
         self.close()
 
     def _begin(self, waiting: deque[Task]) -> None:
-        """Give waiting tasks to idle processes; start processes as long as there are too few."""
+        """Give waiting tasks to idle processes, and start further processes up to the number of jobs."""
         while waiting:
             idle = next((worker for worker in self._workers if worker.run is None), None)
             if idle is None:
@@ -210,7 +213,7 @@ class LocalPool:
 
 
 def _serve(pipe: Connection, work: Work) -> None:
-    """Carry out the tasks that come through the pipe, until it closes or the parent dies."""
+    """Carry out tasks from the pipe in a worker process, until the pipe closes or the parent process dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -123,7 +123,7 @@ def test_an_error_of_p4c_is_shown_with_its_line(tmp_path: Path):
         (GOOD + "hash: identical\n", "has other keys"),
         (GOOD.replace("lacp_us: 4", "lacp_us: -1"), "lacp_us"),
         (GOOD.replace("multiplier: 3", "multiplier: 1"), "lacp_multiplier"),
-        (GOOD.replace("02:00:5e", "01:00:5e"), "address of a group"),
+        (GOOD.replace("02:00:5e", "01:00:5e"), "is a multicast address"),
         ("lacp_us: [", "is no YAML"),
     ],
 )

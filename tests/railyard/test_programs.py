@@ -107,7 +107,7 @@ def test_a_wrong_entry_is_refused_before_anything_starts(rows: Any, message: str
 
 def test_a_program_needs_its_p4info() -> None:
     with (
-        pytest.raises(railyard.RailyardError, match=r"ipv4\.json: a program without p4info; give --p4info"),
+        pytest.raises(railyard.RailyardError, match=r"ipv4\.json has no p4info; give --p4info"),
         railyard.program_testbed(LINE, PROGRAM),
     ):
         pass

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chakra execution traces of MLCommons, read and written.
+"""Read and write Chakra execution traces of MLCommons.
 
 node        nodes of a trace
-trace       traces in protobuf
-esi         traces in ESI's JSON
-graph       traces of all ranks as a traffic graph
-write       traffic graphs as traces
-run         jobs of a variant as traces
-data_order  operations that wait for each other because of data
+trace       read traces in protobuf
+esi         read traces in ESI's JSON
+graph       convert the traces of all ranks to a traffic graph
+write       convert traffic graphs to traces
+run         convert the jobs of a variant to traces
+data_order  data dependencies between the operations of a graph
 """

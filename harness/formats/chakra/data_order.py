@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of a graph that wait for each other because they touch the same elements of a member's array."""
+"""Data dependencies of a traffic graph: operations that touch the same elements of a member's array."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,12 +14,15 @@ __all__ = ["data_order"]
 
 
 def data_order(graph: Graph) -> tuple[list[int], dict[int, list[int]], dict[int, list[int]]]:
-    """Return the order in which operations take effect, and what each waits for because of data.
+    """Return the order in which operations take effect, and their data dependencies.
+
+    All operations are identified by their index in `graph.operations`. If a receive takes a send, the receive
+    writes the data, and the send writes nothing.
 
     Returns:
-        Places of all operations in their order; by place, the operations that wrote what a send or copy
-        reads; by place, those that touched before what an operation writes. A send that a receive takes
-        writes nothing, its receive does.
+        Indices of all operations in the order in which they take effect; for each send or copy, the
+        operations that wrote the elements it reads; for each writing operation, the earlier operations that
+        read or wrote the elements it overwrites.
     """
     order = in_order(graph)
     ranks = {name: rank for rank, name in enumerate(graph.members)}
@@ -42,7 +45,7 @@ def data_order(graph: Graph) -> tuple[list[int], dict[int, list[int]], dict[int,
 @final
 @dataclass(slots=True)
 class _Touch:
-    """Elements of an array from `first` to before `end`, touched by an operation."""
+    """A read or write by an operation of the elements from `first` up to, but not including, `end`."""
 
     first: int
     end: int
@@ -51,20 +54,23 @@ class _Touch:
 
 @final
 class _Array:
-    """Array of a member: the last writes of its elements, and the reads since then."""
+    """A member's array: the last write of each element, and the reads after this write."""
 
     def __init__(self) -> None:
         self._writes: list[_Touch] = []
         self._reads: list[_Touch] = []
 
     def read(self, movement: Movement, operation: int) -> list[int]:
-        """Note a read; return the operations that wrote the elements."""
+        """Record that an operation reads the movement's elements; return the operations that wrote them."""
         first, end = movement.data, movement.data + movement.length
         self._reads.append(_Touch(first, end, operation))
         return _overlapping(self._writes, first, end)
 
     def write(self, movement: Movement, operation: int) -> list[int]:
-        """Note a write; return the operations that touched the elements before."""
+        """Record that an operation writes the movement's elements.
+
+        Returns the operations that wrote or read these elements before.
+        """
         first, end = movement.write, movement.write + movement.length
         before = _overlapping(self._writes, first, end) + _overlapping(self._reads, first, end)
         self._writes = [touch for touch in self._writes if not first <= touch.first <= touch.end <= end]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chakra's traces in ESI's JSON: a file a rank, whose `workload_graph` lists nodes.
+"""Reader of Chakra traces in ESI's JSON: one file per rank, whose `workload_graph` lists nodes.
 
     {"workload_graph": [{"Id": 7, "Name": "...", "NodeType": 4, "runtime": 28, "data_deps": [], ...}]}
 
-NodeType has the numbers of the protobuf schema, `runtime` is in microseconds. Attributes of communication are
-keys of their own, such as comm_type and comm_size. A node without `NodeType` or `data_deps` is refused.
+NodeType has the numbers of the protobuf schema; `runtime` is in microseconds. Attributes of communication are
+keys of the node, such as comm_type and comm_size. A node without `NodeType` or `data_deps` is refused.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ _ATTRIBUTES = (
 
 
 def read_esi(path: Path) -> Iterator[Node]:
-    """Yield the nodes of a trace; FormatError names file and line of what is wrong."""
+    """Yield the nodes of a trace; an invalid file raises FormatError with file and line."""
     document = read_json(path)
     if "nodes" in document and "schema" in document:
         document.refuse(
-            "a trace of PyTorch's observer, before Chakra",
-            remedy="make a Chakra trace of it with chakra_trace_link and chakra_converter",
+            "the file is a trace of PyTorch's execution observer, not of Chakra",
+            remedy="convert it with chakra_trace_link and chakra_converter",
         )
     for row in document.child("workload_graph").elements():
         values = {}
@@ -34,7 +34,10 @@ def read_esi(path: Path) -> Iterator[Node]:
             if key in row:
                 item = row.child(key)
                 if not isinstance(item.value, str | int):
-                    item.refuse(f"{key} is no number, text, true or false")
+                    item.refuse(
+                        f"{key} is neither a number, nor a text, nor a boolean",
+                        "give a number, a text, true or false",
+                    )
                 values[key] = item.value if isinstance(item.value, str | bool) else item.number(low=-1)
         waits = row.child("data_deps").elements()
         yield Node(

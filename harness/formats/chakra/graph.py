@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chakra's traces as a traffic graph: collectives are joined over the ranks of a process group."""
+"""Convert the Chakra traces of all ranks to a traffic graph; match the nodes of a collective across ranks."""
 
 import re
 from collections import defaultdict
@@ -24,16 +24,25 @@ _ENDING = re.compile(r"\.(et|json)(\.gz)?$")
 
 
 def read_chakra(paths: Sequence[Path]) -> Imported:
-    """Return the traffic of traces, a file a rank, or a folder; rank r is npuR of a full mesh.
+    """Return the traffic of traces; rank R is npuR of a full mesh.
 
-    A computation takes the duration in the trace, on the unit of its kind: 0 GPU, 1 CPU. The nth collectives
-    of a process group on all its ranks are one, carried out by the direct algorithm.
+    A computation takes its duration in the trace, on computing unit 0 for the GPU or 1 for the CPU. The nth
+    collective node of a process group on each of its ranks belongs to the group's nth collective, which is
+    carried out by the direct algorithm.
+
+    Args:
+        paths: Trace files, one per rank, or a single folder of trace files.
+
+    Raises:
+        FormatError: A trace is invalid, or the traces of the ranks contradict each other.
     """
     files = [*paths]
     if paths[0].is_dir():
         files = [within(paths[0], path) for path in sorted(paths[0].iterdir()) if _ENDING.search(path.name)]
     if not files:
-        FileLocation(paths[0]).refuse("no trace", "name files NAME.RANK.et, or a folder of them")
+        FileLocation(paths[0]).refuse(
+            "the folder has no trace", "give files NAME.RANK.et, or a folder with such files"
+        )
     files.sort(key=rank_of)
     merged = _Merged()
     for path in files:
@@ -47,7 +56,7 @@ def read_chakra(paths: Sequence[Path]) -> Imported:
 
 @final
 class _Merged:
-    """Traces of several ranks, and the operations that they become."""
+    """Traces of several ranks; converts their nodes to operations of a traffic graph."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, dict[int, Node]] = {}
@@ -55,35 +64,35 @@ class _Merged:
         self._alone = self._unknown = self._absent = 0
 
     def add(self, path: Path) -> None:
-        """Read the trace of a rank."""
+        """Read the trace file of a rank; FormatError if this rank already has a trace."""
         rank, location = rank_of(path), FileLocation(path)
         if rank in self.nodes:
-            location.refuse(f"a second trace of rank {rank}")
+            location.refuse(f"the file is a second trace of rank {rank}", "give one trace per rank")
         nodes = {}
         for node in read_esi(path) if ".json" in path.suffixes else read_trace(path):
             if node.id in nodes:
-                location.refuse(f"node {node.id} is there twice")
+                location.refuse(f"node id {node.id} appears twice", "give each node an id of its own")
             nodes[node.id] = node
         self._absent += sum(other not in nodes for node in nodes.values() for other in node.waits)
         self.nodes[rank], self._locations[rank] = nodes, location
 
     def notes(self) -> tuple[str, ...]:
-        """Return what the traces say and the graph does not."""
+        """Return sentences on the content of the traces that the graph leaves out or changes."""
         notes = [
             "Collectives are carried out by the direct algorithm; their sizes are those of the whole array."
         ]
         if self._absent:
-            notes.append(f"{self._absent} waits for nodes that the traces do not have are left out.")
+            notes.append(f"{self._absent} dependencies on nodes that the traces lack are left out.")
         if self._alone:
-            notes.append(f"{self._alone} collectives have no other rank in these files, and take no time.")
+            notes.append(f"{self._alone} collectives have a single rank in these files, and take no time.")
         if self._unknown:
             notes.append(
-                f"{self._unknown} nodes of collectives say no kind, as a CPU's do, and take no time."
+                f"{self._unknown} nodes of collectives have no comm_type, as on the CPU, and take no time."
             )
         return tuple(notes)
 
     def operations(self) -> list[Operation]:
-        """Return the operations of all ranks."""
+        """Return the operations of all ranks: collectives first, then all other nodes."""
         groups = self._groups()
         ends: dict[tuple[int, int], str] = {}
         for name, members in groups.items():
@@ -110,7 +119,10 @@ class _Merged:
         return result
 
     def _groups(self) -> dict[str, list[tuple[int, Node]]]:
-        """Return rank and node of each member of each collective, by a name for it."""
+        """Return the members of each collective as (rank, node), by the name of the collective.
+
+        The name is the process group and a running number. Collectives of a single rank are left out.
+        """
         counts: dict[tuple[int, str], int] = defaultdict(int)
         groups: dict[str, list[tuple[int, Node]]] = defaultdict(list)
         for rank, nodes in sorted(self.nodes.items()):
@@ -122,7 +134,10 @@ class _Merged:
                     self._unknown += 1
                     continue
                 if isinstance(kind, str) or kind not in COLLECTIVES:
-                    self._locations[rank].refuse(f"node {node.id}: comm_type {kind} is not known here")
+                    self._locations[rank].refuse(
+                        f"comm_type {kind} of node {node.id} is not supported",
+                        f"use {', '.join(map(str, COLLECTIVES))}",
+                    )
                 group = str(node.values.get("pg_name", ""))
                 groups[f"{group or 'all'}.{counts[rank, group]}"].append((rank, node))
                 counts[rank, group] += 1
@@ -140,27 +155,31 @@ class _Merged:
             for key in ("comm_type", "comm_size"):
                 if node.values.get(key) != first.values.get(key):
                     self._locations[rank].refuse(
-                        f"node {node.id}: {key} {node.values.get(key)}, and rank {members[0][0]} has "
-                        f"{first.values.get(key)} in the same collective"
+                        f"{key} of node {node.id} is {node.values.get(key)}, but rank {members[0][0]} has "
+                        f"{first.values.get(key)} in the same collective",
+                        "give all ranks the same collectives in the same order",
                     )
 
     def _bound(self, groups: Mapping[str, Sequence[tuple[int, Node]]]) -> None:
-        """Refuse collectives that would become too many operations: a few bytes can name thousands."""
+        """Raise FormatError if the collectives need too many operations, as a small file can demand."""
         count = sum(2 * len(members) ** 2 for members in groups.values())
         if count > MAX_OPERATIONS:
             rank = next(iter(groups.values()))[0][0]
             self._locations[rank].refuse(
-                f"{len(groups)} collectives are up to {count} operations",
-                f"up to {MAX_OPERATIONS} operations are taken: give fewer ranks, or cut the traces",
+                f"{len(groups)} collectives need up to {count} operations, more than {MAX_OPERATIONS}",
+                "give fewer ranks, or shorten the traces",
             )
 
     def _root(self, members: Sequence[tuple[int, Node]]) -> int:
-        """Return the position of a collective's root among its members; the first unless a node names it."""
+        """Return the index of a collective's root among its members; 0 without an attribute `root_rank`."""
         rank, node = members[0]
         root = node.number("root_rank", self._locations[rank], default=rank)
         ranks = [rank for rank, _ in members]
         if root not in ranks:
-            self._locations[rank].refuse(f"node {node.id}: root_rank {root} is no member")
+            self._locations[rank].refuse(
+                f"root_rank {root} of node {node.id} takes no part in its collective",
+                f"name one of {', '.join(map(str, ranks[:20]))}",
+            )
         return ranks.index(root)
 
     def _waits(self, rank: int, node: Node, ends: dict[tuple[int, int], str]) -> tuple[str, ...]:
@@ -173,7 +192,9 @@ class _Merged:
             sends = node.type == SEND
             peer = node.number("comm_dst" if sends else "comm_src", location)
             if peer not in self.nodes:
-                location.refuse(f"node {node.id}: rank {peer} has no trace")
+                location.refuse(
+                    f"node {node.id} names rank {peer}, which has no trace", f"add the trace of rank {peer}"
+                )
             size = node.number("comm_size", location, low=1)
             tag = node.number("comm_tag", location, default=0)
             kind = "send" if sends else "receive"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of Chakra's traces, whatever the format of the file."""
+"""Nodes of Chakra traces, independent of the file's encoding (protobuf or JSON)."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 METADATA, COMPUTE, SEND, RECEIVE, COLLECTIVE = 1, 4, 5, 6, 7
-"""Types of nodes; the others, also loads and stores of memory, are computations."""
+"""Numbers of node types in Chakra's schema; all types not listed, such as memory loads, are computations."""
 
 COLLECTIVES = {
     0: "allreduce",
@@ -32,7 +32,7 @@ COLLECTIVES = {
     7: "reduce-scatter",
     8: "reduce-scatter",
 }
-"""Kinds of collectives by `comm_type`; gather, scatter and barrier have none here."""
+"""Kinds of collectives by Chakra's `comm_type`; gather (3), scatter (4) and barrier are not supported."""
 
 _NAME = re.compile(r".*?(\d{1,9})\.(?:et|json)(?:\.gz)?", re.DOTALL)
 _MAX_RANKS = 1 << 16
@@ -41,7 +41,7 @@ _MAX_RANKS = 1 << 16
 @final
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a trace; `duration_us` in microseconds, `values` by the attributes' names."""
+    """A node of a trace; `waits` are ids of the nodes it depends on, `values` its attributes by name."""
 
     id: int
     name: str
@@ -51,17 +51,25 @@ class Node:
     values: Mapping[str, Any]
 
     def number(self, key: str, location: FileLocation, low: int = 0, default: int | None = None) -> int:
-        """Return an attribute as a whole number; FormatError if it is absent, no number or below `low`."""
+        """Return an attribute as a whole number; `default`, if given, for an absent attribute.
+
+        Raises FormatError if the attribute is absent, is no whole number, or is below `low`.
+        """
         value = self.values.get(key, default)
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if not whole or value < low:
-            location.refuse(f"node {self.id}: {key} is {str(value)[:40]!r}", f"give {low} or more")
+            location.refuse(
+                f"{key} of node {self.id} is {str(value)[:40]!r}, expected a whole number",
+                f"give {low} or more",
+            )
         return int(value)
 
 
 def rank_of(path: Path) -> int:
-    """Return the rank of a trace by its name: NAME.RANK.et, or NAME.RANK.json."""
+    """Return the rank in the file name of a trace: NAME.RANK.et or NAME.RANK.json, perhaps with .gz."""
     match = _NAME.fullmatch(path.name)
     if match is None or int(match[1]) >= _MAX_RANKS:
-        FileLocation(path).refuse(f"no rank below {_MAX_RANKS} in the name", "call the file NAME.RANK.et")
+        FileLocation(path).refuse(
+            f"the file name has no rank below {_MAX_RANKS}", "call the file NAME.RANK.et"
+        )
     return int(match[1])

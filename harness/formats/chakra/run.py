@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of a variant as Chakra's traces, with the times of its run."""
+"""Convert the jobs of a variant to Chakra traces, with the times of its run."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,27 +19,30 @@ _PS_PER_US = 10**6
 def traces_of(
     plans: Sequence[JobPlan], variant: str, results: Mapping[str, Any]
 ) -> tuple[dict[int, list[bytes]], list[str]]:
-    """Return the messages of each rank's trace, and sentences on what they do not hold.
+    """Return the protobuf messages of each rank's trace, and sentences on information the traces lack.
 
-    Members npu0, npu1 and so on have the ranks of their names, others the ranks of their locations.
+    If all members are called npuR, R is the rank of a member; otherwise its index among all members.
 
     Args:
         plans: Plans of the variant's jobs.
         variant: Name of the variant.
-        results: Content of result.json of its run, or nothing.
+        results: Content of result.json of the variant's run; empty for traces without times.
 
     Raises:
-        FormatError: The variant has no jobs, or the results are not those of its operations.
+        FormatError: The variant has no jobs, or the results are of another scenario.
     """
     if not plans:
-        raise FormatError(f"{variant}: no job", remedy="name a variant with a collective or a graph")
+        raise FormatError(
+            f"variant {variant} has no job", remedy="name a variant with a collective or a graph"
+        )
     graphs = [pair for plan in plans for pair in _graphs(plan)]
     members = [name for plan in plans for name in plan.members]
     times = _times(results, variant)
     known = {(name, operation.id) for name, graph in graphs for operation in graph.operations}
     if missing := sorted(set(times) - known):
         raise FormatError(
-            f"{variant}: the results have {missing[0][1]!r}, the scenario does not", remedy="run it again"
+            f"the results of variant {variant} have an operation {missing[0][1]!r}, which the scenario lacks",
+            remedy="run the scenario again",
         )
     return to_traces(graphs, _ranks(members), times), [*_notes(plans, graphs, results, times)]
 
@@ -72,13 +75,13 @@ def _notes(
     if results and not times:
         notes.append("The results have times for traffic graphs only, not for the sends of a collective.")
     if any(plan.rhythm for plan in plans):
-        notes.append("A job with iterations is written once.")
+        notes.append("Of a job with iterations, a single iteration is written.")
     operations = [operation for _, graph in graphs for operation in graph.operations]
     if not times and (
         any(operation.at_ps or operation.delay_ps for operation in operations)
         or any(plan.begin_ps for plan in plans)
     ):
         notes.append(
-            "Chakra has no time before which a node does not begin: at_us and delay_us are left out."
+            "Chakra has no attribute for the earliest begin of a node: at_us and delay_us are left out."
         )
     return notes

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chakra execution traces: a protobuf file a rank, messages with their length before them, also as gzip.
+"""Reader of Chakra traces in protobuf: one file per rank, perhaps gzip; each message follows its length.
 
-The messages are declared here by their field numbers, which the schema of MLCommons' Chakra publishes.
-Numbers of an attribute come in any arm of its `value`. A node waits for its `data_deps`, as in Chakra's own
-feeder; its `ctrl_deps` name the caller of an operation of PyTorch, which ends later.
+The message types are declared in this module, with the field numbers of the schema of MLCommons' Chakra. The
+number of an attribute may be in any arm of the oneof `value`. A node depends on its `data_deps`, as in
+Chakra's own feeder. `ctrl_deps` are ignored: they name the PyTorch caller of an operation, which ends after
+it.
 """
 
 from collections.abc import Iterator
@@ -21,16 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["node_class", "read_trace"]
 
 _MAX_MESSAGE = 1 << 24
-# Arms of an attribute's value by their protobuf types; the nth is field 3 + 2n, and between them are lists.
+# Protobuf types of the arms of an attribute's oneof `value`. The nth arm has field number 3 + 2n; the field
+# numbers in between are arms with lists, which are not read.
 _ARMS = {
     "double": 1, "float": 2, "int32": 5, "int64": 3, "uint32": 13, "uint64": 4, "sint32": 17, "sint64": 18,
     "fixed32": 7, "fixed64": 6, "sfixed32": 15, "sfixed64": 16, "bool": 8, "string": 9,
 }  # fmt: skip
 _STRING, _UINT64, _INT32, _MESSAGE = 9, 4, 5, 11
+_CREATE_AGAIN = "create or copy the trace again"
 
 
 def read_trace(path: Path) -> Iterator[Node]:
-    """Yield the nodes of a trace; FormatError names the file and the byte of what is wrong."""
+    """Yield the nodes of a trace; an invalid file raises FormatError with the position in bytes."""
     from google.protobuf.message import DecodeError
 
     node_type = node_class()
@@ -41,31 +44,36 @@ def read_trace(path: Path) -> Iterator[Node]:
             head = True
             while (data := _message(file, location, at)) is not None:
                 at += len(data)
-                if not head:  # the first message has the trace's own attributes
+                if not head:  # The first message has metadata of the trace, not a node.
                     yield _node(node_type.FromString(data))
                 head = False
     except DecodeError:
-        location.refuse(f"no message of Chakra near byte {at}")
+        location.refuse(f"no Chakra node can be read near byte {at}", _CREATE_AGAIN)
 
 
 def _message(file: BinaryIO, location: FileLocation, at: int) -> bytes | None:
-    """Return the next message behind its length, or None at the end of the file."""
+    """Read a length and the message that follows it; return the message, or None at the end of the file.
+
+    `at` is the number of bytes read so far, for error messages.
+    """
     length = shift = 0
     while True:
         byte = file.read(1)
         if not byte and not shift:
             return None
         if not byte or shift > 28:
-            location.refuse(f"no length of a message near byte {at}")
+            location.refuse(f"the length of a message near byte {at} is invalid", _CREATE_AGAIN)
         length |= (byte[0] & 0x7F) << shift
         shift += 7
         if byte[0] < 0x80:
             break
     if length > _MAX_MESSAGE:
-        location.refuse(f"a message of {length} bytes near byte {at}")
+        location.refuse(
+            f"the message near byte {at} has {length} bytes, more than {_MAX_MESSAGE}", _CREATE_AGAIN
+        )
     data = file.read(length)
     if len(data) < length:
-        location.refuse(f"a message of {length} bytes near byte {at} is cut short")
+        location.refuse(f"a message of {length} bytes near byte {at} is cut short", _CREATE_AGAIN)
     return data
 
 
@@ -81,7 +89,7 @@ def _node(message: "Message") -> Node:
 
 @cache
 def node_class() -> Any:
-    """Return the class of nodes, made from its field numbers."""
+    """Return the protobuf class of Chakra's nodes, built from its field numbers."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     file = descriptor_pb2.FileDescriptorProto(

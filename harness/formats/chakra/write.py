@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic graphs as Chakra's traces, a file a rank, with the times of a run if there was one.
+"""Convert traffic graphs to Chakra traces, one file per rank, with the times of a run if they are given.
 
-A send is a COMM_SEND of its source and a COMM_RECV of its target, joined by a tag that no other message of
-the pair has; computations and copies are COMP nodes. `data_deps` hold all waits, of the graph and for data.
-Chakra's times are whole microseconds; the attributes `start_ps` and `duration_ps` have all digits.
+A send becomes a COMM_SEND node at its source and a COMM_RECV node at its target, with a tag that is unique
+among the messages of this pair. Computations and copies become COMP nodes. `data_deps` hold the dependencies
+of the graph and the data dependencies. Chakra's times are whole microseconds; the attributes `start_ps` and
+`duration_ps` give them in picoseconds.
 """
 
 import gzip
@@ -23,21 +24,28 @@ from harness.formats.chakra.trace import node_class
 __all__ = ["Times", "to_traces", "write_traces"]
 
 Times = Mapping[tuple[str, str], tuple[int | None, int | None]]
-"""Begin and end of operations in ps, by job and name."""
+"""Begin and end of operations in picoseconds, by (name of the job, id of the operation)."""
 
-_VERSION = b"\x0a\x051.0.0"  # field 1 of the metadata with which a trace begins
+_VERSION = b"\x0a\x051.0.0"  # First message of a trace: metadata whose field 1, the version, is 1.0.0.
 _PS_PER_US = 10**6
 
 
 @final
 @dataclass(slots=True)
 class _Rank:
-    """Nodes of a rank, serialised; numbers of nodes begin with 1."""
+    """Serialised nodes of a rank's trace; node ids count from 1."""
 
     nodes: list[bytes] = field(default_factory=list)
 
     def add(self, name: str, kind: int, waits: Iterable[int], **values: Any) -> int:
-        """Add a node; return its number. `values` are attributes, and the times in ps."""
+        """Add a node; return its id.
+
+        Args:
+            name: Name of the node.
+            kind: Node type of Chakra.
+            waits: Ids of nodes on which the node depends.
+            values: Attributes as (arm of the oneof, value); `start_ps` and `duration_ps` as plain numbers.
+        """
         number = len(self.nodes) + 1
         start, duration = values.pop("start_ps", None), values.pop("duration_ps", None)
         node = node_class()(id=number, name=name, type=kind, data_deps=dict.fromkeys(waits))
@@ -57,12 +65,12 @@ class _Rank:
 def to_traces(
     jobs: Sequence[tuple[str, Graph]], ranks: Mapping[str, int], times: Times | None = None
 ) -> dict[int, list[bytes]]:
-    """Return the messages of each rank's trace without their lengths.
+    """Return the messages of each rank's trace, without length prefixes.
 
     Args:
-        jobs: Names and graphs of jobs.
-        ranks: Ranks of members.
-        times: Begin and end of the operations in a run, counted from its begin; without it, only computations
+        jobs: Name and traffic graph of each job.
+        ranks: Rank of each member.
+        times: Begin and end of the operations since the begin of the run; without times, only computations
             have a duration.
     """
     writer = _Writer(ranks, times or {})
@@ -72,7 +80,13 @@ def to_traces(
 
 
 def write_traces(folder: Path, name: str, traces: Mapping[int, Sequence[bytes]], *, packed: bool) -> None:
-    """Write NAME.RANK.et for each rank, compressed by gzip if `packed`.
+    """Write the file NAME.RANK.et of each rank into a folder, which is created if needed.
+
+    Args:
+        folder: Target folder.
+        name: NAME in the names of the files.
+        traces: Messages of each rank, as `to_traces` returns them.
+        packed: Compress the files by gzip; the names remain.
 
     Raises:
         OutputError: The folder or a file cannot be written.
@@ -84,11 +98,13 @@ def write_traces(folder: Path, name: str, traces: Mapping[int, Sequence[bytes]],
             content = gzip.compress(data, mtime=0) if packed else data
             (folder / f"{name}.{rank}.et").write_bytes(content)
     except OSError as ex:
-        raise OutputError(f"{folder}: {ex.strerror}", remedy="name a folder that can be written") from None
+        raise OutputError(
+            f"{folder} cannot be written: {ex.strerror}", remedy="name a folder that can be written"
+        ) from None
 
 
 def _length(message: bytes) -> bytes:
-    """Return the length of a message as a varint."""
+    """Return the length of a message as a protobuf varint."""
     length, data = len(message), b""
     while length > 0x7F:
         data, length = data + bytes([length & 0x7F | 0x80]), length >> 7
@@ -97,7 +113,7 @@ def _length(message: bytes) -> bytes:
 
 @final
 class _Writer:
-    """Nodes of all ranks."""
+    """Collects the nodes of all ranks' traces, job by job."""
 
     def __init__(self, ranks: Mapping[str, int], times: Times) -> None:
         self.traces: dict[int, _Rank] = {rank: _Rank() for rank in ranks.values()}
@@ -106,11 +122,12 @@ class _Writer:
         self._tags: Counter[tuple[str, str]] = Counter()
 
     def add(self, job: str, graph: Graph, *, qualified: bool) -> None:
-        """Add a job's operations; with `qualified`, names of nodes begin with that of the job."""
+        """Add the operations of a job; with `qualified`, names of nodes begin with the name of the job."""
         order, of_read, of_write = data_order(graph)
         sent: dict[int, tuple[str, dict[str, Any]]] = {}
         senders = {receive: send for send, receive in graph.receive_of.items()}
-        ends: dict[tuple[int, str], int] = {}  # node by place of an operation and member that sees its end
+        # Node id by (index of an operation, member that sees it end): a send ends at both of its members.
+        ends: dict[tuple[int, str], int] = {}
         for number in order:
             operation = graph.operations[number]
             member = operation.member
@@ -160,7 +177,7 @@ class _Writer:
     def _send(
         self, job: str, label: str, operation: Operation, waits: Sequence[int]
     ) -> tuple[int, dict[str, Any]]:
-        """Add the node of a send; return its number and the attributes that the receive repeats."""
+        """Add the COMM_SEND node of a send; return its id, and its attributes for the COMM_RECV node."""
         rank = self._rank(operation.member)
         if operation.compute_ps:
             unit = ("bool_val", operation.unit == 1)
@@ -182,7 +199,10 @@ class _Writer:
     def _receive(
         self, member: str, label: str, values: Mapping[str, Any], end: Operation, waits: Sequence[int]
     ) -> int:
-        """Add the node of an arrival; `end` is its receive, or the send that no receive takes."""
+        """Add the COMM_RECV node of a message at its target; return its id.
+
+        `end` is the receive that takes the message; if no receive takes it, `end` is the send.
+        """
         if end.combine is Combine.REDUCE:
             values = {**values, "combine": ("string_val", "reduce")}
         return self._rank(member).add(label, RECEIVE, waits, **values)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms of MSCCL and execution plans of MSCCL++, proved on symbols.
+"""Importers of MSCCL algorithms and MSCCL++ execution plans; symbolic execution checks their results.
 
-algorithm   MSCCL's XML
-graph       an algorithm as a traffic graph
-write       an AllReduce of ours as an algorithm
-plan        MSCCL++'s execution plans, JSON
-plan_graph  a plan as a traffic graph
-plan_switch a plan whose switch adds up, as a collective
-plan_moves  moves of data that an operation of a plan makes
-symbols     memory of GPUs on symbols, and the results of collectives
+algorithm   read MSCCL's XML
+graph       convert an algorithm to a traffic graph
+write       convert an AllReduce or all-gather of Railyard to MSCCL's XML
+plan        read MSCCL++'s execution plans (JSON)
+plan_graph  convert a plan to a traffic graph
+plan_switch convert a plan with reductions in a switch to a collective
+plan_moves  data movements of a plan's operations
+symbols     symbolic memory of GPUs, and the expected results of collectives
 """

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An algorithm of MSCCL as a traffic graph: its steps in an order in which they can run, on symbols.
+"""Convert an MSCCL algorithm to a traffic graph by symbolic execution.
 
-When all steps have run, the outputs are compared with the collective that the file names.
+All threadblocks run on symbolic memory: a chunk holds a sum of input chunks. Each step that runs is recorded
+as operations of the graph. At the end the outputs are compared with the result of the collective that the
+file names.
 """
 
 from collections import defaultdict, deque
@@ -22,24 +24,29 @@ CHUNK_BYTES = 4096
 
 
 def read_msccl(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Imported:
-    """Return the traffic of an algorithm; GPU g is the node npuG of a full mesh.
+    """Return the traffic of an MSCCL algorithm; GPU G is the node npuG of a full mesh.
 
-    FormatError if its steps wait for each other, read a chunk that nothing has written, or do not compute the
-    collective that the file names.
+    Args:
+        paths: A single XML file.
+        chunk_bytes: Size of a chunk, which the file does not give.
+
+    Raises:
+        FormatError: The file is invalid, its steps deadlock, a step reads a chunk before it is written, or
+            the outputs are not the result of the collective.
     """
     (path,) = paths
     algorithm = read_algorithm(path)
     run = _Run(algorithm, chunk_bytes)
     run.run()
     notes = [
-        f"A chunk has {chunk_bytes} bytes; the file has no sizes.",
-        f"Protocol and threads are those of a GPU, and are ignored; {len(run.operations)} operations.",
+        f"A chunk has {chunk_bytes} bytes; the file gives no size.",
+        f"The algorithm has {len(run.operations)} operations; the GPU's protocol and threads are ignored.",
     ]
     proved = run.symbols.prove()
     notes.append(
         f"Every GPU ends with the result of {algorithm.collective}."
         if proved
-        else f"The collective {algorithm.collective!r} is not known here: its result is not proved."
+        else f"The result is not checked: the collective {algorithm.collective!r} is unknown."
     )
     graph = Graph(algorithm.name, tuple(run.operations))
     return Imported(algorithm.name, graph, topology=mesh_of(len(algorithm.gpus)), notes=tuple(notes))
@@ -47,7 +54,7 @@ def read_msccl(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Impo
 
 @final
 class _Run:
-    """Runs all threadblocks on symbols, and writes down what happens as operations."""
+    """Runs all threadblocks on symbolic memory, and records the steps as operations of a traffic graph."""
 
     def __init__(self, algorithm: Algorithm, chunk_bytes: int) -> None:
         self.operations: list[Operation] = []
@@ -64,7 +71,7 @@ class _Run:
         self._last: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def run(self) -> None:
-        """Run every threadblock to its end."""
+        """Run every threadblock to its end; FormatError if a step cannot begin or a send is not received."""
         blocks = threadblocks_of(self._algorithm)
         at = dict.fromkeys(((rank, block.id) for rank, block in blocks), 0)
         moving = True
@@ -80,12 +87,18 @@ class _Run:
                 step = block.steps[at[rank, block.id]]
                 FileLocation(self._algorithm.path, step.line).refuse(
                     f"step {at[rank, block.id]} of threadblock {block.id} on GPU {rank} never begins: "
-                    + (f"it waits for {step.wait}, or for data" if step.wait else "it waits for data")
+                    + (
+                        f"it waits for step {step.wait[1]} of threadblock {step.wait[0]}, or for data"
+                        if step.wait
+                        else "it waits for data"
+                    ),
+                    "remove the cycle of dependencies, or add the missing send",
                 )
         for (source, target, channel), waiting in self._wires.items():
             if waiting:
                 FileLocation(self._algorithm.path).refuse(
-                    f"GPU {target} never receives {len(waiting)} sends of GPU {source} on channel {channel}"
+                    f"GPU {target} never receives {len(waiting)} sends of GPU {source} on channel {channel}",
+                    "add the missing receives, or remove the sends",
                 )
 
     def _ready(self, rank: int, block: Threadblock, number: int) -> bool:
@@ -107,7 +120,7 @@ class _Run:
     def _move(
         self, rank: int, block: Threadblock, step: Step, name: str, after: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Carry out a step; return the operations whose end is its end."""
+        """Execute a step that begins after the operations `after`; return the operations that end it."""
         first = self.symbols.first[rank]
         source, target = (first[buffer] + chunk for buffer, chunk in (step.source, step.target))
         if step.type in ("re", "cpy"):
@@ -122,7 +135,10 @@ class _Run:
         return (name if step.type == "s" else f"{name}.send",)
 
     def _own_chunks(self, rank: int, block: Threadblock) -> int:
-        """Return the first chunk in which a threadblock adds up what it does not store."""
+        """Return the first chunk of the extra scratch memory in which the threadblock accumulates sums.
+
+        A step rrs sends a sum on without storing it in a buffer of the algorithm.
+        """
         numbers = sorted(self._algorithm.gpus[rank].threadblocks)
         width = max((step.count for step in block.steps if step.type == "rrs"), default=0)
         widest = max(
@@ -149,7 +165,8 @@ class _Run:
         arrived = self._wires[block.receive, rank, block.channel].popleft()
         if len(arrived) != step.count:
             FileLocation(self._algorithm.path, step.line).refuse(
-                f"{step.count} chunks, but GPU {block.receive} sends {len(arrived)}"
+                f"the step receives {step.count} chunks, but GPU {block.receive} sends {len(arrived)}",
+                "give both steps the same cnt",
             )
         for offset, value in enumerate(arrived):
             total = self._at(rank, write + offset, step) + value if reduces else value
@@ -166,7 +183,9 @@ class _Run:
             tag=block.channel,
             after=after,
         )
-        return ()  # a send of what has arrived begins with its first elements
+        # The send of a step that receives and sends (rcs, rrs, rrcs) does not wait for the whole receive: it
+        # forwards elements as they arrive.
+        return ()
 
     def _send(
         self, rank: int, block: Threadblock, step: Step, name: str, read: int, after: tuple[str, ...]
@@ -206,7 +225,9 @@ class _Run:
         value = self.symbols.get(rank, chunk)
         if value is None:
             FileLocation(self._algorithm.path, step.line).refuse(
-                f"GPU {rank} reads a chunk that nothing has written: {step.source[0]} {step.source[1]}"
+                f"a step on GPU {rank} uses a chunk that no step has written: buffer {step.source[0]}, chunk "
+                f"{step.source[1]} or behind",
+                "write the chunk first, or add a dependency on the step that writes it",
             )
         return value
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MSCCL++'s execution plans: a JSON file of GPUs, threadblocks and operations.
+"""Reader of MSCCL++'s execution plans: a JSON file of GPUs, threadblocks and operations.
 
-The nth channel from a GPU to a peer is joined to the nth channel from that peer back. Operations name
-channels by their place in the list of their threadblock, memory of peers by that in its `remote_buffer_refs`.
-Threadblocks of a group (`tbg_info`) each carry out an equal slice of an operation. An operation `pipeline`
-holds operations that are carried out for a unit of bytes at a time. `glres` reads a part of the memory of all
-GPUs of a switch channel (NVLS), adds them up in the switch and writes the sum to all of them.
+The nth channel from GPU a to GPU b and the nth channel from b to a are the two directions of a connection.
+Operations name a channel by its index in the list of their threadblock, and memory of a peer by its index in
+`remote_buffer_refs`. The threadblocks of a group (`tbg_info`) each execute an equal slice of an operation. An
+operation `pipeline` contains operations that run for a unit of bytes at a time. `glres` reads the same part
+of a buffer of all GPUs of a switch channel (NVLS), adds the parts up in the switch and writes the sum back to
+all.
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ from harness.formats.msccl.symbols import MAX_CHUNKS, share_buffers
 __all__ = ["SWITCH_SUM", "Channel", "Gpu", "Part", "Plan", "PlanOperation", "read_plan"]
 
 SWITCH_SUM = "glres"
-"""Operation that adds up parts of all GPUs inside of a switch."""
+"""Name of the operation that reduces a part of all GPUs' buffers inside a switch (NVLS)."""
 
 _BUFFERS = ("i", "o", "s")
 _LINKS = ("memory", "port")
@@ -30,13 +31,13 @@ _MAX_PIECES = 256
 _MAX_GROUP = 64
 _SYNCHRONISE = ("nop", "barrier", "flush", "sem_acquire", "sem_release")
 _SIGNAL = ("signal", "rlxsignal", "wait", "rlxwait")
-# Operations that move data: parts of the GPU's own memory that begin their lists of sources and targets.
+# Operations that move data: how many of their first sources and first targets are in the GPU's own memory.
 _MOVES = {
     "put": (1, 0), "pws": (1, 0), "pwsf": (1, 0), "get": (0, 1), "copy": (1, 1), "re": (1, 1), "res": (1, 1),
     "rre": (1, 1), "rres": (1, 1), "ppkt": (1, 0), "rppkt": (1, 0), "cpkt": (1, 1), "upkt": (1, 1),
     "repkt": (1, 1), "respkt": (1, 1), "recpkt": (1, 2), "recspkt": (1, 2),
 }  # fmt: skip
-# Those that write to peers, and those whose nth source goes to the nth target.
+# _SENDS: operations that write to peers. _PAIRED: operations that move the nth source to the nth target.
 _SENDS = frozenset({"put", "pws", "pwsf", "res", "rres", "ppkt", "rppkt", "respkt", "recspkt"})
 _PAIRED = frozenset({"put", "pws", "pwsf", "get", "ppkt"})
 _STORES_IN_SWITCH = ("gstore", "gstorepkt")
@@ -45,7 +46,7 @@ _STORES_IN_SWITCH = ("gstore", "gstorepkt")
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Chunks of a buffer of a GPU."""
+    """A range of chunks of a buffer of GPU `rank`."""
 
     rank: int
     buffer: str
@@ -56,7 +57,10 @@ class Part:
 @final
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """The nth channel of a type from a GPU to a peer; the same number joins both directions."""
+    """A GPU's channel to a peer; `number` counts the channels of this type to this peer.
+
+    The peer's channel back to the GPU has the same type and number.
+    """
 
     peer: int
     type: str
@@ -69,15 +73,15 @@ class PlanOperation:
     """An operation of a threadblock.
 
     Attributes:
-        item: Place in the file.
-        name: Name in the file; operations inside of a `pipeline` stand for themselves.
-        sources: Parts that are read, the GPU's own first.
-        targets: Parts that are written, the GPU's own first.
-        channels: Channels of a signal or a wait; of a put with a signal, the channels of its targets.
-        by_proxy: Data go through a port channel, whose proxy sends while the threadblock goes on.
-        slice: Number of the slice of the data that is moved, and number of slices.
-        barrier: Number of a barrier and threadblocks that meet there.
-        semaphores: Numbers of semaphores.
+        item: Value of the operation in the file, for error messages.
+        name: Name of the operation in the file.
+        sources: Parts that the operation reads; parts of the GPU's own memory come first.
+        targets: Parts that the operation writes; parts of the GPU's own memory come first.
+        channels: Channels of a signal or a wait; for a put with a signal, the channels of its targets.
+        by_proxy: A port channel moves the data: its proxy sends while the threadblock continues.
+        slice: Index of the slice of the data that is moved, and number of slices.
+        barrier: Id of a barrier, and number of threadblocks that meet at the barrier.
+        semaphores: Indices of semaphores.
     """
 
     item: Item
@@ -97,12 +101,12 @@ class Gpu:
     """A GPU of a plan.
 
     Attributes:
-        chunks: Chunks of its buffers i, o and s.
-        channels: Its channels to peers.
-        buffers: Memory of peers: GPU, buffer, types of channels that reach it.
-        groups: Its switch channels: buffer, and GPUs whose buffers the switch reads and writes.
-        semaphores: Initial counts.
-        threadblocks: Operations by threadblock.
+        chunks: Number of chunks of the buffers i (input), o (output) and s (scratch).
+        channels: Channels to peers.
+        buffers: Accessible buffers of peers: GPU, buffer, types of channels that reach the buffer.
+        groups: Switch channels: a buffer, and the GPUs whose buffers the switch reads and writes.
+        semaphores: Initial counts of the semaphores.
+        threadblocks: Operations of each threadblock.
     """
 
     chunks: dict[str, int]
@@ -116,7 +120,18 @@ class Gpu:
 @final
 @dataclass(slots=True)
 class Plan:
-    """A plan. With `pieces`, the slices of all operations are whole numbers of such parts of a chunk."""
+    """An execution plan.
+
+    Attributes:
+        path: The file.
+        name: Name of the plan.
+        collective: Name of the collective that the plan carries out.
+        in_place: Input and output share memory if the collective allows it.
+        packets: The plan uses the protocol LL, which writes a flag beside each word.
+        pipelined: The plan has an operation `pipeline`.
+        pieces: Number of pieces of a chunk; every slice of an operation is a whole number of pieces.
+        gpus: The GPUs.
+    """
 
     path: Path
     name: str
@@ -128,18 +143,18 @@ class Plan:
     gpus: list[Gpu]
 
     def operations(self) -> Iterator[PlanOperation]:
-        """Yield the operations of all GPUs."""
+        """Yield the operations of all GPUs, threadblock by threadblock."""
         for gpu in self.gpus:
             for block in gpu.threadblocks:
                 yield from block
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the plan of a file; FormatError names file and line of what is wrong."""
+    """Return the plan of a file; an invalid file raises FormatError with file and line."""
     document = read_json(path)
     rows = document.child("gpus").elements()
     if len(rows) < 2:
-        document.child("gpus").refuse(f"{len(rows)} GPUs", "give 2 or more")
+        document.child("gpus").refuse(f"the plan has too few GPUs: {len(rows)}", "give 2 or more")
     gpus = [_gpu(row, rank, len(rows)) for rank, row in enumerate(rows)]
     collective, in_place = document.text("collective"), document.flag("inplace")
     share_buffers([gpu.chunks for gpu in gpus], collective, in_place=in_place)
@@ -148,10 +163,13 @@ def read_plan(path: Path) -> Plan:
             gpu.threadblocks.append(_Block(block, gpu, gpus, len(gpu.threadblocks)).operations())
     operations = [each for gpu in gpus for block in gpu.threadblocks for each in block]
     if not operations:
-        document.refuse("no operation")
+        document.refuse("the plan has no operation", "add `ops` to its threadblocks")
     pieces = reduce(lcm, {operation.slice[1] for operation in operations})
     if pieces > _MAX_PIECES:
-        document.refuse(f"groups of threadblocks that cut a chunk into {pieces} pieces")
+        document.refuse(
+            f"groups of threadblocks divide a chunk into {pieces} pieces, more than {_MAX_PIECES}",
+            "use groups of fewer or of equally many threadblocks",
+        )
     return Plan(
         path,
         document.text("name", path.stem),
@@ -165,9 +183,11 @@ def read_plan(path: Path) -> Plan:
 
 
 def _gpu(row: Item, rank: int, ranks: int) -> Gpu:
-    """Return a GPU without its operations."""
+    """Return a GPU with its buffers, channels and semaphores, but without its operations."""
     if row.integer("id") != rank:
-        row.child("id").refuse(f"id {row.integer('id')}", f"number GPUs in their order; here {rank}")
+        row.child("id").refuse(
+            f"the GPU at index {rank} has id {row.integer('id')}", f"number the GPUs in order: give {rank}"
+        )
     chunks = {
         letter: row.integer(f"{name}_chunks", high=MAX_CHUNKS)
         for letter, name in zip(_BUFFERS, ("input", "output", "scratch"), strict=True)
@@ -186,7 +206,7 @@ def _gpu(row: Item, rank: int, ranks: int) -> Gpu:
         for peer in block.items("connected_to"):
             other = peer.number(high=ranks - 1)
             if other == rank:
-                peer.refuse(f"GPU {rank} is connected to itself")
+                peer.refuse(f"a channel connects GPU {rank} to itself", "name another GPU")
             channels.append(Channel(other, kind, counts[other, kind]))
             counts[other, kind] += 1
     buffers = [
@@ -202,17 +222,20 @@ def _gpu(row: Item, rank: int, ranks: int) -> Gpu:
 
 
 def _channel_type(row: Item) -> str:
-    """Return the type of channels; plans call the key `channel_type` or `type`."""
+    """Return the type of a list of channels, from the key `channel_type` or `type`; plans have either."""
     return row.text("channel_type" if "channel_type" in row else "type", choices=(*_LINKS, "switch"))
 
 
 @final
 class _Block:
-    """Reader of a threadblock: its channels and the memory of peers, by type and place in its lists."""
+    """Reader of a threadblock; resolves indices of channels and of peers' buffers in its operations."""
 
     def __init__(self, row: Item, gpu: Gpu, gpus: Sequence[Gpu], number: int) -> None:
         if row.integer("id") != number:
-            row.child("id").refuse(f"id {row.integer('id')}", f"number threadblocks in order; here {number}")
+            row.child("id").refuse(
+                f"the threadblock at index {number} has id {row.integer('id')}",
+                f"number the threadblocks in order: give {number}",
+            )
         self._row = row
         self._gpu = gpu
         self._gpus = gpus
@@ -226,7 +249,10 @@ class _Block:
             size = len(gpu.groups) if kind == "switch" else len(own)
             for index in block.items("channel_ids"):
                 if index.number() >= size:
-                    index.refuse(f"channel {index.value}, but this GPU has {size} of type {kind}")
+                    index.refuse(
+                        f"channel {index.value} does not exist: this GPU has {size} of type {kind}",
+                        "give the index of one of its channels",
+                    )
                 if kind == "switch":
                     self._groups.append(gpu.groups[index.value])
                 else:
@@ -235,11 +261,14 @@ class _Block:
             kind = block.text("access_channel_type", choices=_LINKS)
             for place in block.items("remote_buffer_ids"):
                 if place.number() >= len(gpu.buffers) or kind not in gpu.buffers[place.value][2]:
-                    place.refuse(f"no remote buffer {place.value} that {kind} channels reach")
+                    place.refuse(
+                        f"this GPU has no remote buffer {place.value} that {kind} channels reach",
+                        "name an index of its remote_buffers",
+                    )
                 self._buffers[kind].append(gpu.buffers[place.value][:2])
 
     def operations(self) -> list[PlanOperation]:
-        """Return the operations; those inside of a pipeline stand where it stands."""
+        """Return the operations of the threadblock; a `pipeline` is replaced by the operations inside it."""
         operations = []
         for item in self._row.items("ops"):
             if item.text("name") == "pipeline":
@@ -254,8 +283,8 @@ class _Block:
             return self._sum_in_switch(item)
         if name in _STORES_IN_SWITCH:
             item.refuse(
-                f"operation {name!r} stores through a switch",
-                f"take a plan for `memory` channels, or one whose switch adds up ({SWITCH_SUM!r})",
+                f"operation {name!r} stores through a switch, which is not supported",
+                f"use a plan with `memory` channels, or with reductions in the switch ({SWITCH_SUM!r})",
             )
         if name in _SYNCHRONISE:
             return self._synchronise(item, name)
@@ -263,11 +292,11 @@ class _Block:
         if name in _SIGNAL:
             channels = tuple(self._channel(place, kind) for place in item.items("channel_ids"))
             if not channels:
-                item.refuse(f"operation {name!r} without a channel")
+                item.refuse(f"operation {name!r} has no channel", "add `channel_ids`")
             return PlanOperation(item, name, channels=channels)
         if name not in _MOVES:
             known = ", ".join((*_SYNCHRONISE, *_SIGNAL, *_MOVES, SWITCH_SUM, "pipeline"))
-            item.refuse(f"operation {name!r}", f"give {known}")
+            item.refuse(f"operation {name!r} is unknown", f"give {known}")
         return self._move(item, name, kind)
 
     def _synchronise(self, item: Item, name: str) -> PlanOperation:
@@ -284,7 +313,10 @@ class _Block:
     def _channel(self, place: Item, kind: str) -> Channel:
         channels = self._channels.get(kind, [])
         if place.number() >= len(channels):
-            place.refuse(f"channel {place.value}, but this threadblock has {len(channels)} of type {kind}")
+            place.refuse(
+                f"channel {place.value} does not exist: this threadblock has {len(channels)} of type {kind}",
+                "give the index of one of its channels",
+            )
         return channels[place.value]
 
     def _move(self, item: Item, name: str, kind: str) -> PlanOperation:
@@ -308,24 +340,36 @@ class _Block:
         keys = ("switch_channel_id", "index", "size")
         number, first, count = (source.integer(key, high=MAX_CHUNKS) for key in keys)
         if (number, first, count) != tuple(target.integer(key) for key in keys):
-            item.refuse(f"{SWITCH_SUM!r} writes other chunks than it reads")
+            item.refuse(
+                f"operation {SWITCH_SUM!r} writes other chunks than it reads",
+                "give src_buff and dst_buff the same switch_channel_id, index and size",
+            )
         if number >= len(self._groups):
-            source.refuse(f"switch channel {number}, but this threadblock has {len(self._groups)}")
+            source.refuse(
+                f"switch channel {number} does not exist: this threadblock has {len(self._groups)}",
+                "give the index of one of its switch channels",
+            )
         buffer, members = self._groups[number]
         if len(set(members)) != len(self._gpus):
             item.refuse(
-                f"{SWITCH_SUM!r} over {len(set(members))} of {len(self._gpus)} GPUs",
-                "take a plan that adds up all GPUs",
+                f"operation {SWITCH_SUM!r} adds up {len(set(members))} of {len(self._gpus)} GPUs",
+                "use a plan that adds up all GPUs",
             )
         parts = tuple(self._inside(item, Part(rank, buffer, first, count)) for rank in members)
         return PlanOperation(item, SWITCH_SUM, parts, parts)
 
     def _check_sum(self, item: Item) -> None:
         if item.text("reduce_op", "sum") != "sum":
-            item.child("reduce_op").refuse(f"reduce_op {item.text('reduce_op')!r}", "take a plan that adds")
+            item.child("reduce_op").refuse(
+                f"reduce_op {item.text('reduce_op')!r} is not supported", "use a plan with reduce_op 'sum'"
+            )
 
     def _check(self, item: Item, name: str, sources: Sequence[Part], targets: Sequence[Part]) -> None:
-        """Refuse parts of another GPU where the operation takes own memory, and the other way round."""
+        """Check number, size and GPU of the parts of an operation that moves data.
+
+        Raises FormatError if a part belongs to a peer where the operation needs the GPU's own memory, or the
+        reverse.
+        """
         own_sources, own_targets = _MOVES[name]
         reads_peers = name in ("get", "rre", "rres")
         for what, parts, own, of_peers in (
@@ -333,17 +377,32 @@ class _Block:
             ("dst_buff", targets, own_targets, name in _SENDS),
         ):
             if len(parts) < max(own, 1):
-                item.refuse(f"operation {name!r}: {what} has {len(parts)} parts, and needs {max(own, 1)}")
+                item.refuse(
+                    f"operation {name!r} has {len(parts)} parts in {what}, and needs {max(own, 1)}",
+                    "add the missing parts",
+                )
             for number, part in enumerate(parts):
                 if (part.rank == self._rank) == (number >= own and of_peers):
-                    which = "of a peer" if part.rank == self._rank else "of the GPU itself"
-                    item.refuse(f"operation {name!r}: part {number} of {what} has to be {which}")
+                    own_part, peer_part = "the GPU's own memory", "memory of a peer"
+                    given, needed = (
+                        (own_part, peer_part) if part.rank == self._rank else (peer_part, own_part)
+                    )
+                    item.refuse(
+                        f"part {number} in {what} of operation {name!r} is {given}",
+                        f"name {needed}",
+                    )
             if not of_peers and what == "dst_buff" and len(parts) > own:
-                item.refuse(f"operation {name!r} writes {own} parts, not {len(parts)}")
+                item.refuse(
+                    f"operation {name!r} has {len(parts)} parts in dst_buff, but writes only {own}",
+                    "remove the parts behind",
+                )
         if name in _PAIRED and len(sources) != len(targets):
-            item.refuse(f"operation {name!r} with {len(sources)} sources and {len(targets)} targets")
+            item.refuse(
+                f"operation {name!r} has {len(sources)} sources and {len(targets)} targets",
+                "give each source a target",
+            )
         if len({part.count for part in (*sources, *targets)}) > 1:
-            item.refuse(f"operation {name!r} with parts of different sizes")
+            item.refuse(f"operation {name!r} has parts of different sizes", "give all parts the same size")
 
     def _part(self, item: Item, kind: str) -> Part:
         first, count = item.integer("index", high=MAX_CHUNKS), item.integer("size", low=1, high=MAX_CHUNKS)
@@ -352,18 +411,22 @@ class _Block:
             buffers = self._buffers.get(kind, [])
             place = item.integer("buffer_id")
             if place >= len(buffers):
-                item.refuse(f"buffer_id {place}, but this threadblock has {len(buffers)} for type {kind}")
+                item.refuse(
+                    f"buffer_id {place} does not exist: this threadblock has {len(buffers)} for type {kind}",
+                    "give an index of its remote_buffer_ids",
+                )
             rank, buffer = buffers[place]
         else:
             buffer = item.text("type", choices=_BUFFERS)
         return self._inside(item, Part(rank, buffer, first, count))
 
     def _inside(self, item: Item, part: Part) -> Part:
-        """Return a part of a buffer that has its chunks."""
+        """Return `part` unchanged; FormatError if its chunks lie beyond the end of the buffer."""
         size = self._gpus[part.rank].chunks[part.buffer]
         if part.first + part.count > size:
             item.refuse(
-                f"chunks {part.first} to {part.first + part.count - 1} of buffer {part.buffer} of GPU "
-                f"{part.rank}, which has {size}"
+                f"chunks {part.first} to {part.first + part.count - 1} do not exist: buffer {part.buffer} of "
+                f"GPU {part.rank} has {size} chunks",
+                "correct index and size",
             )
         return part

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An execution plan of MSCCL++ as a traffic graph: operations in an order in which they can run, on symbols.
+"""Convert an MSCCL++ execution plan to a traffic graph by symbolic execution.
 
-The plan runs twice on symbols, with its threadblocks in the order of the file and in the reverse order. Both
-times the outputs have to be those of the collective, which finds most waits that a plan lacks. The traffic
-graph has the first order.
+The plan runs twice on symbolic memory: with its threadblocks in the order of the file, and in reverse order.
+Both times the outputs must be the result of the collective; a missing dependency usually makes one run fail.
+The operations of the run in file order become the traffic graph.
 """
 
 from collections import defaultdict, deque
@@ -26,10 +26,19 @@ _Names = tuple[str, ...]
 
 
 def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Imported:
-    """Return the traffic of a plan; GPU g is the node npuG of a full mesh, or gpuG below a switch.
+    """Return the traffic of a plan.
 
-    FormatError if operations wait for each other, read a chunk that nothing has written, do not compute the
-    collective that the file names, or send data between GPUs beside a switch that adds up.
+    GPU G is the node npuG of a full mesh. For a plan with reductions in a switch it is gpuG below this
+    switch.
+
+    Args:
+        paths: A single JSON file.
+        chunk_bytes: Size of a chunk, which the file does not give; rounded up to whole elements per piece.
+
+    Raises:
+        FormatError: The file is invalid, operations deadlock or read a chunk before it is written, the
+            outputs are not the result of the collective, or a plan with reductions in a switch also sends
+            data directly.
     """
     (path,) = paths
     plan = read_plan(path)
@@ -47,19 +56,17 @@ def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) ->
         return switch_collective(plan, chunk_bytes)
     operations = run.moves.operations
     notes = [
-        f"A chunk has {chunk_bytes} bytes; the file has no sizes.",
-        f"Threads of a GPU are ignored; {len(operations)} operations. A signal is a message of 4 bytes.",
+        f"A chunk has {chunk_bytes} bytes; the file gives no size.",
+        f"The plan has {len(operations)} operations; threads are ignored. A signal is a message of 4 bytes.",
     ]
     if plan.packets:
-        notes.append(
-            "On a GPU packets carry a flag beside each word, and so twice the bytes; here data alone."
-        )
+        notes.append("Packets carry data only; on GPUs a flag beside each word doubles their size.")
     if plan.pipelined:
-        notes.append("A pipeline carries out its operations once, for the whole chunk.")
+        notes.append("A pipeline executes its operations once, for the whole chunk.")
     notes.append(
         f"Every GPU ends with the result of {plan.collective}."
         if run.moves.symbols.prove()
-        else f"The collective {plan.collective!r} is not known here: its result is not proved."
+        else f"The result is not checked: the collective {plan.collective!r} is unknown."
     )
     return Imported(
         plan.name, Graph(plan.name, tuple(operations)), topology=mesh_of(len(plan.gpus)), notes=tuple(notes)
@@ -68,7 +75,11 @@ def read_plan_files(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) ->
 
 @final
 class _Run:
-    """Runs all threadblocks on symbols; what they wait for, and the operations of which that is the end."""
+    """Runs all threadblocks on symbolic memory, and records their steps as operations of a traffic graph.
+
+    For each signal, semaphore, barrier and threadblock it keeps the names of the graph operations that a
+    waiter has to wait for.
+    """
 
     def __init__(self, plan: Plan, chunk_bytes: int) -> None:
         self.moves = Moves(plan, chunk_bytes)
@@ -88,7 +99,10 @@ class _Run:
         self._heard: dict[int, set[int]] = defaultdict(set)
 
     def run(self, *, backwards: bool = False) -> None:
-        """Run every threadblock to its end; FormatError names an operation that never begins."""
+        """Run every threadblock to its end; FormatError if an operation never begins.
+
+        With `backwards`, the last threadblock gets the first chance to run.
+        """
         blocks = [
             ((rank, number), operations)
             for rank, gpu in enumerate(self._plan.gpus)
@@ -108,9 +122,9 @@ class _Run:
             done = at[rank, number]
             if done < len(operations):
                 operations[done].item.refuse(
-                    f"operation {done} ({operations[done].name}) of threadblock {number} on GPU {rank} never "
-                    "begins: what it waits for does not come",
-                    "look for a signal, a packet or a threadblock that is missing",
+                    f"operation {done} ({operations[done].name}) of threadblock {number} on GPU {rank} waits "
+                    "forever and never begins",
+                    "add the missing signal, packet or threadblock",
                 )
 
     def _ready(self, block: _Block, operation: PlanOperation) -> bool:
@@ -127,7 +141,10 @@ class _Run:
                 return self.moves.ready(operation)
 
     def _meets(self, block: _Block, operation: PlanOperation) -> bool:
-        """Return whether the threadblocks of a barrier are there; a computation stands for the meeting."""
+        """Register a threadblock at a barrier; return whether all its threadblocks have arrived.
+
+        With the last arrival, an empty computation that waits for all threadblocks is added to the graph.
+        """
         rank = block[0]
         number, count = operation.barrier
         meeting = self._meeting[rank, number]
@@ -180,7 +197,11 @@ class _Run:
             self._wait_for(block, self._semaphores[key].popleft())
 
     def _signal(self, block: _Block, channel: Channel, number: int) -> None:
-        """Send a message that tells the peer of the threadblock's writes since its last signal to it."""
+        """Add the message of a signal to a peer.
+
+        A wait of the peer ends after this message and after the threadblock's writes to the peer since its
+        last signal.
+        """
         rank = block[0]
         name = self.moves.name(rank, f"t{block[1]}.o{number}.signal{channel.peer}.{channel.number}")
         after = tuple(dict.fromkeys((*self._last[block], *self._unflushed[block])))
@@ -197,8 +218,8 @@ class _Run:
             unheard = {part.rank for part in operation.sources} - self._heard[rank] - {rank}
             if unheard:
                 operation.item.refuse(
-                    f"{SWITCH_SUM!r} reads GPU {min(unheard)}, which has not signalled",
-                    "wait for every GPU before",
+                    f"operation {SWITCH_SUM!r} on GPU {rank} reads GPU {min(unheard)} before its signal",
+                    "let it wait for a signal of every GPU first",
                 )
             self.moves.add_in_switch(operation)
             return

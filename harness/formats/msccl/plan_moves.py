@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves of data of MSCCL++'s operations, on symbols and as operations of a traffic graph.
+"""Data movements of MSCCL++'s operations, in symbolic memory and as operations of a traffic graph.
 
-A get, and a reduction that reads memory of peers (rre, rres), sends a request of 4 bytes to each peer, which
-answers with the data. Packets are read where they were written; a reader begins with their first elements.
+An operation that reads a peer's memory (get, rre, rres) sends a request of 4 bytes to the peer, which answers
+with the data. An operation that reads packets begins when their first elements have arrived.
 """
 
 from collections import Counter
@@ -19,14 +19,14 @@ __all__ = ["Moves"]
 
 _Names = tuple[str, ...]
 
-# Operations whose sources, from a place in their list on, and whose targets are packets.
+# Operations that read or write packets: index of the first source, or of the first target, that has packets.
 _READS_PACKETS = {"rppkt": 0, "upkt": 0, "repkt": 1, "respkt": 1, "recpkt": 1, "recspkt": 1}
 _WRITES_PACKETS = {"ppkt": 0, "rppkt": 0, "cpkt": 0, "respkt": 1, "recpkt": 1, "recspkt": 1}
 
 
 @final
 class Moves:
-    """Operations of a traffic graph as a plan runs, and the memory of its GPUs on symbols."""
+    """Executes a plan's data movements: updates symbolic memory, records operations of a traffic graph."""
 
     def __init__(self, plan: Plan, chunk_bytes: int) -> None:
         self.operations: list[Operation] = []
@@ -38,13 +38,13 @@ class Moves:
         self._names: dict[str, int] = {}
 
     def name(self, rank: int, label: str) -> str:
-        """Return a new name of an operation of a GPU."""
+        """Return a unique name for an operation of a GPU; a label that repeats gets a running number."""
         name = f"g{rank}.{label}"
         self._names[name] = count = self._names.get(name, 0) + 1
         return name if count == 1 else f"{name}.{count}"
 
     def ready(self, operation: PlanOperation) -> bool:
-        """Return whether the packets that an operation reads have been written."""
+        """Return whether all packets that an operation reads have been written; True if it reads none."""
         first = _READS_PACKETS.get(operation.name)
         if first is None:
             return True
@@ -54,10 +54,16 @@ class Moves:
     def carry_out(
         self, operation: PlanOperation, rank: int, label: str, after: _Names
     ) -> tuple[_Names, list[tuple[int, str]]]:
-        """Carry out an operation of a GPU after others.
+        """Execute an operation of a GPU that moves data.
+
+        Args:
+            operation: The operation.
+            rank: The GPU.
+            label: Prefix of the names of graph operations.
+            after: Graph operations that have to end before.
 
         Returns:
-            Names of the operations with whose end it ends, and the sends to peers with the peers.
+            Names of the graph operations that end the operation, and its sends as (peer, name).
         """
         move = _Move(self, operation, rank, label)
         if move.slice_is_empty:
@@ -83,7 +89,7 @@ class Moves:
         return tuple(move.ends), move.sent
 
     def add_in_switch(self, operation: PlanOperation) -> None:
-        """Write the sum of a part of all GPUs to all of them, on symbols alone."""
+        """Execute a reduction in the switch in symbolic memory; the graph gets no operation."""
         spans = [(part, self.span(part, operation)) for part in operation.sources]
         for unit in range(spans[0][1][1]):
             total: Sum = Counter()
@@ -93,12 +99,15 @@ class Moves:
                 self.symbols.put(part.rank, begin + unit, total)
 
     def _units(self, part: Part, operation: PlanOperation) -> list[tuple[int, int]]:
-        """Return GPU and place of each unit of a slice of a part; a unit is a piece of a chunk."""
+        """Return (GPU, index in its memory) of each unit of the operation's slice of a part.
+
+        A unit is a piece of a chunk; chunks have `Plan.pieces` pieces.
+        """
         begin, count = self.span(part, operation)
         return [(part.rank, begin + number) for number in range(count)]
 
     def span(self, part: Part, operation: PlanOperation) -> tuple[int, int]:
-        """Return the first unit of a slice of a part in its GPU's memory, and the number of units."""
+        """Return the operation's slice of a part as (first unit in the GPU's memory, number of units)."""
         number, slices = operation.slice
         each = part.count * self._pieces // slices
         first = self.symbols.first[part.rank][part.buffer]
@@ -114,7 +123,17 @@ class Moves:
         after: _Names,
         combine: Combine,
     ) -> None:
-        """Move or add units from a part to another: a send between GPUs, a copy on a GPU."""
+        """Move a slice of one part to another part, and record it as a graph operation.
+
+        Args:
+            kind: `send` between two GPUs, `copy` within a GPU.
+            name: Name of the graph operation.
+            operation: The operation of the plan.
+            source: Part to read.
+            target: Part to write.
+            after: Graph operations that have to end before.
+            combine: Replace the target's values, or add to them.
+        """
         read, count = self.span(source, operation)
         write, _ = self.span(target, operation)
         for unit in range(count):
@@ -138,15 +157,16 @@ class Moves:
         value = self.symbols.get(rank, place)
         if value is None:
             operation.item.refuse(
-                f"operation {operation.name!r} reads chunk {part.first} of buffer {part.buffer} "
-                f"of GPU {rank}, which nothing has written"
+                f"operation {operation.name!r} uses buffer {part.buffer} of GPU {rank} from chunk "
+                f"{part.first} on, which nothing has written",
+                "let the operation wait for the operation that writes the buffer",
             )
         return value
 
 
 @final
 class _Move:
-    """An operation of a plan while it is carried out."""
+    """Execution of a single operation of a plan; collects the graph operations that end it, and its sends."""
 
     def __init__(self, moves: Moves, operation: PlanOperation, rank: int, label: str) -> None:
         self.ends: list[str] = []
@@ -158,11 +178,11 @@ class _Move:
 
     @property
     def slice_is_empty(self) -> bool:
-        """True if the slice of a part has no unit."""
+        """True if the operation's slice of its first target has no unit."""
         return self._moves.span(self._operation.targets[0], self._operation)[1] == 0
 
     def send(self, source: Part, targets: Sequence[Part], after: _Names) -> None:
-        """Send a part of the own memory to peers."""
+        """Send a part of the GPU's own memory to each target on a peer."""
         for number, target in enumerate(targets):
             name = f"{self._label}.to{target.rank}" + (f".{number}" if len(targets) > 1 else "")
             self._moves.transfer("send", name, self._operation, source, target, after, Combine.COPY)
@@ -170,7 +190,7 @@ class _Move:
             self.sent.append((target.rank, name))
 
     def send_pairs(self, after: _Names) -> None:
-        """Send each source to its target."""
+        """Send the nth source to the nth target."""
         pairs = zip(self._operation.sources, self._operation.targets, strict=True)
         for number, (source, target) in enumerate(pairs):
             name = f"{self._label}.to{target.rank}.{number}"
@@ -179,7 +199,7 @@ class _Move:
             self.sent.append((target.rank, name))
 
     def fetch(self, source: Part, target: Part, after: _Names, suffix: str, combine: Combine) -> None:
-        """Ask a peer for a part of its memory, which it sends."""
+        """Send a request to a peer, which sends a part of its memory to the GPU in return."""
         request = f"{self._label}{suffix}.request"
         self._moves.operations.append(
             Operation(request, "send", f"npu{self._rank}", f"npu{source.rank}", ELEMENT_BYTES, after=after)
@@ -189,13 +209,13 @@ class _Move:
         self.ends.append(name)
 
     def copy(self, source: Part, target: Part, after: _Names, suffix: str, combine: Combine) -> None:
-        """Copy a part of the own memory, or add it to another."""
+        """Copy a part of the GPU's memory to another part, or add it to the other part."""
         name = f"{self._label}{suffix}"
         self._moves.transfer("copy", name, self._operation, source, target, after, combine)
         self.ends.append(name)
 
     def add_up(self, after: _Names) -> None:
-        """Add all sources into the first target; copy that to the other own targets, send it to the peers."""
+        """Add up all sources in the first target; copy the sum to the GPU's other targets and to peers."""
         operation = self._operation
         total = operation.targets[0]
         if self._moves.span(operation.sources[0], operation) != self._moves.span(total, operation):

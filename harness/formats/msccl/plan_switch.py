@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution plans of MSCCL++ whose switch adds up (NVLS), as a collective that switches carry out.
+"""Convert MSCCL++ execution plans with reductions in a switch (NVLS) to Railyard's collective in switches.
 
-A GPU that carries out `glres` reads a part of the memory of all GPUs through the switch, which adds them up,
-and writes the sum to all of them. Here the members send each chunk up a tree, whose root sends the sum down
-to all. Copies of a GPU to and from its scratch memory around the sum are proved, and take no time.
+In MSCCL++, a GPU that executes `glres` reads a part of the memory of all GPUs through the switch; the switch
+adds the parts up, and writes the sum to all GPUs. In Railyard, all members send each chunk up a tree of
+switches, whose root sends the sum down to all members. Copies within a GPU's memory are checked, and take no
+time.
 """
 
 from __future__ import annotations
@@ -24,31 +25,34 @@ _BESIDE: Final = frozenset({
 
 
 def adds_in_switch(plan: Plan) -> bool:
-    """Return whether a switch adds up in a plan."""
+    """Return whether a plan has a reduction in a switch (`glres`)."""
     return any(operation.name == SWITCH_SUM for operation in plan.operations())
 
 
 def check_switch_plan(plan: Plan) -> None:
-    """Refuse a plan with a sum in a switch if it is no AllReduce, or moves data between GPUs besides."""
+    """Raise FormatError if a plan with reductions in a switch cannot be converted.
+
+    The plan must be an AllReduce, and may move data only by `glres` and by copies within a GPU.
+    """
     if plan.collective != "allreduce":
         read_json(plan.path).child("collective").refuse(
-            f"collective {plan.collective!r} with {SWITCH_SUM!r}", "give allreduce"
+            f"collective {plan.collective!r} is not supported with {SWITCH_SUM!r}", "give allreduce"
         )
     for operation in plan.operations():
         if operation.name not in _BESIDE:
             operation.item.refuse(
-                f"operation {operation.name!r} beside {SWITCH_SUM!r}",
-                f"take a plan whose data move by {SWITCH_SUM!r} and copies alone",
+                f"operation {operation.name!r} is not supported in a plan with {SWITCH_SUM!r}",
+                f"use a plan that moves data by {SWITCH_SUM!r} and copies only",
             )
 
 
 def switch_collective(plan: Plan, chunk_bytes: int) -> Imported:
-    """Return the AllReduce of a plan whose switch adds up, which has been proved."""
+    """Return the AllReduce in switches that replaces a plan; the caller has checked the plan's result."""
     ranks = len(plan.gpus)
     notes = [
-        f"A chunk has {chunk_bytes} bytes; the file has no sizes.",
-        "On GPUs a switch reads the memory of all when one asks; here each sends its blocks up.",
-        "All begin at the same time, so signals before and after the sums are not sent.",
+        f"A chunk has {chunk_bytes} bytes; the file gives no size.",
+        "NVLS reads the memory of all GPUs on request; Railyard's GPUs send their blocks to the switch.",
+        "All GPUs begin at the same time, so signals before and after the sums are not sent.",
     ]
     if any(operation.name == "copy" for operation in plan.operations()):
         notes.append("Copies of a GPU within its own memory take no time.")

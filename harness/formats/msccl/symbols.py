@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of GPUs on symbols: each chunk holds a sum of inputs, compared with a collective's result."""
+"""Symbolic memory of GPUs: a chunk holds a sum of input chunks, to compare with a collective's result."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,25 +11,26 @@ from harness.formats.text import FileLocation
 __all__ = ["COLLECTIVES", "MAX_CHUNKS", "Sum", "Symbols", "share_buffers"]
 
 Sum = Counter[tuple[int, int]]
-"""Counts of inputs by (GPU, chunk)."""
+"""A sum of input chunks: how often each (GPU, chunk) occurs in the sum."""
 
 MAX_CHUNKS = 1 << 16
-"""Chunks of a buffer of a GPU, at most."""
+"""Largest number of chunks of a GPU's buffer."""
 
-# Work of a proof: terms of sums that are written or compared; a part of them for each byte of the file.
+# Limit on the work of a symbolic execution, in terms of sums that are written or compared; it grows with the
+# file, so that a small hostile file cannot keep the importer busy.
 _TERMS = 1 << 18
 _TERMS_PER_BYTE = 64
 
 
 @final
 class Symbols:
-    """Memory of all GPUs.
+    """Symbolic memory of all GPUs.
 
     Args:
-        path: File of the algorithm, for errors.
+        path: File of the algorithm or plan, for error messages.
         collective: Name of the collective.
-        chunks: Chunks of each GPU's buffers i, o and s, completed by `share_buffers`.
-        in_place: Input and output are the same memory.
+        chunks: For each GPU, number of chunks of its buffers i, o and s; `share_buffers` completes them.
+        in_place: Input and output share memory if the collective allows it.
     """
 
     def __init__(
@@ -45,7 +46,10 @@ class Symbols:
         self._written: list[dict[int, Sum]] = [{} for _ in chunks]
 
     def get(self, rank: int, chunk: int) -> Sum | None:
-        """Return the sum at a location of a GPU's memory; None if nothing has written it."""
+        """Return the sum in a chunk of a GPU's memory.
+
+        An input chunk that has not been overwritten holds itself; any other chunk without a write holds None.
+        """
         value = self._written[rank].get(chunk)
         number = chunk - self.first[rank]["i"]
         if value is None and 0 <= number < self._buffers[rank]["i"]:
@@ -53,22 +57,23 @@ class Symbols:
         return value
 
     def put(self, rank: int, chunk: int, value: Sum) -> None:
-        """Write a sum."""
+        """Write a sum to a chunk of a GPU's memory."""
         self.spend(len(value))
         self._written[rank][chunk] = value
 
     def spend(self, terms: int) -> None:
-        """Count terms of sums, or names of operations that a step waits for; FormatError beyond a bound."""
+        """Count work: terms of sums, or dependencies of a step. Raises FormatError above the limit."""
         self._left -= max(terms, 1)
         if self._left < 0:
             FileLocation(self._path).refuse(
-                "steps that move, add or wait for more than a proof can follow", "take fewer chunks or GPUs"
+                "the steps move, add or wait for too much data to check the result",
+                "use fewer chunks or GPUs",
             )
 
     def prove(self) -> bool:
-        """Compare the outputs with the collective; return False if it is not known.
+        """Compare the outputs with the collective's result; return False if the collective is unknown.
 
-        FormatError names the first output that is another sum.
+        Raises FormatError with the first output chunk that differs from the result.
         """
         expected = COLLECTIVES.get(self._collective)
         if expected is None:
@@ -81,13 +86,18 @@ class Symbols:
                 if value != wanted:
                     FileLocation(self._path).refuse(
                         f"output chunk {chunk} of GPU {rank} is the sum of {_text(value)}, but "
-                        f"{self._collective} wants {_text(wanted)}"
+                        f"{self._collective} wants {_text(wanted)} (GPU:chunk of the inputs)",
+                        "correct the steps that compute this chunk",
                     )
         return True
 
 
 def share_buffers(chunks: Sequence[dict[str, int]], collective: str, *, in_place: bool) -> None:
-    """Give the smaller of two shared buffers its part of the larger one, where a file leaves it empty."""
+    """Complete sizes of shared buffers: a file may give 0 chunks for an input or output that shares memory.
+
+    The missing size follows from the other buffer, for example 1/GPUs of an all-gather's output for its
+    input. Does nothing unless `in_place` is true and the collective can share buffers.
+    """
     shifts = _ALIAS.get(collective) if in_place else None
     if shifts is None:
         return
@@ -98,7 +108,10 @@ def share_buffers(chunks: Sequence[dict[str, int]], collective: str, *, in_place
 
 
 def _locations(rank: int, chunks: Mapping[str, int], shifts: tuple[int, int] | None) -> dict[str, int]:
-    """Return the first chunk of each buffer in a GPU's memory; x lies behind all buffers."""
+    """Return the first chunk of each buffer in a GPU's memory; x is extra scratch memory behind all buffers.
+
+    `shifts` is the entry of `_ALIAS` if input and output share memory, else None.
+    """
     if shifts is not None:
         first = {buffer: shift * rank * chunks[buffer] for buffer, shift in zip("io", shifts, strict=True)}
         size = max(first[buffer] + chunks[buffer] for buffer in "io")
@@ -139,7 +152,12 @@ COLLECTIVES: Mapping[str, Callable[[int, int, int, Mapping[str, int]], Sum]] = {
     "reducescatter": _reduce_scatter,
     "alltoall": _alltoall,
 }
-"""Results of collectives: the sum in an output chunk by GPU, chunk, number of GPUs and chunks of GPU 0."""
+"""Expected results of collectives.
 
-# Collectives that can work in place, and how many times its own part a GPU's input and output are shifted.
+Each function returns the sum in an output chunk, from the GPU, the chunk, the number of GPUs and the numbers
+of chunks of GPU 0's buffers.
+"""
+
+# Collectives that can work in place, with a shift for input and output. With shift 1, the buffer of GPU g
+# begins at g times its size in the shared memory: each GPU's buffer is a different part of the larger buffer.
 _ALIAS = {"allreduce": (0, 0), "allgather": (1, 0), "reduce_scatter": (0, 1), "reducescatter": (0, 1)}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An AllReduce or all-gather of ours as an algorithm of MSCCL: a threadblock for each direction of each pair.
+"""Convert an AllReduce or all-gather of Railyard to MSCCL's XML: one threadblock per direction of each pair.
 
-A step waits for the steps of other threadblocks that wrote or read its chunks before; `nop` steps carry all
-dependencies but the last. An AllReduce works in place; an all-gather begins with a copy of each GPU's input
-to its place in the output.
+A step waits for the steps of other threadblocks that wrote or read its chunks before. A step has a single
+dependency in the XML; `nop` steps before it carry further dependencies. An AllReduce works in place; an
+all-gather begins with a copy of each GPU's input to its part of the output.
 """
 
 from collections import Counter, defaultdict
@@ -43,17 +43,22 @@ class _Threadblock:
 def to_msccl(
     schedule: Schedule, name: str, collective: Literal["allreduce", "all-gather"] = "allreduce"
 ) -> str:
-    """Return the XML of a collective.
+    """Return a schedule as MSCCL's XML.
+
+    Args:
+        schedule: Schedule of the collective.
+        name: Name of the algorithm.
+        collective: Kind of the collective.
 
     Raises:
-        EmulationError: The schedule moves data to other positions of the array, is no such collective, or
-            switches carry it out.
+        EmulationError: The schedule moves data to other positions of the array, switches carry it out, or the
+            ranks of an all-gather do not begin with equal shares.
     """
     check_transfers(schedule, "XML")
     if any(transfer.shift for transfer in schedule.transfers):
         raise EmulationError(
-            f"{name} moves data to other positions of the array",
-            remedy="MSCCL's XML is written for AllReduce and all-gather",
+            f"{name} moves data to other positions of the array, which cannot be written as MSCCL's XML",
+            remedy="choose an AllReduce or an all-gather",
         )
     unit = reduce(gcd, (n for t in schedule.transfers for n in (t.offset, t.length)), schedule.elements)
     chunks = schedule.elements // unit
@@ -89,7 +94,7 @@ def to_msccl(
 
 
 def _gathered_positions(schedule: Schedule, unit: int) -> list[int]:
-    """Return for each chunk of an all-gather its place in the output, which has the GPUs' inputs in order.
+    """Return for each chunk of an all-gather its index in the output, in which inputs are ordered by rank.
 
     The owner of a chunk is the rank that sends it without having received it.
     """
@@ -103,8 +108,8 @@ def _gathered_positions(schedule: Schedule, unit: int) -> list[int]:
     held = Counter(owners.values())
     if len(owners) * unit != schedule.elements or len(held) < schedule.ranks or len({*held.values()}) > 1:
         raise EmulationError(
-            f"{schedule.name}: the ranks do not begin with equal shares of the array",
-            remedy="give a number of elements that the ranks divide",
+            f"the ranks of {schedule.name} do not begin with equal shares of the array",
+            remedy=f"give a number of elements that {schedule.ranks} divides",
         )
     own, taken = len(owners) // schedule.ranks, Counter[int]()
     positions = []
@@ -116,7 +121,7 @@ def _gathered_positions(schedule: Schedule, unit: int) -> list[int]:
 
 
 def _parts(positions: Sequence[int], transfer: Transfer, unit: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a transfer as (first chunk, number of chunks)."""
+    """Yield the ranges of consecutive output chunks of a transfer as (first chunk, number of chunks)."""
     moved = [
         positions[chunk]
         for chunk in range(transfer.offset // unit, (transfer.offset + transfer.length) // unit)
@@ -130,7 +135,7 @@ def _parts(positions: Sequence[int], transfer: Transfer, unit: int) -> Iterator[
 
 @final
 class _Gpu:
-    """Threadblocks of a GPU, and the steps that touched each chunk of a buffer last."""
+    """Collects the threadblocks of a GPU; remembers the last writer and the readers of each chunk."""
 
     def __init__(self, buffer: str) -> None:
         self._buffer = buffer
@@ -139,7 +144,14 @@ class _Gpu:
         self._readers: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, kind: str, peers: tuple[int, int], first: int, count: int) -> None:
-        """Add a step to the threadblock of its peer."""
+        """Add a step with its dependencies to the threadblock for its peers.
+
+        Args:
+            kind: Step type of MSCCL.
+            peers: GPUs (send, receive) of the threadblock; -1 for none.
+            first: First chunk.
+            count: Number of chunks.
+        """
         if peers not in self._blocks:
             self._blocks[peers] = _Threadblock(len(self._blocks), *peers)
         block = self._blocks[peers]
@@ -166,7 +178,7 @@ class _Gpu:
                 self._readers[chunk] = []
 
     def lines(self) -> list[str]:
-        """Return the lines of the threadblocks."""
+        """Return the XML lines of the GPU's threadblocks."""
         blocks = {block.id: block for block in self._blocks.values()}
         for block in blocks.values():
             for step in block.steps:

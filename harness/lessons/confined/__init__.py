@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A student's code in a process with limits, which hands over JSON.
+"""Run a student's code in a confined process, which returns its results as JSON.
 
-run       the parent's side: starts the process, and says in a sentence why it gave no answer
-child     the process: limits first, then the student's file; imports the standard library only
-walls     system calls and files that the kernel refuses to the process (seccomp, Landlock)
-shell     p4runtime-shell behind the walls, for lines that a student types
-limited   the start of a program such as a compiler, with limits and confined reads
-readable  files and folders that such a process may read
+run       in the parent: start the process; turn every failure into a sentence
+child     in the process: set limits, then run the student's file; imports only the standard library
+walls     let the kernel refuse system calls and files to the process (seccomp, Landlock)
+shell     run p4runtime-shell in a confined process, for lines that a student wrote
+limited   start a program such as a compiler with limits and confined reads
+readable  files and folders that a confined process may read
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process in which a student's function runs: `python -I child.py`, a request as JSON on standard input.
+"""Process that runs a student's function: `python -I child.py`, with a request as JSON on standard input.
 
-The answer goes to the file descriptor that the request names: {"values": [...]}, or {"error": TEXT}. What the
-student's code prints has no influence.
+The process writes its answer to the file descriptor named in the request: {"values": [...]}, {"error": TEXT}
+or {"memory": true}. The output of the student's code is ignored.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# `-I` leaves out the folder of this file.
+# With `-I` Python does not search the folder of this file for modules.
 sys.path.insert(0, str(Path(__file__).parent))
 
 from walls import raise_walls  # type: ignore[import-not-found]
@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Read the request, raise the walls, call the function and write the answer."""
+    """Read the request, confine this process, call the student's function and write the answer."""
     request = json.load(sys.stdin)
     answer = int(request["answer"])
     _end_with_parent()
@@ -49,13 +49,13 @@ def main() -> None:
         text = json.dumps({"memory": True})
     with os.fdopen(answer, "w") as file:
         file.write(text)
-    # Threads of the student's code do not hold the process up.
+    # Exit at once: the process does not wait for threads of the student's code.
     sys.stdout.flush()
     os._exit(0)
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end this process when the thread that started it ends."""
+    """Let the kernel kill this process when the thread that started it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -67,7 +67,7 @@ def _limit(request: dict[str, Any]) -> None:
     _set(resource.RLIMIT_FSIZE, request["answer_bytes"], request["answer_bytes"])
     _set(resource.RLIMIT_CORE, 0, 0)
     if not request["unix_sockets"]:
-        # Root is exempt; the walls hold for root, too.
+        # This limit does not apply to root; the walls do, and refuse new processes as well.
         _set(resource.RLIMIT_NPROC, 0, 0)
 
 
@@ -82,14 +82,14 @@ def _values(request: dict[str, Any]) -> list[Any]:
     module = _load(request["file"])
     function = getattr(module, request["function"], None)
     if not callable(function):
-        raise NameError(f"no function {request['function']}")
+        raise NameError(f"the file has no function {request['function']}")
     return [function(*arguments) for arguments in request["calls"]]
 
 
 def _load(file: str) -> ModuleType:
     spec = spec_from_file_location(Path(file).stem, file)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
+        raise ImportError(f"{file} cannot be loaded as a Python file")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -97,7 +97,7 @@ def _load(file: str) -> ModuleType:
 
 
 def _sentence(ex: BaseException, file: str) -> str:
-    """Return the exception, behind the last line of the student's file that led to it."""
+    """Return the exception in words, with the last line of the student's file in its traceback."""
     lines = [frame.lineno for frame in traceback.extract_tb(ex.__traceback__) if frame.filename == file]
     at = ex.lineno if isinstance(ex, SyntaxError) else lines[-1] if lines else None
     where = f" line {at}" if at else ""

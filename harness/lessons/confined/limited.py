@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Become another program under limits.
+"""Set limits on this process and replace it by another program.
 
     python -I limited.py SECONDS MEMORY_MB FILE_BYTES READABLE COMMAND...
 
@@ -12,14 +12,14 @@ import resource
 import sys
 from pathlib import Path
 
-# `-I` leaves out the folder of this file.
+# With `-I` Python does not search the folder of this file for modules.
 sys.path.insert(0, str(Path(__file__).parent))
 
 from walls import confine_reads  # type: ignore[import-not-found]
 
 
 def main() -> None:
-    """Set the limits on processor time, memory, size of files and reads, then run the command."""
+    """Limit processor time, memory, file size and readable files; replace this process by the command."""
     seconds, memory, largest = map(int, sys.argv[1:4])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory << 20, memory << 20))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that a confined process may read: the system's and Python's libraries, and little else.
+"""Files and folders that a confined process may read: libraries of the system and of Python, and few others.
 
-Railyard's own packages and its labs, with their solutions, are in none of them, wherever they are.
+Railyard's packages, and its labs with their solutions, are never among them, wherever they are installed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["readable_by_command", "readable_by_python"]
 _ROOT = Path(__file__).resolve().parents[3]
 _FLOORS = ("railyard", "papers", "harness", "emulation", "controller", "topologies")
 _HIDDEN = (
-    # An editable installation has its packages in the source tree, and the engine with other packages.
+    # An editable installation has the packages in the source tree, but the engine in site-packages.
     *(root / name for root in (_ROOT, *map(Path, site.getsitepackages())) for name in _FLOORS),
     *(path.resolve() for path in (LABS, EXPERIMENTS, P4_SOURCES)),
 )
 
-# Shared libraries, the loader's cache, time zones, and what NumPy and gRPC ask of the system.
+# Shared libraries, the loader's cache, time zones, and system files that NumPy and gRPC read.
 _SYSTEM = (
     "/lib64",
     "/usr/lib64",
@@ -44,26 +44,29 @@ _SYSTEM = (
     "/dev/zero",
 )
 
-# A compiler is no code of a student, but includes the files that a student's source names.
+# A compiler is trusted, but a student's source can make it include any file that it may read.
 _OF_COMMANDS = (*_SYSTEM, "/usr", "/lib", "/bin", "/etc/alternatives")
 
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """Python's own modules and the installed packages, except for Railyard's."""
-    # Not sys.path: an editable installation may add the source tree, or even the root of the file system.
+    """Return the folders of Python's standard library and of installed packages, without Railyard's."""
+    # sys.path is not used: an editable installation may add the source tree, or even the file system's root.
     standard = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
     folders = {*map(Path, standard), *map(Path, site.getsitepackages()), Path(sys.base_prefix) / "lib"}
     return tuple(_without_hidden(folder.resolve() for folder in folders))
 
 
 def readable_by_python(folder: Path) -> list[str]:
-    """Return what a student's Python may read: libraries, and the folder of its file."""
+    """Return the paths that a student's Python code may read: libraries, and the folder of its file."""
     return [*_SYSTEM, *_libraries(), str(folder)]
 
 
 def readable_by_command(command: str, folders: Sequence[Path]) -> list[str]:
-    """Return what a program such as a compiler may read: the system, its installation, and `folders`."""
+    """Return the paths that a program such as a compiler may read.
+
+    These are files of the system, the folder in which the program is installed, and `folders`.
+    """
     program = shutil.which(command)
     own = [Path(program).resolve().parents[1]] if program else []
     people = {Path("/"), Path.home().resolve()}
@@ -73,7 +76,10 @@ def readable_by_command(command: str, folders: Sequence[Path]) -> list[str]:
 
 
 def _without_hidden(folders: Iterable[Path]) -> Iterator[str]:
-    """Yield the folders, or instead of a folder that has a hidden folder in it, what is beside the latter."""
+    """Yield the folders without hidden folders.
+
+    A hidden folder is left out. A folder that contains a hidden folder is replaced by its other entries.
+    """
     for folder in folders:
         if any(folder == hidden or hidden in folder.parents for hidden in _HIDDEN):
             continue

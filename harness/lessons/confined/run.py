@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of a student's code in a confined process, and a sentence for every way in which it can go wrong."""
+"""Call a student's code in a confined process; every kind of failure is reported in a sentence."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["Limits", "StudentError", "call_each", "run_command", "run_shell"]
 _CHILD = Path(__file__).with_name("child.py")
 _LIMITED = (sys.executable, "-I", str(Path(__file__).with_name("limited.py")))
 
-# Wall-clock seconds for each second of processor time: the machine may be busy with other folders.
+# Wall-clock seconds allowed for each second of processor time: the machine may be busy with other checks.
 _WALL_SECONDS = 4
 _ANSWER_BYTES = 1 << 24
 _PRINTED_CHARACTERS = 200
 
-# All that a student's code finds in its environment.
-# Libraries of linear algebra start a thread a processor otherwise, and the C library an arena a thread.
+# All environment variables of a student's code. The first three keep memory small: otherwise libraries of
+# linear algebra start a thread for each processor, and the C library reserves an arena for each thread.
 _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -42,13 +42,16 @@ _ENVIRONMENT = {
 
 @final
 class StudentError(Exception):
-    """A student's code that gave no answer: `observed` says what happened, `look` where to look.
+    """A student's code gave no answer.
 
-    `limit` is True if the code exceeded a limit.
+    Attributes:
+        observed: The failure in words.
+        look: File or function where the student should look.
+        limit: True if the code exceeded a limit.
     """
 
     def __init__(self, observed: str, look: str, *, limit: bool = False) -> None:
-        # A student's text may end up on a terminal.
+        # The text may quote a student's code and be shown on a terminal: replace control characters.
         self.observed = "".join(letter if letter.isprintable() else "?" for letter in observed)
         super().__init__(self.observed)
         self.look = look
@@ -58,9 +61,13 @@ class StudentError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Processor seconds, address space in MiB, and whether threads and Unix sockets are allowed.
+    """Limits of a confined process.
 
-    `wall_seconds` limits the time by the clock; 0 for a multiple of the processor time.
+    Attributes:
+        seconds: Processor time in seconds.
+        memory_mb: Address space in MiB.
+        unix_sockets: Allow threads and Unix sockets.
+        wall_seconds: Wall-clock time in seconds; 0 for four times the processor time.
     """
 
     seconds: int
@@ -70,22 +77,30 @@ class Limits:
 
     @property
     def wall(self) -> int:
-        """Limit of the time by the clock, in seconds."""
+        """Limit on the wall-clock time, in seconds."""
         return self.wall_seconds or self.seconds * _WALL_SECONDS
 
 
 def call_each(
     file: Path, function: str, calls: Sequence[Sequence[Any]], limits: Limits, scratch: Path
 ) -> list[Any]:
-    """Return the values of a function for a list of calls, made in one confined process.
+    """Call a function of a file several times in a single confined process; return the values in order.
+
+    Args:
+        file: The student's file.
+        function: Name of the function.
+        calls: Arguments of each call.
+        limits: Limits for all calls together.
+        scratch: Folder for temporary files.
 
     Raises:
-        StudentError: The code raises, exceeds a limit, ends without an answer or returns no JSON.
+        StudentError: The code raises an exception, exceeds a limit, ends without an answer, or returns a
+            value that JSON cannot hold.
     """
     with TemporaryDirectory(dir=scratch) as name:
         folder = Path(name)
         paths = [folder / part for part in ("request.json", "answer.json", "out.txt", "err.txt")]
-        # The limit on the size of files holds for the answer and for all that the code prints.
+        # The limit on file size applies to the answer, and to the output of the code.
         with paths[1].open("wb") as answer, paths[2].open("wb") as out, paths[3].open("wb") as err:
             request = {
                 "file": str(file),
@@ -129,7 +144,15 @@ def call_each(
 def run_shell(
     lines: str, address: str, device_id: int, limits: Limits, folder: Path, scratch: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Type lines at the prompt of p4runtime-shell, confined like a student's Python, and return what it says.
+    """Type lines at the prompt of p4runtime-shell in a confined process; return the finished process.
+
+    Args:
+        lines: Lines to type.
+        address: Address of the P4Runtime server, "unix:PATH".
+        device_id: Device id of the switch.
+        limits: Limits of the process.
+        folder: Working folder.
+        scratch: Folder for temporary files.
 
     Raises:
         StudentError: The lines exceed a limit.
@@ -149,10 +172,18 @@ def run_command(
     typed: str = "",
     readable: Sequence[Path] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program with limits on processor time, wall-clock time, memory and the size of files.
+    """Run a program with limits; return the finished process with its output.
 
-    The program may read the system's files, those of `folder` and `scratch`, and `readable`: a student's
-    source cannot include a file from elsewhere. It reads `typed` from its standard input.
+    The program may read files of the system, and the folders `folder`, `scratch` and `readable`. A student's
+    source can therefore include no file of another folder.
+
+    Args:
+        command: Program and arguments.
+        limits: Limits on processor time, wall-clock time and memory.
+        folder: Working folder.
+        scratch: Folder for temporary files.
+        typed: Standard input of the program.
+        readable: Further files and folders that the program may read.
 
     Raises:
         StudentError: The program exceeds a limit.
@@ -184,14 +215,14 @@ def run_command(
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for the end of a process, and end its session after so many seconds; return whether it ended."""
+    """Wait up to `seconds` for a process, then kill its whole session; return whether the process ended."""
     try:
         process.wait(seconds)
         return True
     except subprocess.TimeoutExpired:
         return False
     finally:
-        # Where no wall holds, the code may have left processes behind.
+        # On a kernel without walls, the code may have left other processes in the session.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -208,7 +239,7 @@ def _answer(path: Path) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _end(code: int, limits: Limits, printed: Path) -> str:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""p4runtime-shell in a confined process; lines for its prompt on standard input.
+"""Run p4runtime-shell in a confined process, with the lines for its prompt on standard input.
 
     PYTHON -I shell.py ADDRESS DEVICE_ID
 
-PYTHON is that of the shell's own environment. `run.run_shell` starts it behind limited.py, which has set the
-limits and confined the reads.
+PYTHON is the interpreter of p4runtime-shell's environment. `run.run_shell` starts this program by limited.py,
+which sets limits and confines reads first.
 """
 
 import os
@@ -13,22 +13,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-# `-I` leaves out the folder of this file.
+# With `-I` Python does not search the folder of this file for modules.
 sys.path.insert(0, str(Path(__file__).parent))
 
 from walls import raise_walls  # type: ignore[import-not-found]
 
-# The shell gives up 2 s after its first message, which is too little on a busy machine.
+# Timeout for arbitration. The shell's own timeout of 2 s is too short on a busy machine.
 _ARBITRATION_SECONDS = 60
 
 
 def main() -> None:
-    """Raise the walls and start the shell on a device."""
+    """Confine this process and start the shell on a device."""
     address, device_id = sys.argv[1:]
     from IPython.core.profiledir import ProfileDir  # type: ignore[import-not-found]
     from p4runtime_sh import p4runtime, shell  # type: ignore[import-not-found]
 
-    # IPython writes its history and makes folders; behind the walls it cannot.
+    # IPython creates folders and writes its history. Confined, it cannot: create the folders before, and turn
+    # the history off.
     profile = ProfileDir.create_profile_dir_by_name(os.environ["TMPDIR"], "default")
     Path(profile.location, "db").mkdir()
     settings = "c = get_config()\nc.HistoryManager.enabled = False\nc.InteractiveShell.colors = 'NoColor'\n"
@@ -47,7 +48,7 @@ def main() -> None:
     try:
         shell.main()
     finally:
-        # The thread that receives messages would keep a failed process alive.
+        # Exit at once: the shell's receiving thread would keep a failed process alive.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walls about this process, which the kernel of Linux keeps: seccomp for system calls, Landlock for files.
+"""Confine this process by the Linux kernel: seccomp refuses system calls, Landlock refuses files.
 
-After `raise_walls` the process can start no process and no program, open no socket but, if wished, a Unix
-socket, send no signal, trace nothing, write to no file that it has not open already, and read only the files
-and folders that it was given. `confine_reads` raises the last wall alone, for a compiler. The walls need no
-right, hold for root as well, and never come down. linux/seccomp.h, linux/filter.h and linux/landlock.h
-define the constants.
+After `raise_walls` the process cannot start a process or a program, open a socket (Unix sockets may be
+allowed), send a signal, or trace a process. It can write only to files that are open already, and read only
+the given files and folders. `confine_reads` only confines reads, for a compiler. Both need no privileges,
+apply to root too, and cannot be undone. The constants come from linux/seccomp.h, linux/filter.h and
+linux/landlock.h.
 """
 
 import ctypes
@@ -30,13 +30,17 @@ _CLONE_THREAD, _AF_UNIX = 0x10000, 1
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _LANDLOCK_PATH_BENEATH = 1
 _LANDLOCK_READ_FILE, _LANDLOCK_READ_DIR = 1 << 2, 1 << 3
-# Access rights of Landlock's first version that change a file system.
+# Landlock's access rights that change the file system, in its first version; truncation came with version 3.
 _LANDLOCK_WRITES = 0x1FF2
 _LANDLOCK_TRUNCATE = 1 << 14
 
 
 class _Calls(NamedTuple):
-    """Numbers of system calls of an architecture: `refused` always, those before it with some arguments."""
+    """Numbers of an architecture's system calls.
+
+    `audit` identifies the architecture. Calls in `refused` are always refused; clone, clone3, socket and
+    prlimit are refused for some arguments.
+    """
 
     audit: int
     clone: int
@@ -46,6 +50,7 @@ class _Calls(NamedTuple):
     refused: tuple[int, ...]
 
 
+# Refused system calls:
 # fork, vfork, execve, execveat, kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_send_signal,
 # ptrace, process_vm_readv and writev, pidfd_getfd, unshare, setns, mount, umount2, chroot, pivot_root, bpf,
 # reboot, init_module, finit_module, kexec_load, setrlimit, io_uring_setup, keyctl, and the calls that change
@@ -66,10 +71,10 @@ _ARCHITECTURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
 
 def raise_walls(readable: Sequence[str], *, unix_sockets: bool = False) -> list[str]:
-    """Confine this process for good; return the names of the walls that this machine's kernel keeps.
+    """Confine this process until its end; return the mechanisms that the kernel supports: landlock, seccomp.
 
     Args:
-        readable: Files, and folders with all that is in them, which the process may read from now on.
+        readable: Files, and folders with their content, that the process may still read.
         unix_sockets: Whether the process may open Unix sockets.
     """
     libc = _without_new_rights()
@@ -85,22 +90,24 @@ def raise_walls(readable: Sequence[str], *, unix_sockets: bool = False) -> list[
 
 
 def confine_reads(readable: Sequence[str]) -> bool:
-    """Let this process and the programs that it becomes read only these files and folders, and write any.
+    """Let this process, and programs that replace it, read only the given files and folders, until its end.
+
+    Writes are not confined.
 
     Returns:
-        Whether this machine's kernel keeps the wall.
+        Whether the kernel supports this.
     """
     libc = _without_new_rights()
     return libc is not None and _landlock(libc, readable, 0)
 
 
 def keeps_reads() -> bool:
-    """Return whether this machine's kernel can confine what a process reads."""
+    """Return whether this machine's kernel can confine the reads of a process."""
     return platform.system() == "Linux" and _version(ctypes.CDLL(None)) >= 1
 
 
 def _without_new_rights() -> ctypes.CDLL | None:
-    """Return the C library if this process can gain no rights from now on, None if there are no walls."""
+    """Set no_new_privs, which seccomp and Landlock require; return the C library, or None if that fails."""
     if platform.system() != "Linux":
         return None
     libc = ctypes.CDLL(None, use_errno=True)
@@ -112,7 +119,13 @@ def _version(libc: ctypes.CDLL) -> int:
 
 
 def _landlock(libc: ctypes.CDLL, readable: Sequence[str], writes: int) -> bool:
-    """Refuse the rights of `writes` everywhere, and reads outside of the readable files and folders."""
+    """Apply Landlock to this process; return whether that succeeded.
+
+    Args:
+        libc: The C library.
+        readable: Files and folders that remain readable.
+        writes: Landlock rights that are refused everywhere; 0 to allow all writes.
+    """
     if _version(libc) < 1:
         return False
     rights = writes | _LANDLOCK_READ_FILE | _LANDLOCK_READ_DIR
@@ -129,7 +142,7 @@ def _landlock(libc: ctypes.CDLL, readable: Sequence[str], writes: int) -> bool:
 
 
 def _allow_reads(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
-    """Add a readable file or folder to a ruleset; a path that does not exist adds nothing."""
+    """Add a readable file or folder to a Landlock ruleset; a path that does not exist is skipped."""
     try:
         beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -155,11 +168,12 @@ def _seccomp(libc: ctypes.CDLL, calls: _Calls, unix_sockets: bool) -> bool:
     refuse = _step(_RETURN, _ERRNO | errno.EPERM)
     for number in calls.refused:
         filters += [_step(_EQUAL, number, 0, 1), refuse]
-    # The C library takes clone when the kernel has no clone3, whose flags no filter can see.
+    # A filter cannot see the flags of clone3. Pretend that clone3 does not exist: the C library then uses
+    # clone.
     filters += [_step(_EQUAL, calls.clone3, 0, 1), _step(_RETURN, _ERRNO | errno.ENOSYS)]
     filters += [_step(_EQUAL, calls.clone, 0, 3), _step(_LOAD, _ARGUMENTS_AT)]
     filters += [_step(_ANY_BIT, _CLONE_THREAD, 1, 0), refuse, _step(_LOAD, _NUMBER_AT)]
-    # Limits may be read, not set: the third argument is the address of a new limit.
+    # prlimit may read limits, but not set them: refuse it if its third argument, a new limit, is not null.
     filters += [_step(_EQUAL, calls.prlimit, 0, 6), _step(_LOAD, _ARGUMENTS_AT + 16), _step(_EQUAL, 0, 0, 2)]
     filters += [_step(_LOAD, _ARGUMENTS_AT + 20), _step(_EQUAL, 0, 1, 0), refuse, _step(_LOAD, _NUMBER_AT)]
     if unix_sockets:

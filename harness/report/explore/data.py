@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a report for its script: variants, arrivals and events over time, links by load."""
+"""Values for the script of report.html: variants, arriving data and events over time, links by load."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from harness.scenario.schema import Scenario
 __all__ = ["MAX_LINKS", "explorer_json", "links_by_load"]
 
 MAX_LINKS = 300
-"""Links of a variant in the table, the busiest; links that lost frames are in it as well."""
+"""Number of links of a variant in the table, the busiest links; links that lost frames come in addition."""
 
 
 def explorer_json(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
-    """Return the values as JSON that may stand in a <script> element. Times are microseconds."""
+    """Return the script's values as JSON that is safe inside a <script> element; times are microseconds."""
     variants = [
         {
             "label": variant.label,
@@ -30,7 +30,7 @@ def explorer_json(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
         }
         for index, variant in enumerate(scenario.variants)
     ]
-    # The time axis of the chart of arrivals.
+    # The slider covers the time axis of the chart of arriving data.
     end = end_us(curves(scenario, runs))
     text = json.dumps({"end_us": end, "variants": variants}, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("&", "\\u0026")
@@ -53,7 +53,7 @@ def _over_time(run: VariantRun) -> dict[str, Any]:
 
 
 def _events(run: VariantRun) -> list[tuple[int, str]]:
-    """Return the time of each event in ps, and its words."""
+    """Return the events of a run, each as (time in ps, text)."""
     seen = run.observation
     events = [(fault.at_ps, fault.text) for fault in seen.faults]
     if seen.faults and seen.recovery.converged_ps is not None:
@@ -70,10 +70,10 @@ def _events(run: VariantRun) -> list[tuple[int, str]]:
 
 
 def links_by_load(run: VariantRun) -> list[list[Any]]:
-    """Return a row for each link, the busiest direction first.
+    """Return a row for each link, ordered by the busy share of its busier direction.
 
-    A row has the link's name, busy share there and back in percent, bytes there and back, frames there and
-    back, frames lost or refused, and the longest queue in bytes.
+    A row has: name, busy share from the first end and from the second end in percent, bytes from both ends,
+    frames from both ends, lost or refused frames, and the longest queue in bytes.
     """
     usage = run.observation.link_usage
     percent = {name: [round(100 * share, 2) for share in pair] for name, pair in busy_share(run).items()}

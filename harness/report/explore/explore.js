@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // @ts-check
-// The parts of a report that a reader works with. Everything it knows stands in the element #values.
+// Interactive parts of report.html; all their data are the JSON in the element #values.
 "use strict";
 (() => {
   /**
@@ -24,7 +24,7 @@
   };
   const number = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
-  // Variants: curves and bars of hidden ones fade, their panels, columns and rows go.
+  // Variants: fade the curves and bars of hidden variants; remove their panels, columns and rows.
   const applyVariants = () => {
     shown.forEach((on, index) => {
       for (const id of [`curve${index}`, `bar${index}`, `stub${index}`])
@@ -41,7 +41,7 @@
       applyVariants();
     });
 
-  // Links: sorted by a column, filtered by words, a part of them as rows.
+  // Links: sort the rows by a column, filter them by the search field, show at most MOST_ROWS.
   const MOST_ROWS = 500;
   const body = document.querySelector("#links tbody");
   const filter = /** @type {HTMLInputElement | null} */ (document.getElementById("filter"));
@@ -89,7 +89,7 @@
       showLinks();
     });
 
-  // Time: a cursor in the chart, values and events up to it, links of the fabric as they were.
+  // Time: move the cursor of the chart; show values and events up to its time, and the links that were cut then.
   const slider = /** @type {HTMLInputElement | null} */ (document.querySelector(".slider input"));
   const output = document.querySelector(".slider output");
   const moment = document.querySelector(".moment");
@@ -163,7 +163,7 @@
       const ahead = times.filter((at) => at > now() + step / 2 && at <= last);
       const behind = times.filter((at) => at < now() - step / 2);
       const to = button.dataset.step === "1" ? Math.min(...ahead) : Math.max(...behind);
-      // Rounded up, so that the event has happened.
+      // Round the slider up, so that its time is not before the event.
       if (slider && Number.isFinite(to)) slider.value = String(Math.ceil((to / last) * 1000 - 1e-9));
       showTime();
     });

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controls of a report as HTML, and the script and styles that go with them."""
+"""Interactive controls of report.html as HTML, with their script and styles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""Content security policy of a report: a browser refuses any request that it might make."""
+"""Content security policy of report.html: a browser refuses all network requests of the page."""
 
 _FOLDER = Path(__file__).parent
 _ROWS_WITHOUT_SCRIPT = 20
@@ -46,24 +46,24 @@ _COLUMNS = (
 
 @cache
 def explore_style() -> str:
-    """Return the styles of the controls and of the printed sheet."""
+    """Return the CSS of the controls, of explanations and of the printed page."""
     return (_FOLDER / "explore.css").read_text(encoding="utf-8")
 
 
 def explore_script(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
-    """Return the values and the script as elements."""
+    """Return two <script> elements: the values as JSON, and the script."""
     script = (_FOLDER / "explore.js").read_text(encoding="utf-8")
     values = explorer_json(scenario, runs)
     return f'<script type="application/json" id="values">{values}</script>\n<script>\n{script}</script>'
 
 
 def heading(title: str, words: str) -> str:
-    """Return a heading, HTML, with an explanation that shows while it is pointed at or has the focus."""
+    """Return an HTML heading with an explanation as a tooltip, shown on hover or focus."""
     return f'<h2>{title} <span class="why" tabindex="0">?<span role="tooltip">{words}</span></span></h2>'
 
 
 def variant_switches(scenario: Scenario) -> str:
-    """Return a checkbox for each variant; nothing for a single variant."""
+    """Return a checkbox for each variant as HTML; empty for a single variant."""
     if len(scenario.variants) < 2:
         return ""
     boxes = "".join(
@@ -75,7 +75,7 @@ def variant_switches(scenario: Scenario) -> str:
 
 
 def time_slider() -> str:
-    """Return the slider, the steps from event to event, and the room for the values at its time."""
+    """Return the time slider, buttons for the previous and next event, and an element for the values."""
     return (
         '<div class="slider scripted"><button type="button" data-step="-1">previous event</button>'
         '<input type="range" min="0" max="1000" value="1000" aria-label="time">'
@@ -85,7 +85,7 @@ def time_slider() -> str:
 
 
 def links_table(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
-    """Return the busiest links of all variants; the script adds the others, sorting and a filter."""
+    """Return a table of all variants' busiest links; the script adds more links, sorting and a filter."""
     rows = [
         (index, variant.label, row)
         for index, variant in enumerate(scenario.variants)
@@ -105,10 +105,12 @@ def links_table(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
     )
     most = max(len(runs[variant.name].observation.link_usage) for variant in scenario.variants)
     left_out = (
-        f" Of each variant the {MAX_LINKS} busiest, and all that lost frames." if most > MAX_LINKS else ""
+        f" The table has the {MAX_LINKS} busiest links of each variant, and all links that lost frames."
+        if most > MAX_LINKS
+        else ""
     )
     return (
-        f'<p class="soft">The busiest first.{left_out}</p>'
+        f'<p class="soft">The busiest links come first.{left_out}</p>'
         '<p class="scripted"><label>Filter <input type="search" id="filter" placeholder="npu0"></label> '
         '<span id="count" class="soft" aria-live="polite"></span></p>'
         f'<div class="scroll tall"><table id="links"><thead><tr>{heads}</tr></thead>'

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as SVG, each a function of plain values.
+"""Draw figures as SVG, each by a function of plain values.
 
-Its modules:
+Modules:
 
-    plot               style and export of matplotlib figures
-    run_charts         arrivals over time, completion times beside bounds
-    comparison_charts  limits, losses, figures of papers, distributions
+    plot               style and SVG export of matplotlib figures
+    run_charts         arriving data over time; completion times with lower bounds
+    comparison_charts  limits, frame losses, comparison with papers, distributions
     heat_map           traffic matrix
-    study_charts       a metric over one axis, with bands, and over two
-    fabric             a fabric and its busy links
-    deadlock_cycle     buffers that wait for each other
-    circuits           circuits between Pods before and after a change
+    study_charts       a metric along an axis, with bands, and along two axes
+    fabric             a fabric with the load of its links
+    deadlock_cycle     cycle of full buffers in a deadlock
+    circuits           circuits between Pods before and after a reconfiguration
     captured_frames    frames of capture files over time
     operations         operations of traffic graphs over time
-    job_phases         computation and communication of jobs
+    job_phases         computation and communication of jobs over time
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of capture files over time."""
+"""Draw the frames of capture files over time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from harness.report.figures.plot import COLOURS, DASHES, INK, plain, svg_of
 
 __all__ = ["captures_svg"]
 
-# Captures in one figure; a page says how many more there are.
+# Largest number of captures in a figure; the report says how many are left out.
 MAX_CAPTURES = 8
 
 
 def captures_svg(captures: Mapping[str, Capture]) -> str:
-    """Draw the number of frames up to each time, a panel for each capture and a line for each kind."""
+    """Draw the cumulative number of frames over time: a panel for each capture, a line for each kind."""
     from matplotlib.figure import Figure
 
     shown = dict(list(captures.items())[:MAX_CAPTURES])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits between Pods before and after a reconfiguration as SVG, in words, and the table of jobs."""
+"""Describe reconfigurations of circuits between Pods as SVG and in words; the table of jobs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WHOLE = "no job lacks circuits any more"
 
 
 def between_pods(fabric: Fabric, dark: Collection[str] = ()) -> Counter[tuple[int, int]]:
-    """Count the circuits that are set up and not `dark`, by pair of Pods, the lower number first."""
+    """Return the number of circuits between each pair of Pods (lower first), without circuits in `dark`."""
     counts: Counter[tuple[int, int]] = Counter()
     for link in fabric.links:
         if link.name not in dark and circuit_of(fabric, link.name) is not None:
@@ -45,9 +45,10 @@ def between_pods(fabric: Fabric, dark: Collection[str] = ()) -> Counter[tuple[in
 
 
 def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> str:
-    """Draw the Pods as two rings; width and number of a line give the number of circuits.
+    """Draw the Pods as a ring, before and after a reconfiguration.
 
-    Circuits in `dark` carry no light, before and after, and are not counted.
+    A line between two Pods has the number of circuits as its label and sets its width by it. Circuits in
+    `dark` carry no light, before and after, and are not counted.
     """
     pods = before.dims[-1]
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * _SIZE} {_SIZE}">']
@@ -62,7 +63,7 @@ def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> s
                 f'stroke-width="{min(12, 1 + count):g}">'
                 f"<title>Pod {low} and Pod {high}: {count} circuits</title></line>"
             )
-            # Away from the middle, where lines cross.
+            # Labels stand away from the middle of the ring, where lines cross.
             x, y = ax + 0.38 * (bx - ax), ay + 0.38 * (by - ay)
             parts.append(f'<text class="count" x="{x:.1f}" y="{y:.1f}">{count}</text>')
         for pod, (x, y) in enumerate(place):
@@ -77,7 +78,7 @@ def _place(pod: int, pods: int, middle: float) -> tuple[float, float]:
 
 
 def reconfiguration_words(change: ReconfigurationRecord) -> str:
-    """Say in one sentence when and why circuits changed, how many, and which jobs lack circuits."""
+    """Return a sentence on a reconfiguration: time, reason, numbers of circuits, jobs that lack circuits."""
     way = "" if change.hitless else "; no route avoided the circuits that moved"
     dark = f"; {len(change.dark)} of them without light" if change.dark else ""
     return (
@@ -88,7 +89,7 @@ def reconfiguration_words(change: ReconfigurationRecord) -> str:
 
 
 def lacks_words(changes: Sequence[ReconfigurationRecord]) -> list[str]:
-    """Say which jobs lacked circuits from each reconfiguration on, and from when on no job did."""
+    """Return sentences on jobs that lack circuits after each reconfiguration, and on the end of the lack."""
     sentences: list[str] = []
     for change in changes:
         when = f"from {change.stands_ps / 10**6:g} µs on ({change.why})"
@@ -100,7 +101,7 @@ def lacks_words(changes: Sequence[ReconfigurationRecord]) -> list[str]:
 
 
 def jobs_table(rows: list[tuple[str, JobReport]]) -> str:
-    """Return an HTML table with a row a job, after the label of its variant."""
+    """Return an HTML table with a row for each job; `rows` are (label of the variant, report of the job)."""
     cells = [
         (
             escape(label),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts that compare: limits used up, frames lost, figures of a paper, distributions over many runs."""
+"""Draw comparisons: measurements against limits, frame losses, values of a paper, distributions over runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Share of each limit that a variant used up, by the name of what is limited."""
+    """Measurements of a variant as shares of their limits, by the name of the measurement."""
 
     index: int
     label: str
@@ -44,7 +44,7 @@ class Used:
 @final
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Frames that a variant lost, by place."""
+    """Number of frames that a variant lost, by place of loss."""
 
     index: int
     label: str
@@ -54,9 +54,9 @@ class Dropped:
 @final
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure measured here and the paper's, None where the paper has none.
+    """A value of Railyard, `ours`, and the value of a paper, None if the paper gives none.
 
-    `fitted`: the figure measured here was calibrated to agree.
+    `fitted`: Railyard's value was calibrated to agree with the paper.
     """
 
     label: str
@@ -68,7 +68,7 @@ class Compared:
 @final
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """One figure of a variant in each of many runs; `failed` counts the runs that are left out."""
+    """Values of a metric of a variant in many runs; `failed` is the number of runs without a value."""
 
     index: int
     label: str
@@ -84,7 +84,7 @@ class Samples:
 
 
 def limits_svg(variants: Sequence[Used]) -> str:
-    """Draw a row a limit and a mark a variant; twice the limit or more is drawn at the edge."""
+    """Draw a row for each limit with a mark for each variant; twice the limit or more stands at the edge."""
     rows = list(variants[0].shares)
     figure, axes = new_figure(height=0.75 + 0.3 * len(rows))
     axes.axvline(1, color=INK, linewidth=1.8)
@@ -112,7 +112,7 @@ def limits_svg(variants: Sequence[Used]) -> str:
 
 
 def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
-    """Draw a row a place and a bar for each variant that lost frames in that place."""
+    """Draw a bar for each place and each variant that lost frames at this place."""
     from matplotlib.ticker import MaxNLocator
 
     bars = [
@@ -142,7 +142,7 @@ def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
 
 
 def compared_svg(rows: Sequence[Compared], unit: str) -> str:
-    """Draw a bar a row for the figure measured here, pale where fitted, and a mark at the paper's figure."""
+    """Draw a bar for each of Railyard's values, pale if it is fitted, with a mark at the paper's value."""
     figure, axes = new_figure(height=0.75 + 0.42 * len(rows))
     for row, pair in enumerate(rows):
         axes.barh(row, pair.ours, height=0.55, color=colour(0), alpha=0.35 if pair.fitted else None)
@@ -163,9 +163,9 @@ def compared_svg(rows: Sequence[Compared], unit: str) -> str:
 
 
 def distributions_svg(panels: Mapping[str, Sequence[Samples]]) -> str:
-    """Draw cumulative distributions, a panel a figure by its title and a curve a variant.
+    """Draw cumulative distributions: a panel for each metric by its title, a curve for each variant.
 
-    A panel without a value says in words that every run failed.
+    A panel without a value says in words that all runs failed.
     """
     figure, _ = new_figure(height=2.6)
     figure.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cycle of full buffers that wait for each other, as SVG: inside a small full mesh, or as a ring."""
+"""Draw the cycle of full buffers of a deadlock as SVG: inside a small full mesh, or as a ring of nodes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NODE = 11.0
 RING_NODE = 24.0
 HEAD = 8.0
 
-# Extent of a label such as "VL 0", a little more than a browser needs.
+# Width and height reserved for a label such as "VL 0"; browsers need a little less.
 LABEL_WIDTH, LABEL_HEIGHT = 30.0, 14.0
 
-# In a larger mesh only the nodes of the cycle are drawn.
+# Largest mesh that is drawn in full; of a larger mesh only the nodes of the cycle are drawn.
 MAX_MESH_NODES = 256
 
 CYCLE_STYLE = """
@@ -39,13 +39,13 @@ CYCLE_STYLE = """
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
+"""Coordinates of a rectangle: left, top, right, bottom."""
 
 
 def cycle_svg(fabric: Fabric, cycle: Sequence[tuple[str, str, int]]) -> str:
-    """Return the cycle as an <svg> element that needs CYCLE_STYLE.
+    """Return the cycle of a deadlock as an <svg> element, which needs CYCLE_STYLE on the page.
 
-    `cycle` holds (link, "from->to", VL) of each full buffer, each of which waits for room in the next.
+    `cycle` has (link, "from->to", VL) for each full buffer; each buffer waits for room in the next buffer.
     """
     hops = [(source, target) for source, target in (hop.split("->") for _, hop, _ in cycle)]
     members = dict.fromkeys(source for source, _ in hops)
@@ -78,7 +78,7 @@ def cycle_svg(fabric: Fabric, cycle: Sequence[tuple[str, str, int]]) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _Arrow:
-    """A quadratic curve from `start` past `control` to `base`, where a head with its tip at `tip` begins."""
+    """A curved arrow: a quadratic Bezier curve from `start` to `base`, and a head from `base` to `tip`."""
 
     start: Point
     control: Point
@@ -87,7 +87,7 @@ class _Arrow:
 
     @classmethod
     def between(cls, source: Point, target: Point, radius: float) -> _Arrow:
-        """Return an arrow between two circles, bent to its right, so that opposite arrows part."""
+        """Return an arrow between two circles, bent to its right, so that opposite arrows do not coincide."""
         (x1, y1), (x2, y2) = source, target
         length = hypot(x2 - x1, y2 - y1)
         bend = 0.12 * length + 10
@@ -100,7 +100,7 @@ class _Arrow:
         )
 
     def at(self, share: float) -> Point:
-        """Return the point of the curve at a share of its parameter, 0 to 1."""
+        """Return the point of the curve at parameter `share`, from 0 at the start to 1 at the base."""
         a, b, c = (1 - share) ** 2, 2 * share * (1 - share), share**2
         return (
             a * self.start[0] + b * self.control[0] + c * self.base[0],
@@ -108,22 +108,22 @@ class _Arrow:
         )
 
     def points(self) -> Iterator[Point]:
-        """Yield points along the curve, closer together than a label is high."""
+        """Yield points along the curve at distances smaller than the height of a label."""
         yield from (self.at(step / 40) for step in range(41))
         yield self.tip
 
     def label_places(self) -> Iterator[Point]:
-        """Yield centres for a label beside the curve, the best first."""
+        """Yield possible centres of a label beside the curve, the best first."""
         for distance, share, side in product((13, 19, 26), (0.5, 0.36, 0.64, 0.22, 0.78), (1, -1)):
             (x1, y1), (x2, y2) = self.at(share - 0.05), self.at(share + 0.05)
             x, y = self.at(share)
             length = hypot(x2 - x1, y2 - y1)
-            # A label is wider than high: it needs more room beside an upright curve.
+            # A label is wider than high, so it needs a larger distance beside an upright curve.
             across, down = side * (y1 - y2) / length, side * (x2 - x1) / length
             yield x + across * (distance + 7 * abs(across)), y + down * distance
 
     def paths(self, title: str) -> list[str]:
-        """Return the curve and its head as SVG."""
+        """Return SVG elements of the curve, with a tooltip, and of its head."""
         (ax, ay), (cx, cy), (bx, by), (tx, ty) = self.start, self.control, self.base, self.tip
         dx, dy = (tx - bx) * 0.5, (ty - by) * 0.5
         curve = f"M{ax:.6g} {ay:.6g}Q{cx:.6g} {cy:.6g} {bx:.6g} {by:.6g}"
@@ -135,7 +135,7 @@ class _Arrow:
 
 
 def _label_places(arrows: Sequence[_Arrow], circles: Sequence[Box]) -> list[Point]:
-    """Return a centre for the label of each arrow, clear of circles and labels and, if possible, arrows."""
+    """Return the centre of each arrow's label, with few overlaps with circles, labels and arrows."""
     points = [point for arrow in arrows for point in arrow.points()]
     taken = list(circles)
     chosen: list[Point] = []

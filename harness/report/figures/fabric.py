@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
+"""Draw a fabric as SVG: circles for nodes, arcs for links; a busier link is wider and darker.
 
-`topologies.layout` says where nodes stand.
-
-One hue in several strengths reads alike on light and dark pages and without colour vision.
+`topologies.layout` computes the coordinates of nodes. Links differ in strength of a single hue, which is
+readable on light and dark pages and without colour vision.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ STEP = 62.0
 MARGIN = 44.0
 NODE = 11.0
 
-# A picture with more links has megabytes and shows nothing.
+# Largest number of links that is drawn; a larger drawing takes megabytes and is unreadable.
 MAX_LINKS = 6000
 
-# Letters of a name that fit a circle.
+# Number of letters that fit into a circle.
 SHORT_NAME = 4
 
-# Links of a drawing without loads.
+# SVG attributes of links in a drawing without loads.
 PLAIN = 'stroke-width="0.9" stroke-opacity="0.45"'
 
-# Links up to which a busy link is drawn at its full width; more links are thinner.
+# Up to this number of links a busy link is drawn at full width; with more links, all links are thinner.
 MANY_LINKS = 120
 
-# Distance of two entries of the key, and the width of its last one.
+# Distance between two entries of the key, and width of its last entry.
 KEY_STEP, KEY_LAST = 92.0, 76.0
 
 FABRIC_STYLE = """
@@ -60,12 +59,12 @@ def fabric_svg(
     *,
     full: float = 1.0,
 ) -> str:
-    """Return the fabric as an <svg> element that needs FABRIC_STYLE.
+    """Return a fabric as an <svg> element, which needs FABRIC_STYLE on the page.
 
     Args:
-        fabric: What to draw; a fabric of too many links is replaced by words.
-        shares: Busy share of each link, in both directions; None leaves out the key.
-        cut: Names of links to draw as cut.
+        fabric: The fabric; one with too many links is replaced by a sentence.
+        shares: Busy share of each link in both directions, 0 to 1; None draws neither loads nor a key.
+        cut: Names of links that are drawn as cut.
         full: Busy share that is drawn at full strength.
     """
     if words := too_large(fabric):
@@ -91,7 +90,8 @@ def fabric_svg(
     top, bottom = min(y for _, y in corners) - MARGIN, max(y for _, y in corners) + MARGIN
     key: list[str] = []
     if shares is not None:
-        # A fabric narrower than the key stands in the middle above it.
+        # If the fabric is narrower than the key, widen the drawing so that the fabric stands above its
+        # middle.
         missing = max(0.0, 4 * KEY_STEP + KEY_LAST + 2 * NODE - (right - left))
         left, right = left - missing / 2, right + missing / 2
         bottom += 24
@@ -113,11 +113,11 @@ def fabric_svg(
 
 
 def too_large(fabric: Fabric) -> str:
-    """Say why a fabric is not drawn; empty if it is drawn."""
+    """Return why a fabric is not drawn, in words; empty for a fabric that is drawn."""
     if len(fabric.links) <= MAX_LINKS:
         return ""
     size = f"{len(fabric.nodes)} nodes and {len(fabric.links)} links"
-    return f"{size} are too many to draw: {MAX_LINKS} links at most"
+    return f"{size} are too many to draw; at most {MAX_LINKS} links can be drawn"
 
 
 def _words(fabric: Fabric, words: str) -> str:
@@ -134,7 +134,10 @@ def _scaled(place: tuple[float, float]) -> tuple[float, float]:
 
 
 def _labels(fabric: Fabric) -> dict[str, str]:
-    """Return a label for each node that fits a circle; labels that several nodes would share get letters."""
+    """Return a label for each node that fits into a circle.
+
+    Nodes that would have equal labels get the first letter of their name and its numbers instead.
+    """
     labels = {node.name: _label(node, own_name=fabric.graph_routed) for node in fabric.nodes}
     counts = Counter(labels.values())
     for name, label in labels.items():
@@ -146,10 +149,11 @@ def _labels(fabric: Fabric) -> dict[str, str]:
 
 
 def _label(node: Node, *, own_name: bool) -> str:
-    """Return a label that fits a circle: an index, or the numbers of a switch's name.
+    """Return a short label of a node that fits into a circle.
 
-    `n3` of lrs0p1n3, `0l1` of rail0l1, `0.1.2` of tor0.1.2, a letter and a number of other switches. With
-    `own_name` a switch has its short name, or the first letter of a longer name and its numbers.
+    A node that can be a member has its index as label. A switch has the numbers of its name: `n3` for
+    lrs0p1n3, `0l1` for rail0l1, `0.1.2` for tor0.1.2, a letter and a number for other switches. With
+    `own_name` a switch has its whole name if it is short, else the first letter and the numbers of its name.
     """
     if node.kind.member:
         return str(node.index)
@@ -167,7 +171,7 @@ def _label(node: Node, *, own_name: bool) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _Arc:
-    """A link as SVG, and the middle of its curve."""
+    """SVG element of a link, and the middle of its curve."""
 
     svg: str
     middle: tuple[float, float]
@@ -183,7 +187,7 @@ def _arc(
     thin: float,
 ) -> _Arc:
     (x1, y1), (x2, y2) = place[link.a.node], place[link.b.node]
-    # Long links bulge further, so that none runs through the nodes between its ends.
+    # A long link bulges further, so that it does not run through the nodes between its ends.
     bulge = 4.0 + 4.6 * (max(abs(x2 - x1), abs(y2 - y1)) / STEP - 1)
     if bend is not None:
         control = bend
@@ -214,7 +218,7 @@ def _stroke(strength: float, thin: float = 1.0) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A box about a group as SVG, and two opposite corners of it with its label."""
+    """SVG of a box around a group of nodes, and two opposite corners that enclose the box and its label."""
 
     svg: str
     corners: tuple[tuple[float, float], tuple[float, float]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heat map of a traffic matrix, as papers draw it."""
+"""Draw a traffic matrix as a heat map."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from harness.run.observation.traffic_matrix import TrafficMatrix
 
 __all__ = ["MAX_CELLS", "heat_map_svg"]
 
-# Cells a side; a finer heat map could not be read.
+# Largest number of cells per side; a finer heat map would be unreadable.
 MAX_CELLS = 128
 
 
 def heat_map_svg(matrix: TrafficMatrix) -> str:
-    """Draw senders as rows and receivers as columns; darker is more, and lines separate the groups."""
+    """Draw senders as rows and receivers as columns; darker cells have more bytes, lines separate groups.
+
+    A matrix of many ranks is drawn with several ranks per cell.
+    """
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
@@ -25,7 +28,7 @@ def heat_map_svg(matrix: TrafficMatrix) -> str:
     sent = np.ma.masked_equal(cells, 0)
     figure = Figure(figsize=(5.2, 4.4))
     axes = figure.subplots()
-    # A single value gives colours no range.
+    # If all cells are equal, widen the range of the colour scale below.
     low, high = (float(sent.min()), float(sent.max())) if sent.count() else (1.0, 1.0)
     image = axes.imshow(
         sent,
@@ -44,7 +47,7 @@ def heat_map_svg(matrix: TrafficMatrix) -> str:
     plain(axes)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    # Ticks as powers of ten would be mathematical text, which takes longer than all the rest of the figure.
+    # By default ticks are powers of ten in mathematical text, which takes longer than the rest of the figure.
     within = low * 1000 > high
     bar = figure.colorbar(image, ax=axes, ticks=LogLocator(subs=(1, 2, 5) if within else (1,)))
     bar.ax.yaxis.set_major_formatter(EngFormatter("B"))

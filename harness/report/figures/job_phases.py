@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases of jobs over time as SVG: a row a job, computation above, communication below."""
+"""Draw the phases of jobs over time as SVG: a row for each job, computation above communication."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.run.observation.values import JobReport
 
 __all__ = ["MAX_ITERATIONS", "PHASES_STYLE", "phases_svg"]
 
-# Iterations of a job that are drawn; the bars of more would merge.
+# Largest number of iterations of a job that is drawn; with more, the bars would merge.
 MAX_ITERATIONS = 150
 
 PHASES_STYLE = """
@@ -24,7 +24,7 @@ _LEFT, _WIDTH, _ROW, _TOP = 110, 860, 40, 6
 
 
 def phases_svg(jobs: Sequence[JobReport]) -> str:
-    """Draw all jobs over one time axis, from the first start to the last end that is drawn."""
+    """Draw all jobs with iterations over a common time axis, from the first start to the last drawn end."""
     shown = [job for job in jobs if job.iterations]
     ends = [job.iterations[:MAX_ITERATIONS][-1].end_ps for job in shown]
     first = min((job.begun_ps for job in shown), default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of traffic graphs over time as SVG: a row a member, a line from source to target a send."""
+"""Draw the operations of traffic graphs over time as SVG: a row for each member, a line for each send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.run.observation.values import OperationReport
 
 __all__ = ["MAX_MEMBERS", "MAX_OPERATIONS", "OPERATIONS_STYLE", "operations_svg"]
 
-# Operations and members that are drawn; more could not be told apart.
+# Largest numbers of operations and of members that are drawn; more would be unreadable.
 MAX_OPERATIONS, MAX_MEMBERS = 2000, 64
 
 OPERATIONS_STYLE = """
@@ -25,7 +25,7 @@ _LEFT, _WIDTH, _TOP = 90, 860, 14
 
 
 def operations_svg(operations: Sequence[OperationReport]) -> str:
-    """Draw sends as slanted lines, computations as bars on their member's row; a job has a colour."""
+    """Draw sends as lines from the source's row to the target's, computations as bars; a colour per job."""
     members = list(dict.fromkeys(name for operation in operations for name in operation.members))[
         :MAX_MEMBERS
     ]

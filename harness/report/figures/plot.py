@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Style of all matplotlib figures, and their export as SVG that a page can embed.
+"""Common style of matplotlib figures, and their export as SVG for HTML pages.
 
-Text and axes are drawn in `currentColor`, so the page chooses their colour; equal data give equal bytes.
+Text and axes are drawn in `currentColor`, so that the page decides on their colour. Equal data give equal
+bytes.
 """
 
 from __future__ import annotations
@@ -30,20 +31,21 @@ __all__ = [
     "svg_of",
 ]
 
-# Okabe and Ito's palette, grey for what vanishes on white or black there. Each colour has a dash and a mark.
+# Okabe and Ito's palette, with grey instead of black and without yellow, which are invisible on some pages.
+# Each colour has a dash and a mark.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#808080")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (1, 3)))
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
-INK = "#010203"  # replaced by currentColor when the SVG is written
+INK = "#010203"  # Placeholder that svg_of replaces by currentColor.
 
 
 def colour(index: int) -> str:
-    """Return the colour that variant `index` of a scenario has in every figure."""
+    """Return the colour of the variant number `index` of a scenario; it is equal in all figures."""
     return COLOURS[index % len(COLOURS)]
 
 
 def new_figure(height: float) -> tuple[Figure, Axes]:
-    """Return a figure 8.6 inches wide and `height` inches high with one plain pair of axes."""
+    """Return a figure 8.6 inches wide and `height` inches high, with a pair of axes in plain style."""
     with _without_docstrings():
         from matplotlib.figure import Figure
 
@@ -55,7 +57,7 @@ def new_figure(height: float) -> tuple[Figure, Axes]:
 
 @contextmanager
 def _without_docstrings() -> Iterator[None]:
-    """Leave the properties out of docstrings of `set`: listing them is a quarter of matplotlib's import."""
+    """Import matplotlib without lists of properties in docstrings: they take a quarter of the time."""
     from matplotlib import artist
 
     before = artist.kwdoc
@@ -71,7 +73,7 @@ def _no_properties(_: object) -> str:
 
 
 def plain(axes: Axes) -> None:
-    """Remove the frame and draw axes and labels in the colour of text."""
+    """Remove the top and right sides of the frame; draw axes and labels in the colour of text."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -82,7 +84,7 @@ def plain(axes: Axes) -> None:
 
 
 def bare_rows(axes: Axes, pad: float = 3.5) -> None:
-    """Remove the vertical axis of a figure whose rows are labelled."""
+    """Remove the vertical axis line of a figure with labelled rows; `pad` is the distance of the labels."""
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=pad)
 
@@ -95,9 +97,14 @@ def bar_panels(
     height: float,
     room: float,
 ) -> Figure:
-    """Return a figure of horizontal bars: a panel for each title, and in it a bar with its text for each row.
+    """Return a figure of horizontal bars: a panel for each title, with a bar and a text for each row.
 
-    `room`: width of a panel as a multiple of its longest bar.
+    Args:
+        rows: Labels of the rows.
+        panels: By title, (length, text) of the bar in each row.
+        colours: Colour of each row.
+        height: Height of the figure in inches.
+        room: Width of a panel as a multiple of its longest bar.
     """
     figure, _ = new_figure(height)
     figure.clear()
@@ -121,7 +128,7 @@ def bar_panels(
 
 
 def legend_below(axes: Axes, rows: int, room: float = 0.0) -> None:
-    """Put the legend under the ticks of a figure of `rows` rows, `room` inches lower for an axis label."""
+    """Put the legend below a figure of `rows` rows and an axis label that is `room` inches high."""
     axes.legend(
         frameon=False,
         labelcolor=INK,
@@ -132,7 +139,10 @@ def legend_below(axes: Axes, rows: int, room: float = 0.0) -> None:
 
 
 def svg_of(figure: Figure, salt: str) -> str:
-    """Return the figure as an <svg> element without XML head; equal figure and salt give equal text."""
+    """Return a figure as an <svg> element without XML declaration.
+
+    `salt` makes the ids in the SVG reproducible: equal figures with equal salt give equal text.
+    """
     import matplotlib
 
     buffer = io.StringIO()

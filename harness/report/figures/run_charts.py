@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a run: data delivered over time, and completion time of each variant beside its bound."""
+"""Draw charts of a scenario's runs: arriving data over time; completion times with lower bounds."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Bar", "Curve", "bars_svg", "end_us", "timeline_svg"]
 
-# Length of the bar of a variant without a result, as a share of the longest bar of the others.
+# Length of the bar of a failed variant, as a share of the longest other bar or bound.
 STUB = 0.06
 
-# Width of a letter, as a share of the time axis.
+# Width of a letter as a share of the time axis.
 _LETTER = 0.0115
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Rate of arrival over time, `tbps` in bins of `bin_us`.
+    """Rate of arriving data of a variant over time.
 
-    `faults` are times in us and words, `recovered_us` is the time of the last table write; both are marked.
-    `failed` says that the variant has no correct result.
+    Attributes:
+        index: Number of the variant in the scenario.
+        label: Label of the variant.
+        bin_us: Width of a time bin in microseconds.
+        tbps: Rate in each bin, in Tbit/s.
+        faults: Faults as (time in us, word), which are marked.
+        recovered_us: Time of the last table write, which is marked; None without one.
+        failed: The variant has no correct result.
     """
 
     index: int
@@ -40,7 +46,7 @@ class Curve:
 
     @property
     def end_us(self) -> float:
-        """Time of the end of the run; of a failed run, of its last arrival."""
+        """End of the run in us; for a failed run, the end of the last bin with arriving data."""
         bins = len(self.tbps)
         while self.failed and bins and not self.tbps[bins - 1]:
             bins -= 1
@@ -50,9 +56,15 @@ class Curve:
 @final
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Completion time of a variant and its bound; `failed` says why there is no correct result, in words.
+    """Completion time and lower bound of a variant.
 
-    `doubtful` times depend on the machine that ran the variant.
+    Attributes:
+        index: Number of the variant in the scenario.
+        label: Label of the variant.
+        completion_us: Completion time.
+        bound_us: Lower bound of the completion time.
+        doubtful: The time is not trustworthy: the machine could not keep up with the run.
+        failed: Why the variant has no correct result, in words; empty otherwise.
     """
 
     index: int
@@ -64,9 +76,10 @@ class Bar:
 
 
 def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
-    """Draw the curves over one time axis, as long as the variants that finished, with faults marked.
+    """Draw the curves over a common time axis, with faults marked; `clock` names the clock of the axis.
 
-    The curves have ids by variant, and the ends of the axis the ids time-begin and time-end.
+    The script of the report finds the curves by ids with the variant's number, and the ends of the axis by
+    the ids time-begin and time-end.
     """
     figure, axes = new_figure(height=3.0)
     for curve in curves:
@@ -105,7 +118,7 @@ def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
 
 
 def end_us(curves: Sequence[Curve]) -> float:
-    """Return the end of the time axis: of the variants that finished, or of all when none did."""
+    """Return the end of the time axis in us: the latest end of the variants that did not fail, or of all."""
     shown = [curve for curve in curves if not curve.failed] or curves
     ends = [curve.end_us for curve in shown]
     ends += [curve.recovered_us for curve in shown if curve.recovered_us is not None]
@@ -113,12 +126,12 @@ def end_us(curves: Sequence[Curve]) -> float:
 
 
 def _mark_faults(axes: Axes, curves: Sequence[Curve], end: float) -> int:
-    """Draw a line and words at every fault before `end`; return the number of rows that the words need."""
+    """Draw a line with words at every fault up to `end`; return the number of rows that the words need."""
     at_time: dict[float, dict[str, None]] = {}
     for time, word in sorted(fault for curve in curves for fault in curve.faults):
         if time <= end:
             at_time.setdefault(time, {})[word] = None
-    ends: list[float] = []  # of the words in each row, as shares of the axis
+    ends: list[float] = []  # right end of the words in each row, as a share of the axis
     for time, words in at_time.items():
         axes.axvline(time, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))
         text = f"{', '.join(words)}, {time:g} µs"
@@ -137,10 +150,10 @@ def _mark_faults(axes: Axes, curves: Sequence[Curve], end: float) -> int:
 
 
 def bars_svg(bars: Sequence[Bar]) -> str:
-    """Draw a bar a variant, as long as it took, and a mark at its bound; bars have ids by variant.
+    """Draw a bar for the completion time of each variant, with a mark at its lower bound.
 
-    A variant that failed has a hatched stub of constant length, so that the time at which it gave up or
-    stopped does not set the scale.
+    A failed variant has a hatched stub of constant length, so that the time of its failure does not affect
+    the scale. The script of the report finds the bars by ids with the variant's number.
     """
     figure, axes = new_figure(height=0.55 + 0.5 * len(bars))
     finished = [bar.completion_us for bar in bars if not bar.failed]

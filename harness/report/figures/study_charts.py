@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a study: a metric over an axis with bands, by names, and over two axes as a heat map."""
+"""Draw charts of a study: a metric along an axis with bands, by name, or along two axes as a heat map."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from harness.report.figures.plot import DASHES, INK, MARKS, colour, new_figure, 
 
 __all__ = ["Band", "Interval", "bands_svg", "grid_svg", "intervals_svg"]
 
-# An axis whose values span more than this factor is logarithmic.
+# An axis is logarithmic if its largest value is more than this factor above its smallest.
 _WIDE = 20
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A curve: medians over the values of an axis, and their intervals."""
+    """A curve of medians at the values `at` of an axis, with an interval from `low` to `high` at each."""
 
     label: str
     at: Sequence[float]
@@ -32,9 +32,9 @@ class Band:
 @final
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Runs of one name: their values, the median, and its interval from `low` to `high`.
+    """Values of a metric in all runs with a label, with their median and its interval from `low` to `high`.
 
-    Intervals of one `series` have the same colour and mark.
+    Intervals with equal `series` have equal colour and mark.
     """
 
     label: str
@@ -46,7 +46,7 @@ class Interval:
 
 
 def intervals_svg(intervals: Sequence[Interval], metric: str) -> str:
-    """Draw a row for each name: a faint dot for each run, a line for the interval, a mark at the median."""
+    """Draw a row for each interval: a faint dot per run, a line from low to high, a mark at the median."""
     figure, axes = new_figure(height=0.9 + 0.32 * len(intervals))
     for row, item in enumerate(intervals):
         ink = colour(item.series)
@@ -96,7 +96,7 @@ def grid_svg(
     values: Sequence[Sequence[float]],
     labels: tuple[str, str, str],
 ) -> str:
-    """Draw a cell for each pair of values of two axes, with its number; NaN leaves a cell blank.
+    """Draw a heat map with a number in the cell of each pair of axis values; a NaN leaves a cell blank.
 
     Args:
         columns: Values of the first axis.
@@ -114,7 +114,7 @@ def grid_svg(
     for row, line in enumerate(values):
         for column, value in enumerate(line):
             if not np.isnan(value):
-                # White on dark cells, black on bright ones, on any page.
+                # Cells have the same colours on any page: write white on dark cells, black on bright cells.
                 ink = "#ffffff" if value <= middle else "#000000"
                 axes.text(column, row, f"{value:.4g}", ha="center", va="center", color=ink)
     axes.set_xticks(range(len(columns)), columns)

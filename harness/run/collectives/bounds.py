@@ -23,24 +23,25 @@ BUSIEST_LINK = "bytes of the busiest pair of members, over the rate of its direc
 
 
 def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, routing: Routing) -> int:
-    """Return the largest of the `bounds`, in ps."""
+    """Return the largest lower bound of a collective's time, in ps."""
     return largest_ps(bounds(fabric, members, collective, routing))
 
 
 def largest_ps(named: Mapping[str, float]) -> int:
-    """Return the largest bound in whole ps, at least 1."""
+    """Return the largest of several bounds, rounded to whole ps and at least 1."""
     return max(1, round(max(named.values())))
 
 
 def bounds(
     fabric: Fabric, members: Sequence[str], collective: Collective, routing: Routing
 ) -> dict[str, float]:
-    """Return lower bounds of the collective's time on these links, in ps, by what each is.
+    """Return lower bounds of a collective's time on the links of a fabric, in ps, by a description of each.
 
-    With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
-    dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. With a single
-    path that the source or the tables choose, the sends of a pair keep to its direct link, and the busiest of
-    these links is a bound as well. Where traffic does not follow dimensions `graph_bounds` count too.
+    One bound is the largest of four times: the time for data to leave a member, to leave all members of equal
+    coordinate in a dimension, to leave a level of the fabric such as a host, or to cross the middle of a
+    dimension. With a single path that the source or the tables choose, a pair sends over its direct link
+    only, so the busiest of these links gives another bound. On fabrics whose traffic does not follow
+    dimensions, `graph_bounds` are added.
     """
     structured = routing.scheme.follows_dimensions
     direct = structured and routing.strategy.single_path and not routing.strategy.by_hash
@@ -49,7 +50,7 @@ def bounds(
         return {RING: c.ring_bound_ps(len(members), collective.data_bytes, rate)}
     named = {find(collective.kind).bound_source: _bound(fabric, members, collective, structured=structured)}
     if not structured:
-        # Paths of a graph share links whatever the strategy.
+        # On a general graph paths share links, whatever the strategy is.
         return named | graph_bounds(fabric, members, collective)
     if direct and collective.algorithm != "bidirectional-dimension-order":
         schedule = schedule_of(fabric, members, collective, detours=False)
@@ -64,7 +65,7 @@ def _bound(fabric: Fabric, members: Sequence[str], collective: Collective, *, st
             or any(link.dimension is None for link in fabric.links)
             or len(members) < len(fabric.nodes)
         ):
-            return None  # paths other than along the dimensions exist
+            return None  # traffic may leave the dimensions, so the mesh gives no bound
         grid = grid_of(fabric, members)
         return grid, dimension_rates(fabric, members, range(len(grid)), grid)
 
@@ -80,12 +81,12 @@ def _bound(fabric: Fabric, members: Sequence[str], collective: Collective, *, st
 
 
 def _groups(fabric: Fabric, members: Sequence[str]) -> list[tuple[int, float]]:
-    """Return, for each way to cut the members into groups, their number and their mean rate outwards.
+    """Return, for each partition of the members into groups, the number of groups and their mean rate out.
 
-    Cuts are by each coordinate, and by the coordinates of each level of the fabric: the host, the segment.
-    A group's rate is the least of what leaves its members, and of what leaves all nodes at its place, which
-    may forward for them. Cuts into groups that differ in size are left out: the bounds count each group as a
-    single member.
+    Partitions are by each coordinate, and by the coordinates of each level of the fabric: host, segment. The
+    rate out of a group is the smaller of two sums of link rates: out of its members, and out of all nodes
+    with the group's coordinates, which may forward for the members. The bounds count each group as a single
+    member, so partitions into groups of different sizes are left out.
     """
     counts_and_rates = []
     for groups in groups_of(fabric, members):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths and connections of a scenario by pair of ranks: what a source knows of its paths.
+"""Paths and connections by pair of ranks, as sources know them.
 
-Connections are values of lb (HPN, path selection):
+A connection is a value of the header field lb, which decides its path (HPN, path selection):
 
-    search      paths that share no link between switches, computed from the hash; each pair tries values of
-                lb in an order of its own
-    random      as many random values of lb, which is what hosts use that do not know the hash
+    search      values whose paths share no link between switches, computed from the hash; each pair tries
+                the values in a random order of its own
+    random      random values, as hosts use that do not know the hash
     five-tuple  one random value for each port of the source, as a flow has one hash
 
-All three use the ports of a NIC in turn, so they differ behind the ports only.
+All three use the ports of a NIC in turn, so their paths differ only behind the ports.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from topologies import Fabric
 
 __all__ = ["connections_of", "path_shares", "timing_of"]
 
-# Picoseconds of a byte at 1 bit/s.
+# Time in ps of a byte at 1 bit/s.
 _BYTE_PS = 8 * 10**12
 
 
 def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], PathShares] | None:
-    """Return the paths of all pairs of ranks whose source routes decide every hop of a frame.
+    """Return the paths of all pairs of ranks, if source routes decide every hop of a frame.
 
-    None where switches choose among ports by lb or hash: frames of a bucket then take several paths. An
-    adaptive source knows the timings of its paths as well.
+    Return None if switches choose ports by lb or hash, because frames of a bucket then take several paths.
+    For an adaptive strategy, the paths have timings as well.
     """
     strategy = strategy_of(plan)
     if strategy.by_hash or not scheme_class(plan.fabric, plan.scheme).steers_every_hop(plan.fabric):
@@ -53,7 +53,7 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
     sources, targets = rank_of[pairs.sources], rank_of[pairs.destinations]
     wanted = np.flatnonzero((sources >= 0) & (targets >= 0))
     patterns = numbered_by_first_use(routes.buckets[wanted])
-    # Most pairs are alike, and share one object.
+    # Most pairs have equal paths and weights, and share an object.
     known: dict[Hashable, PathShares] = {}
     shares: dict[tuple[int, int], PathShares] = {}
     for at, number in enumerate(wanted.tolist()):
@@ -71,7 +71,7 @@ def _timings(fabric: Fabric, paths: Sequence[Path]) -> tuple[PathTiming, ...]:
 
 
 def timing_of(fabric: Fabric, path: Path) -> PathTiming:
-    """Return the timing of a path from NPU to NPU by the rates and delays that the fabric states."""
+    """Return the timing of a path between NPUs, from the rates and delays of its links and host links."""
     host_bps = fabric.host_lanes * fabric.lane_rate_bps
     links = [fabric.link_between(*hop) for hop in pairwise(path)]
     rates = [host_bps, *(link.rate_bps for link in links), host_bps]
@@ -84,7 +84,14 @@ def timing_of(fabric: Fabric, path: Path) -> PathTiming:
 def connections_of(
     plan: Plan, schedule: Schedule, members: Sequence[str], wanted: ConnectionSettings, seed: int
 ) -> Connections:
-    """Return the connections of all pairs that send.
+    """Return the connections of all pairs of ranks that send in a schedule.
+
+    Args:
+        plan: Plan whose tables and hashes decide the paths.
+        schedule: Schedule whose rank r is `members[r]`.
+        members: Names of the nodes by rank.
+        wanted: Number and kind of connections.
+        seed: Seed of the random values of lb.
 
     Raises:
         PlanError: The paths of a pair cannot be computed.
@@ -98,7 +105,7 @@ def connections_of(
 def _values(
     search: PathProbe, source: str, target: str, wanted: ConnectionSettings, seed: int
 ) -> tuple[int, ...]:
-    # Seeded by name: pairs of different jobs have equal ranks.
+    # The names seed the draw, because pairs of different jobs can have equal ranks.
     draw = Random(f"{seed} {source} {target}")
     if wanted.paths == "search":
         order = draw.sample(range(LB_VALUES), LB_VALUES)

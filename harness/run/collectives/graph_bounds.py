@@ -20,12 +20,16 @@ HOPS = "bytes of all pairs times hops of their shortest paths, over the rates of
 CONCURRENT_FLOW = "maximum concurrent flow of all pairs, over all paths: a linear program"
 
 _PS_PER_SECOND = 10**12
-# Largest linear program, in variables: a source's flow on each direction of each link.
+# Largest number of variables of the linear program, one for each source and direction of a link.
 _MAX_VARIABLES = 8000
 
 
 def graph_bounds(fabric: Fabric, members: Sequence[str], collective: Collective) -> dict[str, float]:
-    """Return bounds of the time in ps by what each is, as far as the collective declares what they need."""
+    """Return lower bounds of a collective's time on any graph, in ps, by a description of each.
+
+    A bound is left out if the collective does not declare the bytes that it needs, or if its linear program
+    would be too large.
+    """
     kind = find(collective.kind)
     bounds: dict[str, float] = {}
     if kind.crossing_bytes is not None:
@@ -68,10 +72,10 @@ def _hops_ps(fabric: Fabric, members: Sequence[str], each: float) -> float:
 
 
 def _concurrent_flow_ps(fabric: Fabric, members: Sequence[str], each: float) -> float:
-    """Return the least time in which all pairs can have sent `each` bytes, split over any paths.
+    """Return the least time in ps in which all pairs can send `each` bytes, split over any paths.
 
-    Variables: the flow of each source over each direction of each link, and the time. The flow of a source
-    leaves `each` bytes at every other member.
+    The variables of the linear program are the flow of each source over each direction of each link, and the
+    time. The flow of a source delivers `each` bytes to every other member.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -101,5 +105,6 @@ def _concurrent_flow_ps(fabric: Fabric, members: Sequence[str], each: float) -> 
     cost = np.zeros(columns)
     cost[-1] = 1.0
     solved = linprog(cost, limits, np.zeros(len(arcs)), balance, left, method="highs")
-    # A fabric without a solution has no bound by it; the plan says why.
+    # Without a solution, as on a fabric that does not join all members, this bound is 0; the plan reports
+    # why.
     return solved.fun * each * 8 * _PS_PER_SECOND / fastest if solved.status == 0 else 0.0

@@ -27,14 +27,14 @@ __all__ = [
 
 
 def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the nodes that take part, in the order of the fabric.
+    """Return the members of a collective, in the order of the fabric.
 
     Args:
         fabric: Fabric of the members.
-        wanted: All nodes that compute (None), the first so many, or names and ranges such as `gpu8..gpu15`.
+        wanted: All NPUs or GPUs (None), the first N (a number), or names and ranges such as `gpu8..gpu15`.
 
     Raises:
-        ScenarioError: A name is unknown, is no computing node or is given twice.
+        ScenarioError: A name is unknown, is given twice, or is that of a node which cannot be a member.
     """
     able = tuple(node.name for node in fabric.nodes if node.kind.member)
     if wanted is None:
@@ -42,7 +42,8 @@ def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str,
     if isinstance(wanted, int):
         if wanted > len(able):
             raise ScenarioError(
-                f"{wanted} members of a fabric that has {len(able)}", remedy=f"take up to {len(able)}"
+                f"`members: {wanted}` is more than {fabric.name} has, which is {len(able)}",
+                remedy=f"give a number up to {len(able)}",
             )
         return able[:wanted]
     numbers = {name: number for number, name in enumerate(able)}
@@ -52,7 +53,9 @@ def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str,
         named = set(range(ends[0], ends[-1] + 1))
         if not named or named & chosen:
             fault = "is named twice" if named else "ends before it begins"
-            raise ScenarioError(f"member {entry} {fault}", remedy="name each once, a range as gpu8..gpu15")
+            raise ScenarioError(
+                f"the member {entry} {fault}", remedy="name each member once, and a range as gpu8..gpu15"
+            )
         chosen |= named
     return tuple(able[number] for number in sorted(chosen))
 
@@ -62,7 +65,7 @@ def _number(fabric: Fabric, numbers: Mapping[str, int], name: str) -> int:
     if number is None:
         example = next(iter(numbers), "none")
         raise ScenarioError(
-            f"{name} computes nothing, so it is no member", remedy=f"name nodes such as {example}"
+            f"{name} is not an NPU or GPU, so it cannot be a member", remedy=f"name nodes such as {example}"
         )
     return number
 
@@ -71,16 +74,17 @@ def grid_of(fabric: Fabric, members: Sequence[str]) -> tuple[int, ...]:
     """Return the dimensions of the full mesh that the members form, without dimensions of length 1.
 
     Raises:
-        ScenarioError: The members are not a whole mesh, or not in its order, the first dimension fastest.
+        ScenarioError: The members form no full mesh of whole lines, or are not in its order, in which the
+            first dimension varies fastest.
     """
     return tuple(len(values) for values in _values(fabric, members) if len(values) > 1) or (1,)
 
 
 def split_grid(dims: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, ...]:
-    """Return, for every dimension of the `wanted` grid, the index in `dims` of the dimension that it cuts.
+    """Return, for every dimension of the grid `wanted`, the index in `dims` of the dimension it divides.
 
     Raises:
-        ScenarioError: The grid is not that of the members with some dimensions cut into factors.
+        ScenarioError: The grid does not result from dividing the dimensions `dims` into factors, in order.
     """
     if wanted is None:
         return tuple(range(len(dims)))
@@ -95,8 +99,8 @@ def split_grid(dims: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, 
             break
     if rest or len(set(parts)) != len(dims) or prod(wanted) != prod(dims):
         raise ScenarioError(
-            f"a grid of {_by(wanted)} for members that are {_by(dims)}",
-            remedy="cut each of their dimensions into factors, in order: 8x16 into 8x4x4, for example",
+            f"the grid {_by(wanted)} does not divide the dimensions of the members, which are {_by(dims)}",
+            remedy="split each of these dimensions into factors, in order, such as 8 x 16 into 8 x 4 x 4",
         )
     return tuple(parts)
 
@@ -104,10 +108,11 @@ def split_grid(dims: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, 
 def dimension_rates(
     fabric: Fabric, members: Sequence[str], parts: Sequence[int], grid: Sequence[int]
 ) -> tuple[float, ...]:
-    """Return the bits per second between two members of a line, by dimension of their grid.
+    """Return the rate between two members of a line in bit/s, for each dimension of the grid.
 
-    `parts[i]` is the dimension of the members that dimension i of the grid cuts. Where only switches join a
-    line, the rate is that of a member's links to the switches, divided among all members behind those links.
+    `parts[i]` is the dimension of the members that dimension i of the grid divides. If switches join the
+    members of a line, the rate is that of a member's links to these switches, divided among all members that
+    it reaches over the links.
     """
     inside = set(members)
     dims = [d for d, values in enumerate(_values(fabric, members)) if len(values) > 1]
@@ -127,7 +132,10 @@ def dimension_rates(
 
 
 def _ways(fabric: Fabric, members: Sequence[str], dimension: int) -> frozenset[str]:
-    """Return the first links of all shortest paths from the first member to the end of its line."""
+    """Return the names of the first links of all shortest paths from the first member to its line's end.
+
+    The line has the members whose coordinates differ from those of the first member in `dimension` alone.
+    """
     source = members[0]
     home = fabric.node(source).coordinates
     line = [
@@ -148,13 +156,13 @@ def _ways(fabric: Fabric, members: Sequence[str], dimension: int) -> frozenset[s
     ]
     if not neighbours:
         raise ScenarioError(
-            f"no path joins {source} to {line[-1]} of {fabric.name}", remedy="take algorithm `direct`"
+            f"no path joins {source} to {line[-1]} of {fabric.name}", remedy="use `algorithm: direct`"
         )
     return frozenset(fabric.link_between(source, name).name for name in neighbours)
 
 
 def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], float]:
-    """Return the rate of each link between two members, in bits per second, by pair of ranks."""
+    """Return the rate in bit/s of each direct link between two members, by both ordered pairs of ranks."""
     rank_of = {name: rank for rank, name in enumerate(members)}
     rates = {}
     for link in fabric.links:
@@ -165,9 +173,9 @@ def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], 
 
 
 def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
-    """Return the time in ps of a frame from one member to the next, without its time on the wire of the link.
+    """Return the time in ps of a frame from a member to a neighbour, without its transmission on the link.
 
-    It is the largest delay of a link, plus the delay and the time on the wire of both members' host links.
+    This is the largest delay of a link, plus delay and transmission on the host links of both members.
     """
     host_bps = fabric.host_lanes * fabric.lane_rate_bps
     host_ps = fabric.host_delay_ps + 8 * payload_bytes / host_bps * 10**12
@@ -177,17 +185,17 @@ def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members of equal coordinates, and all nodes that compute at these coordinates."""
+    """Group of a partition: members with equal coordinates, and all NPUs or GPUs with them (`place`)."""
 
     members: frozenset[str]
     place: frozenset[str]
 
 
 def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[Group, ...]]:
-    """Yield the groups of each cut: by each dimension, and by all dimensions from each on, innermost first.
+    """Yield partitions of the members: by each dimension, then by each suffix of dimensions, innermost first.
 
-    The second kind is a level of the fabric: with coordinates (rank, host, segment) those of equal host and
-    segment are in a host. Cuts that leave all members in a single group are left out.
+    A suffix is a level of the fabric: with coordinates (rank, host, segment), members of equal host and
+    segment are in one host. Partitions with a single group are left out.
     """
     size = len(fabric.dims)
     cuts = dict.fromkeys([*((d,) for d in range(size)), *(tuple(range(d, size)) for d in range(1, size))])
@@ -201,7 +209,7 @@ def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[Group, .
 
 @computed_once
 def _places(fabric: Fabric, cut: tuple[int, ...]) -> dict[tuple[int, ...], frozenset[str]]:
-    """Return all nodes that compute, by the coordinates of a cut."""
+    """Return all NPUs or GPUs of a fabric in groups, by their coordinates in the dimensions `cut`."""
     return _by_place([node for node in fabric.nodes if node.kind.member], cut)
 
 
@@ -214,10 +222,10 @@ def _by_place(nodes: Iterable[Node], cut: tuple[int, ...]) -> dict[tuple[int, ..
 
 @computed_once
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
-    """Return the sum of the rates of all links that lead out of a group, in bits per second each way.
+    """Return the sum of the rates of all links that lead out of a group of nodes, in bit/s each way.
 
-    A switch with all neighbours in the group, such as that of a domain, counts as part of the group. Computed
-    once a group: jobs have places in common.
+    A switch with all its neighbours in the group, such as the switch of a domain, counts as part of the
+    group. The result is cached, because jobs have groups in common.
     """
     outside = {neighbour for name in group for neighbour in fabric.neighbours(name)} - group
     closed = group | {
@@ -235,13 +243,17 @@ def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
 
 
 def _values(fabric: Fabric, members: Sequence[str]) -> list[list[int]]:
-    """Return the coordinates that occur in each dimension."""
+    """Return the coordinates of the members that occur in each dimension, in ascending order.
+
+    Raises:
+        ScenarioError: The members form no full mesh of whole lines.
+    """
     places = [fabric.node(name).coordinates for name in members]
     values = [sorted(set(column)) for column in zip(*places, strict=True)]
     if [place[::-1] for place in product(*reversed(values))] != places:
         raise ScenarioError(
-            f"{len(members)} members of {fabric.name} that are no full mesh of whole lines",
-            remedy="take algorithm `direct`, or members that form a full mesh",
+            f"the {len(members)} members of {fabric.name} form no full mesh of whole lines",
+            remedy="use `algorithm: direct`, or members that form a full mesh",
         )
     return values
 

@@ -21,9 +21,10 @@ __all__ = ["fitting", "schedule_of"]
 
 
 def fitting(fabric: Fabric, collective: Collective) -> Collective:
-    """Return an AllReduce without a given algorithm with `direct` if its default does not fit the members.
+    """Return the collective with an algorithm that fits its members.
 
-    The default cuts the array into halves for a mesh of two dimensions. Every other collective stays.
+    The default algorithm of an AllReduce halves the array for a mesh of two dimensions. If the scenario gives
+    no algorithm and the members form no such mesh, the AllReduce uses `direct`. Other collectives stay.
     """
     if collective.kind != "allreduce" or {"algorithm", "grid"} & collective.model_fields_set:
         return collective
@@ -37,19 +38,22 @@ def fitting(fabric: Fabric, collective: Collective) -> Collective:
 def schedule_of(
     fabric: Fabric, members: Sequence[str], collective: Collective, *, detours: bool = True
 ) -> Schedule:
-    """Return the schedule, whose rank r is `members[r]`.
+    """Return the schedule of a collective, in which rank r is `members[r]`.
 
     Args:
         fabric: Fabric of the members.
         members: Names of the nodes that take part, by rank.
         collective: Kind, algorithm and data.
-        detours: Whether routing may send over a third NPU; the split over several rings uses it.
+        detours: True if routing may send over a third NPU, which the division among several rings considers.
 
     Raises:
         RailyardError: The algorithm does not fit the members or the data.
     """
     if len(members) < 2:
-        raise ScenarioError(f"a collective of {len(members)} NPUs", remedy="take two or more NPUs")
+        raise ScenarioError(
+            f"the collective has {len(members)} members, but it needs two or more",
+            remedy="give `members:` two or more NPUs",
+        )
     algorithm = find(collective.kind).algorithm(collective.algorithm)
     if not algorithm.needs_grid:
         return algorithm.build(_request(collective, (len(members),), collective.elements))
@@ -82,22 +86,23 @@ def _request(collective: Collective, grid: tuple[int, ...], elements: int) -> Re
 
 
 def _part_schedule(part: Part, size: int, shape: tuple[int, ...], elements: int) -> Schedule:
-    """Return the schedule of a part among one group of `size` members."""
+    """Return the schedule of a mixture's part for one group of `size` members with the grid `shape`."""
     algorithm = find(part.kind).algorithm(part.algorithm)
     grid = shape if algorithm.needs_grid else (size,)
     if part.order and max(part.order) >= len(grid):
         raise ScenarioError(
-            f"order {list(part.order)} of a part over {len(grid)} dimensions",
-            remedy="number the dimensions that the part is over from 0",
+            f"`order: {list(part.order)}` of a part names a dimension that it lacks: it has {len(grid)}",
+            remedy="number the dimensions of the part from 0, in the order of `over:`",
         )
     return algorithm.build(Request(grid, elements, order=part.order, experts=part.experts))
 
 
 def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
-    """Return the parts one after the other on one array, or concurrently, each on its share of the array.
+    """Return the schedule of a mixture: its parts one after the other, or concurrently.
 
-    In sequence the largest part works on the whole array. Parts of up to half of the array lie side by side,
-    because the many small blocks of one part would cut overlapping parts into as many frames.
+    In sequence, the part with the largest share uses the whole array, and shares are relative to it. Parts of
+    up to half of the array lie side by side in the array, because the many small blocks of one part would cut
+    an overlapping part into as many frames. Concurrent parts each use their share of the array.
     """
     shares = [part.share for part in collective.parts]
     whole = max(shares) if collective.algorithm == "sequential" else sum(shares)
@@ -114,8 +119,9 @@ def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
             elements -= elements % size
         if elements < 1 or size < 2:
             raise ScenarioError(
-                f"{part.kind} of {elements} elements among {size} NPUs",
-                remedy="give the mixture more elements, the part a larger share or other dimensions",
+                f"the part {part.kind} has {elements} elements and {size} NPUs, but it needs at least one "
+                "element and two NPUs",
+                remedy="give the mixture more elements, or the part a larger share or other dimensions",
             )
         shape = tuple(grid[d] for d in over)
         schedules.append(c.on_groups(_part_schedule(part, size, shape, elements), groups, ranks))

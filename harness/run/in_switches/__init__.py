@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that switches carry out: their trees and blocks before a run, slots and members in it.
+"""Collectives that switches carry out (algorithm switch-tree).
 
-plan     trees, blocks, slots and the bound of a job
-running  slots given to trees and taken back over P4Runtime
-ring     blocks that no tree can carry any more, around a ring of the members
-members  agents of members, and another tree in place of a lost one
+plan     plan of a job before a run: trees, blocks, slots and lower bound
+running  slots given to trees and taken back over P4Runtime during a run
+ring     sums around a ring of the members, for blocks that no tree can carry any more
+members  agents of the members, and the replacement of a lost tree
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of a collective in switches on a running testbed, and what replaces a lost tree."""
+"""The members of a collective in switches on a running testbed, and the replacement of a lost tree."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from harness.run.in_switches.running import TreeSlots
 __all__ = ["Describe", "Members"]
 
 Describe = Callable[[Sliced, Sequence[Array]], Mapping[str, AgentSpec]]
-"""Returns the agents of a schedule among the members, by name."""
+"""Function that returns agents for a schedule and inputs, by the name of the member."""
 
-# Trees that a job may lose before its members go on by themselves.
+# Number of lost trees of a job that are replaced; after that the members use a ring.
 _MOVES = 16
 
 
 @final
 class Members:
-    """Agents of a job, by name; rank r is `names[r]`.
+    """Agents of the members of a collective in switches; rank r is the node `names[r]`.
 
     If a member reports a tree as lost, the members get another tree for the blocks whose results some member
     lacks, over links that `down` does not name. `moves` counts these trees. Without another tree the members
@@ -65,7 +65,7 @@ class Members:
         self._slice_elements = slice_elements
         self.moves = 0
         self.ring: RingRest | None = None
-        # Blocks of each tree in use, by its allotment.
+        # Allotment and blocks of each tree in use, by the number of the allotment.
         given = [slots.give(tree, plan.slots) for tree in plan.trees]
         self._blocks: dict[int, tuple[Allotment, Sequence[Block]]] = {
             each.number: (each, blocks) for each, blocks in zip(given, plan.work.by_tree, strict=True)
@@ -92,19 +92,19 @@ class Members:
         self._ended: Callable[[], None] = self.take_back
 
     def attach(self, ended: Callable[[], None]) -> None:
-        """Let all members begin; `ended` is called once when all have all results."""
+        """Attach the agents of all members; call `ended` once when all members have all results."""
         self._open = set(self._names)
         self._ended = ended
         self._testbed.attach_agents(self._specs, on_done=self._member_ended, on_tree_lost=self._lost)
 
     def take_back(self) -> None:
-        """Take the slots of all trees back."""
+        """Return the slots of all trees to the controller."""
         for allotment, blocks in self._blocks.values():
             self._slots.take_back(allotment, self._frames(blocks))
         self._blocks.clear()
 
     def outcome(self, name: str) -> Outcome:
-        """Return the outcome of a member; its array has the sums of trees and of the ring."""
+        """Return the outcome of a member, with the results of the ring if a tree was lost for good."""
         outcome = self._testbed.outcome(name)
         assert not isinstance(outcome, MemoryAgent)
         if self.ring is None:
@@ -113,14 +113,14 @@ class Members:
         return AroundRing(self.ring, self._names.index(name), array, outcome)
 
     def _frames(self, blocks: Sequence[Block]) -> int:
-        """Return how many sequence numbers the blocks of a tree have used, those of their scales included."""
+        """Return the number of sequence numbers that the blocks of a tree use, including their scales."""
         return (1 + self._plan.work.scaled) * len(blocks)
 
     def _member_ended(self, name: str) -> None:
         if name in self._open:
             self._open.remove(name)
             if not self._open:
-                # Not from inside the callback of an agent that is processing a frame.
+                # Call from the event loop: the agent that calls this method is still processing a frame.
                 self._testbed.at(self._testbed.now_ps, self._ended)
 
     def _port(self, name: str, allotment: Allotment) -> TreePort:
@@ -146,7 +146,7 @@ class Members:
         self._testbed.ask_waiting(self._names, number, partial(self._replace, number))
 
     def _replace(self, number: int, waiting: WaitingBlocks) -> None:
-        """Give the members another tree; without one they go on around a ring, if there can be one."""
+        """Replace the lost tree `number` by another tree, or by a ring if there is no other tree."""
         self._asked.remove(number)
         if number not in self._blocks or self._leaving:
             return
@@ -167,7 +167,7 @@ class Members:
         self._testbed.move_members(number, {name: self._port(name, new) for name in self._names}, blocks)
 
     def _gather(self, lacking: Mapping[int, Sequence[Block]]) -> None:
-        """Ask the members for the blocks that they lack, tree by tree, and let them go around a ring."""
+        """Ask the members for the blocks that they lack, tree by tree, then start the ring."""
         number = next((each for each in self._blocks if each not in lacking), None)
         if number is None:
             # In real time the members may have received everything in the meantime.
@@ -182,7 +182,7 @@ class Members:
         self._testbed.ask_waiting(self._names, number, answered)
 
     def _go_around(self, blocks: Sequence[Block]) -> None:
-        """Let the members add up blocks around a ring."""
+        """Attach agents that sum the blocks around a ring."""
         self.ring = ring_rest(blocks, self._inputs, self._slice_elements)
         self.take_back()
         self._open = set(self._names)
@@ -190,9 +190,10 @@ class Members:
         self._testbed.attach_agents(specs, on_done=self._member_ended)
 
     def _other_tree(self, lost: SwitchTree, others: Sequence[SwitchTree]) -> SwitchTree | None:
-        """Return a new tree, or None if no tree is left.
+        """Return a tree to replace the tree `lost`, or None if no tree is left.
 
-        It avoids the links of the lost tree and of the trees in use, as far as possible.
+        The tree avoids failed links, and as far as possible the links of `lost` and of `others`, which are in
+        use.
         """
         down = self._down()
         own = {link.name for link in lost.links.values()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a collective that switches carry out, checked before anything starts."""
+"""Plan of a collective that switches carry out, made and checked before the run starts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,18 @@ _LEAST_SLOTS = 8
 
 _OPERATIONS = {"sum": "SUM", "maximum": "MAX", "minimum": "MIN"}
 
-# Ends of blocks without values: a leaf that no tree has.
+# Source and owner of frames without values, as a leaf that no tree has.
 _NOBODY = (-1, -1)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """Trees of a job, the blocks that each carries, the slots of each, and the least time in ps."""
+    """Plan of a collective in switches.
+
+    `work` has the blocks of each tree, `slots` the number of slots of each tree. `bound_ps` is a lower bound
+    of the collective's time.
+    """
 
     trees: tuple[SwitchTree, ...]
     work: Work
@@ -44,14 +48,16 @@ class TreePlan:
 
     @property
     def frame_bytes(self) -> int:
-        """Bytes of all contributions of a member, each sent once and with values."""
+        """Bytes of a member's frames of all blocks, if each is sent once and with values."""
         return self.work.blocks * FRAME_BYTES
 
 
 def plan_trees(
     fabric: Fabric, members: Sequence[str], schedule: Schedule, collective: Collective
 ) -> TreePlan:
-    """Return the plan of a collective; without `slots:`, a tree has twice as many as the full rate needs.
+    """Return the plan of a collective in switches.
+
+    Without `slots:`, a tree has twice as many slots as the full rate needs, as far as switches have cells.
 
     Raises:
         PlanError: No switch leads to all members.
@@ -76,21 +82,21 @@ def plan_trees(
             for block in blocks
         )
         if work.scaled:
-            # A frame with the scale of each of the first blocks, before that with their numbers.
+            # A float32 sum begins with a frame that carries the scale, for each of the first blocks.
             counts[_NOBODY] += min(slots, len(blocks))
         bound_ps = max(bound_ps, tree_bound_ps(fabric, tree, counts, HEADER_BYTES, FRAME_BYTES))
     return TreePlan(trees, work, slots, bound_ps)
 
 
 def check_job(job: JobSettings) -> None:
-    """Raise a ScenarioError for a job with what switches do not carry out."""
+    """Raise a ScenarioError if a job in switches has iterations or a priority, which switches lack."""
     if job.rhythm is not None:
         raise ScenarioError(
-            f"job {job.name}: switches carry out a single iteration",
+            f"job {job.name} has iterations or computation, but switches carry out a collective once",
             remedy="leave out `iterations:` and `compute_us:`, or use another algorithm",
         )
     if job.level:
         raise ScenarioError(
-            f"job {job.name}: blocks in switches have no priority",
+            f"job {job.name} has `priority: {job.priority}`, but a collective in switches has no priority",
             remedy="leave out `priority:`, or use another algorithm",
         )

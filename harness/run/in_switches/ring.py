@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ring of members for blocks that no tree can carry any more."""
+"""AllReduce around a ring of members, for blocks that no tree of switches can carry any more."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ __all__ = ["AroundRing", "RingRest", "can_go_around", "ring_rest"]
 @final
 @dataclass(frozen=True, slots=True)
 class RingRest:
-    """An AllReduce of the elements of `blocks`, one after the other; a rank that is no source sends zeros."""
+    """A ring AllReduce over the concatenated elements of `blocks`.
+
+    `inputs` has the array of each rank, with zeros in blocks of which the rank is not a source.
+    """
 
     blocks: tuple[Block, ...]
     sliced: Sliced
     inputs: tuple[Array, ...]
 
     def complete(self, rank: int, array: Array, summed: Array) -> Array:
-        """Return a rank's array with the results of the ring in the blocks that the rank gets."""
+        """Return a copy of a rank's `array` with the ring's results in the blocks that the rank receives.
+
+        `summed` is the result of the ring.
+        """
         result = array.copy()
         at = 0
         for block in self.blocks:
@@ -44,7 +50,10 @@ class RingRest:
 
 @final
 class AroundRing:
-    """Outcome of a member with a lost tree: `array` has the results of trees, `outcome` is the ring's."""
+    """Outcome of a member after the loss of a tree.
+
+    It joins `array`, the results of trees, and `outcome`, the outcome of the agent of the ring.
+    """
 
     times: Sequence[tuple[int, int]] = ()
     log: Sequence[IterationReport] = ()
@@ -54,34 +63,34 @@ class AroundRing:
 
     @property
     def result(self) -> Array:
-        """Array with the results of trees and, once the ring's are known, of the ring."""
+        """Results of trees and ring; the results of trees alone until the ring's are known."""
         if self._outcome.finished_ps is None or not self._outcome.result.size:
             return self._array
         return self._ring.complete(self._rank, self._array, self._outcome.result)
 
     @property
     def stats(self) -> AgentStats:
-        """Counts of the agents of trees and ring."""
+        """Counts of the member's agents of trees and ring together."""
         return self._outcome.stats
 
     @property
     def finished_ps(self) -> int | None:
-        """Time at which the ring brought the last result; None before."""
+        """Time at which the ring delivered the last result; None before."""
         return self._outcome.finished_ps
 
     @property
     def failed(self) -> Failure | LostBlock | None:
-        """Failure of the agent of the ring, if any."""
+        """Failure of the ring's agent, or None."""
         return self._outcome.failed
 
 
 def can_go_around(work: Work, inputs: Sequence[Array]) -> bool:
-    """Return whether a ring can carry blocks of a work: its agents lack maxima, minima and int64."""
+    """Return whether agents of a ring support the operation and the type: sums that are not int64."""
     return work.operation is Combining.SUM and inputs[0].dtype != np.int64
 
 
 def ring_rest(blocks: Sequence[Block], inputs: Sequence[Array], slice_elements: int) -> RingRest:
-    """Return the ring for blocks of a work for which can_go_around() holds; there is at least one block."""
+    """Return the ring AllReduce for one or more blocks, for which `can_go_around` must hold."""
     count = len(inputs)
     arrays = []
     for rank, data in enumerate(inputs):

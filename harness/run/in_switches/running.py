@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of trees, given and taken back over P4Runtime while jobs run."""
+"""Slots of trees in switches, which the controller gives and takes back over P4Runtime during a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TreeSlots"]
 
 @final
 class TreeSlots:
-    """The controller's side of trees: rows and groups of switches, which jobs have while they run."""
+    """Installs the trees of running jobs in switches: table entries, multicast groups and cells."""
 
     def __init__(self, plan: Plan, client: P4RuntimeClient) -> None:
         self.fabric = plan.fabric
@@ -29,7 +29,7 @@ class TreeSlots:
         self._rows: dict[int, dict[str, TreeRows]] = {}
 
     def give(self, tree: SwitchTree, slots: int) -> Allotment:
-        """Give a tree its slots, and tell its switches.
+        """Allocate slots to a tree, and install its multicast groups and table entries in its switches.
 
         Raises:
             PlanError: A switch has no cells left, or the turn rules forbid the tree.
@@ -42,7 +42,7 @@ class TreeSlots:
         return allotment
 
     def take_back(self, allotment: Allotment, blocks: int) -> None:
-        """Remove a tree from its switches; its cells are free. It has had so many blocks."""
+        """Remove a tree from its switches and free its cells; `blocks` is the number of blocks it carried."""
         rows = self._rows.pop(allotment.number)
         self._write("delete", rows)
         for switch, of_switch in rows.items():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs on a running testbed.
 
-running     jobs and their agents
-scheduling  priorities of jobs from measurements
+running     jobs, and the agents of their members
+scheduling  priorities of jobs, chosen from measurements of each job
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of a run: agents attached to members, and restarted when spares have taken over."""
+"""Jobs of a run: they attach agents to their members, and restart when a spare has taken over."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from topologies.transform.spares import standbys
 
 __all__ = ["Before", "Job", "Jobs"]
 
-# Distance of the first sequence numbers of a job and its restart: acknowledgements carry no job number, and
-# an acknowledgement of the old job must not match a frame of the new job.
+# Distance between the first sequence numbers of a job and of its restart. Acknowledgements carry no job
+# number, and an acknowledgement of the old job must not match a frame of the restarted job.
 _PSN_STRIDE = 1 << 20
 
 
 Progress = tuple[int, int, int, int]
-"""Frames that a node has sent, sent again and received, and its longest smoothed round trip in ps or 0."""
+"""Frames that a node has sent, retransmitted and received; its longest smoothed round trip in ps or 0."""
 
 Before = Callable[[str, Callable[[], None]], None]
-"""Called when a job is due, with its name and a function that begins it."""
+"""Hook that is called when a job is due, with the job's name and a function that begins the job."""
 
 
 @final
 class Jobs:
-    """All jobs of a run, each begun at its time; a run with spares has one job."""
+    """All jobs of a run, each of which begins at its time; a run with spares has a single job."""
 
     def __init__(self, ready: Prepared, testbed: Testbed, seed: int, slots: TreeSlots | None = None) -> None:
         self._testbed = testbed
@@ -52,7 +52,10 @@ class Jobs:
         self._waiting = len(self.all)
 
     def begin(self) -> None:
-        """Begin each job at its time, by way of `before`; call `after` with the name of a job that ends."""
+        """Begin each job at its time.
+
+        The hook `before` is called when a job is due, the hook `after` when a job has ended.
+        """
         for name in self.holders:
             self._testbed.stand_by(name)
         for job in self.all:
@@ -74,22 +77,22 @@ class Jobs:
         self._waiting -= 1
 
     def demands(self) -> dict[str, dict[tuple[str, str], int]]:
-        """Return bytes by pair of members, by name of each job that is due and not done."""
+        """Return the bytes to send by pair of members, for each job that is due and not done, by its name."""
         return {job.plan.name: job.demand for job in self.all if job.due and not job.done}
 
     @property
     def busy(self) -> bool:
-        """True while a job sends or will send."""
+        """True until all jobs have begun and all agents have finished."""
         return self._waiting > 0 or self._testbed.busy
 
     def resume(self, places: Mapping[str, str]) -> None:
-        """Restart the jobs that lost a member; see `Job.resume`."""
+        """Restart the jobs that lost a member to a failure; `places` is as for `Job.resume`."""
         for job in self.all:
             job.resume(places)
 
     @property
     def holders(self) -> list[str]:
-        """Node that holds the place of each member, job by job."""
+        """Nodes that act as the members, spares included, job by job."""
         return [name for job in self.all for name in job.holders]
 
     @property
@@ -100,10 +103,10 @@ class Jobs:
 
 @final
 class Job:
-    """A collective among members, each with an agent on its node or on the spare that replaces it.
+    """A job whose members each have an agent, on the member's node or on the spare that replaces the node.
 
-    A restart of the job begins from its inputs, the only checkpoint. All ranks restart under a new job
-    number, so that receivers recognise and ignore frames of the old job.
+    A restart begins from the inputs of the job, which are the only checkpoint. All ranks restart under a new
+    job number, so that receivers recognise and ignore frames of the old job.
     """
 
     def __init__(
@@ -117,7 +120,7 @@ class Job:
         self._ready = ready
         self._slots = slots
         self.down: Callable[[], Set[str]] = frozenset
-        self.trees: Members | None = None  # of a collective in switches that has begun
+        self.trees: Members | None = None  # set when a collective in switches begins
         self.plan = plan
         self._testbed = testbed
         self.threads = testbed.threads
@@ -131,20 +134,20 @@ class Job:
         self._addresses = [ready.fabric.node(name).address for name in plan.members]
         self.holders = list(plan.members)
         self._were = set(plan.members)
-        # Several connections of a pair have a path each; a variant without them sprays by path.
+        # Agents need paths only if they spray frames over them; connections have a path each.
         self._paths = None
         if plan.connections is None:
             self._paths = plan.cache.paths_of(ready.plan, lambda: path_shares(ready.plan, plan.members))
         self.due = False
         self.begun_ps: int | None = None
-        self._unfinished = 0  # a rank without a result, as far as is known
+        self._unfinished = 0  # rank that had no result when `ended_ps` was last computed
         self.level = plan.level
         self.on_iteration: Callable[[str, int], None] | None = None
-        self._busy: set[str] = set()  # nodes whose agents are at work; empty unless `begin` has a callback
+        self._busy: set[str] = set()  # unfinished nodes; tracked only if `begin` has a callback
 
     @cached_property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes by pair of members."""
+        """Bytes that the job sends, by pair of members."""
         return self.plan.demand
 
     @property
@@ -157,7 +160,7 @@ class Job:
         )
 
     def begin(self, ended: Callable[[], None] | None = None) -> None:
-        """Attach an agent to every member now, with all spares on standby; call `ended` at the end."""
+        """Attach an agent to every member now, put all spares on standby; call `ended` when the job ends."""
         self.begun_ps = self._testbed.now_ps
         if self.plan.trees is not None:
             self._begin_in_switches(self.plan.trees, ended)
@@ -172,7 +175,7 @@ class Job:
             self._testbed.stand_by(spare)
 
     def _begin_in_switches(self, plan: TreePlan, ended: Callable[[], None] | None) -> None:
-        """Give the trees their slots and attach the members; take the slots back when all have ended."""
+        """Give the trees their slots and attach the members; take the slots back when all members end."""
         assert self._slots is not None
         members = Members(
             self._testbed,
@@ -199,13 +202,14 @@ class Job:
     def _member_ended(self, ended: Callable[[], None], name: str) -> None:
         self._busy.discard(name)
         if not self._busy:
-            # Not from inside the callback of an agent that is processing a frame.
+            # Call `ended` from the event loop: the agent that calls this method is still processing a frame.
             self._testbed.at(self._testbed.now_ps, ended)
 
     def resume(self, places: Mapping[str, str]) -> None:
-        """Restart with spares in the places of nodes; without any when a switch was replaced.
+        """Restart the job with spares in place of lost nodes.
 
-        Places of nodes that hold no member change nothing.
+        `places` maps the original node of each replaced position to its spare. It is empty if a switch was
+        replaced, and then the job restarts on its nodes. If no replaced node is a member, the job continues.
         """
         moved = {name: spare for name, spare in places.items() if name in self.plan.members}
         if places and not moved:
@@ -220,15 +224,15 @@ class Job:
 
     @property
     def ends(self) -> list[Outcome]:
-        """Outcome of each rank; a job that has not begun has no results."""
+        """Outcome of each rank; before the job begins, the inputs without an end."""
         if self.begun_ps is None:
             return [Ended(data, NOTHING, None, None) for data in self.inputs]
         return [self._outcome(name) for name in self.holders]
 
     @property
     def ended_ps(self) -> int | None:
-        """Time at which the last rank had its result; None before."""
-        # A watched run asks at every tick: the rank that had no result last time is asked first.
+        """Time at which the last rank had its result; None while a rank has no result."""
+        # A watched run reads this at every tick, so first ask the rank that had no result last time.
         if self.begun_ps is None or self._outcome(self.holders[self._unfinished]).finished_ps is None:
             return None
         last = 0
@@ -255,7 +259,7 @@ class Job:
 
     @property
     def logs(self) -> list[Sequence[IterationReport]]:
-        """Iterations of each rank; empty for a job without iterations."""
+        """Reports of the iterations of each rank; empty for a job without iterations."""
         return [end.log for end in self.ends]
 
     @property
@@ -267,7 +271,7 @@ class Job:
 
     @property
     def progress(self) -> list[Progress]:
-        """Progress of all nodes that have had an agent; `stats` without what a recording leaves out."""
+        """Progress of all nodes that have had an agent: the part of `stats` that a recording needs."""
         if self.begun_ps is None:
             return []
         return [_progress(self._outcome(name)) for name in sorted(self._were)]
@@ -278,11 +282,11 @@ class Job:
         return [] if self.begun_ps is None else [_received(self._outcome(name)) for name in self.holders]
 
     def _specs(self) -> Mapping[str, AgentSpec]:
-        """Return the description of each member's agent, by its node."""
+        """Return the agents of the job, by the node of each."""
         return self._described(self.plan.sliced, self.inputs)
 
     def _described(self, sliced: SlicedTraffic, inputs: Sequence[Array]) -> Mapping[str, AgentSpec]:
-        """Return the agents of a schedule among the members."""
+        """Return agents that execute the schedule `sliced` among the members, by the node of each."""
         transport = replace(
             self._ready.transport,
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
@@ -309,7 +313,7 @@ def _received(outcome: Outcome) -> int:
 
 
 def _progress(outcome: Outcome) -> Progress:
-    # A recording asks every node at every tick, and making an AgentStats takes longer than counting.
+    # A recording reads this for every node at every tick, and making an AgentStats takes longer.
     if isinstance(outcome, Agent | RepeatingAgent):
         sent, retransmitted, received, _, _, _, rtt_ps, *_ = outcome.counts()
         return sent, retransmitted, received, rtt_ps

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities of running jobs from measurements of each job (Crux, sections 4 and 5).
+"""Priorities of running jobs, from measurements of each job (Crux, sections 4 and 5).
 
-A new job runs its first iteration at the highest priority, which no other job has; jobs are measured one at
-a time. Computation and communication time give the job's intensity, and the scenario's scheduler assigns
+Jobs are measured one at a time: a new job runs its first iteration at the highest priority, which no other
+job has. Computation and communication time give the job's intensity, and the scenario's scheduler assigns
 levels to all running jobs. A job changes its level with its next iteration. The links of a job follow from
-its routes; the load of each link is the job's demand divided among its paths, scaled so that the slowest link
-takes the measured time.
+its routes. The load of a link is the job's demand divided among its paths, scaled so that the slowest link
+takes the measured communication time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from harness.run.planning.job_plan import JobPlan
 
 __all__ = ["PRIORITIES", "Scheduling", "link_shares"]
 
-# Level of the job that is being measured, and number of levels that the scheduler assigns.
+# Service level of the job that is being measured; number of lower levels, which the scheduler assigns.
 TOP: Final = SERVICE_LEVELS[-1]
 PRIORITIES: Final = len(SERVICE_LEVELS) - 1
 
 
 def link_shares(plan: Plan, job: JobPlan) -> Mapping[int, float]:
-    """Return the bytes of an iteration by direction: 2 x a link's number, + 1 from its second end."""
+    """Return the bytes that an iteration of a job sends over each direction of each link.
+
+    The key of a direction is 2 n from the first end of link n, and 2 n + 1 from the second end.
+    """
     number = {link.name: index for index, link in enumerate(plan.fabric.links)}
     load: dict[int, float] = {}
     for pair, amount in job.demand.items():
@@ -48,7 +51,7 @@ def link_shares(plan: Plan, job: JobPlan) -> Mapping[int, float]:
 
 @final
 class Scheduling:
-    """Begins jobs one after the other, measures each, and assigns levels to all."""
+    """Begins due jobs one by one, measures each in its first iteration, and assigns levels to all."""
 
     def __init__(self, name: str, plan: Plan, jobs: Jobs, testbed: Testbed, seed: int) -> None:
         self._schedule = find(name)
@@ -63,7 +66,7 @@ class Scheduling:
         self._seen: dict[str, MeasuredJob] = {}
 
     def enqueue(self, name: str, begin: Callable[[], None]) -> None:
-        """Queue a job that is due; `begin` begins it."""
+        """Queue the due job `name`; `begin` is called when no other job is being measured."""
         self._waiting.append((name, begin))
         self._next()
 
@@ -78,13 +81,13 @@ class Scheduling:
         begin()
 
     def _ended(self, job: Job, node: str, number: int) -> None:
-        """Note that a member of the measured job has ended an iteration."""
+        """Handle the end of iteration `number` at a node of the measured job."""
         if job.plan.name != self._measuring or number:
             return
         self._left.discard(node)
         if not self._left:
             self._measuring = None
-            # Not from inside the callback of an agent that is processing a frame.
+            # Call from the event loop: the agent that calls this method is still processing a frame.
             self._testbed.at(self._testbed.now_ps, partial(self._measured, job))
 
     def _measured(self, job: Job) -> None:
@@ -96,7 +99,7 @@ class Scheduling:
         self._next()
 
     def _measured_job(self, job: Job) -> MeasuredJob:
-        """Return the job with one flow a link, which is all that intensity and contention need."""
+        """Return the measured job with one flow per link, as intensity and contention need no more detail."""
         ways = np.array(list(self._shares[job.plan.name]), np.int64)
         amounts = np.array(list(self._shares[job.plan.name].values()))
         first = [log[0] for log in job.logs]

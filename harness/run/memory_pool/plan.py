@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a memory pool, checked before anything starts, and the values that its run leaves."""
+"""Plan of a memory pool, made and checked before the run starts, and the report of its run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ __all__ = ["PoolPlan", "PoolReport", "plan_pool"]
 @final
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """A pool before a run; nodes are `names` by CNA."""
+    """Plan of a memory pool.
+
+    Attributes:
+        settings: Settings of the pool in the scenario.
+        borrowers: Addresses (CNA) of the borrowers.
+        lenders: Addresses of the lenders.
+        directory: Location of every page and copy.
+        names: Names of the nodes by address.
+        bound_ps: Lower bound of the time of all operations.
+    """
 
     settings: PoolSettings
     borrowers: tuple[int, ...]
@@ -32,17 +41,28 @@ class PoolPlan:
 
     @property
     def expected_bytes(self) -> int:
-        """Bytes of all requests if each carries data of the size of a store."""
+        """Bytes of the requests of all operations, if each has the size of a store."""
         return len(self.borrowers) * self.settings.operations * (HEADER_BYTES + self.settings.size)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PoolReport:
-    """Outcome of a pool.
+    """Outcome of a memory pool at the end of a run.
 
-    `correct` borrowers have finished, and all values and copies are as they must be; `first_wrong` is the
-    first error, and the reason if a borrower could not go on. `moved_pages` lost a copy and went on.
+    Attributes:
+        end_ps: Time at which the last borrower finished.
+        borrowers: Number of borrowers.
+        correct: Number of borrowers that finished, and whose values and copies are all correct.
+        first_wrong: Description of the first error; empty if there is none.
+        gave_up: Reason for which a borrower gave up; empty if none did.
+        checksum: CRC-32 of the memory of all nodes.
+        operations: Number of operations with a response.
+        latency_ps: Mean latency of operations.
+        slowest_ps: Latency of the slowest operation.
+        lent_bytes: Memory lent to borrowers, with all copies.
+        moved_pages: Number of pages that lost a copy.
+        lost_lenders: Number of lenders that borrowers gave up.
     """
 
     end_ps: int
@@ -60,24 +80,31 @@ class PoolReport:
 
 
 def plan_pool(fabric: Fabric, settings: PoolSettings) -> PoolPlan:
-    """Return the plan of a pool; ScenarioError or EmulationError for what is impossible."""
+    """Return the plan of a memory pool.
+
+    Raises:
+        ScenarioError: Nodes of the fabric cannot lend or borrow as the settings ask.
+        EmulationError: The lenders have no room for all pages and copies.
+    """
     if has_spares(fabric):
         raise ScenarioError(
-            f"a pool on {fabric.name}, which has spares: a takeover restarts the whole run",
+            f"{fabric.name} has spares: a takeover restarts the whole run, which a memory pool cannot do",
             remedy="give the topology no spares",
         )
     able = {node.name for node in fabric.nodes if any(port.number == HOST_PORT for port in node.ports)}
     for name in settings.lenders:
         if fabric.node(name).name not in able:
-            raise ScenarioError(f"{name} has no memory to lend", remedy="name CPUs or NPUs")
+            raise ScenarioError(
+                f"the lender {name} has no memory to lend", remedy="name CPUs or NPUs as `lenders:`"
+            )
     if len(set(settings.lenders)) < len(settings.lenders):
-        raise ScenarioError("a lender is named twice", remedy="name each lender once")
+        raise ScenarioError("`lenders:` names a lender twice", remedy="name each lender once")
     borrowers = members_of(fabric, settings.borrowers)
     home = settings.counter_lender or settings.lenders[0]
     if home not in settings.lenders or (settings.counters and home in borrowers):
         why = "borrows" if home in borrowers else "lends nothing"
         raise ScenarioError(
-            f"{home} cannot lend the shared counters: it {why}",
+            f"{home} cannot lend the shared counters, because it {why}",
             remedy="name a lender that does not borrow as `counter_lender:`",
         )
     address = {name: fabric.node(name).address for name in (*borrowers, *settings.lenders)}
@@ -91,7 +118,7 @@ def plan_pool(fabric: Fabric, settings: PoolSettings) -> PoolPlan:
         counters=settings.counters,
         counter_lender=address[home],
     )
-    # The headers of its requests have to leave a borrower.
+    # Lower bound: the request headers of all operations must leave the borrower with the slowest links.
     slowest = min(sum(link.rate_bps for link in _links(fabric, name)) for name in borrowers)
     bits = 8 * HEADER_BYTES * settings.operations
     return PoolPlan(

@@ -21,7 +21,7 @@ __all__ = ["PoolRun"]
 
 @final
 class PoolRun:
-    """The agents of a pool in a run, in place of jobs (harness.run.jobs.running.Jobs)."""
+    """The agents of a memory pool in a run, with the interface of harness.run.jobs.running.Jobs."""
 
     def __init__(self, plan: PoolPlan, testbed: Testbed, seed: int) -> None:
         self._plan = plan
@@ -43,24 +43,24 @@ class PoolRun:
 
     @property
     def all(self) -> tuple[()]:
-        """No jobs."""
+        """Empty: a memory pool has no jobs."""
         return ()
 
     def begin(self) -> None:
-        """Attach the agents: lenders first, so that they are there when requests come."""
+        """Attach the agents: lenders first, so that they can answer the first requests of borrowers."""
         for address in sorted(self._agents, key=lambda address: address in self._plan.borrowers):
             self._testbed.attach(self._plan.names[address], self._agents[address])
 
     def demands(self) -> dict[str, dict[tuple[str, str], int]]:
-        """Return no demands: pools ask for no circuits."""
+        """Return an empty mapping, because pools ask for no circuits."""
         return {}
 
     def resume(self, places: Mapping[str, str]) -> None:
-        """Do nothing: fabrics with pools have no spares."""
+        """Do nothing, because fabrics with pools have no spares."""
 
     @property
     def busy(self) -> bool:
-        """True while a borrower has operations left."""
+        """True while a borrower has unfinished operations."""
         return self._testbed.busy
 
     @property
@@ -74,7 +74,7 @@ class PoolRun:
         return [agent.stats for agent in self._ended().values()]
 
     def _ended(self) -> dict[int, MemoryAgent]:
-        """Return the agents as the testbed has them at the end: they may have run in other processes."""
+        """Return the agents by address, fetched from the testbed, where they may run in other processes."""
         for address, name in self._plan.names.items():
             agent = self._testbed.outcome(name)
             assert isinstance(agent, MemoryAgent)
@@ -107,13 +107,13 @@ class PoolRun:
         )
 
     def words(self, agent: MemoryAgent) -> str:
-        """Say why a borrower could not go on, by name."""
+        """Return a sentence with the name of a borrower that gave up, the time and the reason."""
         assert agent.failed is not None
         name = self._plan.names[agent.address]
         return f"{name} gave up at {agent.failed.at_ps / 10**6:g} us: {agent.failed.why}"
 
     def agent(self, address: int) -> MemoryAgent:
-        """Return the agent of an address."""
+        """Return the agent of the node with an address (CNA)."""
         return self._agents[address]
 
     @property
@@ -126,7 +126,7 @@ class PoolRun:
 
 
 def _first_fault(run: PoolRun, agent: MemoryAgent) -> str:
-    """Return the first error in what a borrower has seen and stored; empty if there is none."""
+    """Return the first error in a borrower's values, pages and messages, or '' if all are correct."""
     borrower = agent.borrower
     assert borrower is not None
     name = run.plan.names[agent.address]
@@ -136,13 +136,13 @@ def _first_fault(run: PoolRun, agent: MemoryAgent) -> str:
         return f"{name} has operations without a response"
     page = _wrong_page(run, borrower)
     if page is not None:
-        return f"{name}: a copy of page {page} differs from what was stored"
+        return f"{name}: a copy of page {page} differs from the stored values"
     following = [other for other in run.plan.borrowers if run.agent(other).received.get(agent.address)]
     for other in following:
         if run.agent(other).received[agent.address] != borrower.report.sent:
-            return f"{name}: {run.plan.names[other]} has other messages than were sent"
+            return f"{name}: {run.plan.names[other]} received other messages than {name} sent"
     if borrower.report.sent and not following:
-        return f"{name}: nobody has its messages"
+        return f"{name}: no borrower received its messages"
     return ""
 
 
@@ -157,7 +157,10 @@ def _wrong_page(run: PoolRun, borrower: Borrower) -> int | None:
 
 
 def _counter_fault(run: PoolRun) -> str:
-    """Return the first error in the shared counters: each returned every value once, and has their number."""
+    """Return the first error in the shared counters, or '' if there is none.
+
+    A counter with n additions must have returned each value from 0 to n - 1 once, and must contain n.
+    """
     directory = run.plan.directory
     memory = run.agent(directory.counter_lender).memory.content
     for counter in range(directory.counters):
@@ -168,5 +171,6 @@ def _counter_fault(run: PoolRun) -> str:
             values += borrower.report.counted.get(counter, [])
         word = memory[counter * ATOMIC_BYTES : (counter + 1) * ATOMIC_BYTES]
         if sorted(values) != list(range(len(values))) or int.from_bytes(word, "little") != len(values):
-            return f"counter {counter}: {len(values)} additions, and it is {int.from_bytes(word, 'little')}"
+            content = int.from_bytes(word, "little")
+            return f"counter {counter} contains {content} after {len(values)} additions, or repeated a value"
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observation of a run that has ended, from its agents, links, switches and controllers."""
+"""Makes the observation of a run that has ended, from its agents, links, switches and controllers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from topologies.model.circuits import circuit_link, circuit_of
 
 __all__ = ["collect", "dropped", "link_of"]
 
-# Bins of a timeline; more are merged, since a chart could not show them.
+# Largest number of bins of a timeline. Longer timelines are merged, since a chart could not show more bins.
 MAX_BINS = 480
 
 
@@ -63,7 +63,18 @@ def collect(
     stopped_by: str,
     log: FaultLog | None = None,
 ) -> Observation:
-    """Return the observation of a run; `stopped_by` says what ended it early, `log` what faults caused."""
+    """Return the observation of a run that has ended.
+
+    Args:
+        ready: The variant.
+        up: The testbed, still running.
+        jobs: Jobs or memory pool of the run.
+        control: Controllers of the run.
+        bin_ps: Width of the bins of the testbed's timeline.
+        deadlock: Deadlock that ended the run, if any.
+        stopped_by: Reason for which the run ended early; empty if it did not.
+        log: Log of reactions to faults.
+    """
     testbed = up.testbed
     stats = jobs.stats
     data = _of_pool(jobs, testbed.now_ps) if isinstance(jobs, PoolRun) else _of_jobs(jobs, testbed.now_ps)
@@ -75,7 +86,7 @@ def collect(
     faults = tuple(map(FaultReport.of, ready.faults))
     reports_of_reduction = [agent.reduction for agent in stats if agent.reduction is not None]
     registers, unread_registers = registers_of(ready, up.client)
-    # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
+    # Leave out circuits that a fault or takeover was about to create, but that never carried a frame.
     standing = {link.name for link in ready.fabric.links}
     usage = {
         name: directions
@@ -126,7 +137,7 @@ def collect(
 @final
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """Data of all jobs, or of a pool: its end, its correctness, and the first error."""
+    """Checked data of all jobs or of a pool; `wrong` and `given_up` are empty if all is correct."""
 
     end_ps: int
     nodes: int
@@ -169,7 +180,10 @@ def _of_pool(pool: PoolRun, now_ps: int) -> _Data:
 
 
 def _job_reports(job: Job, now_ps: int, operations: list[OperationReport]) -> list[tuple[JobReport, str]]:
-    """Return the report of each job of a plan and the first error in its data; add a graph's operations."""
+    """Return the report of each job of a plan, and the first error in its data.
+
+    Operations of traffic graphs are appended to `operations`.
+    """
     graph = job.plan.graph
     if graph is None:
         return [_job_report(job, now_ps)]
@@ -217,7 +231,7 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
         comparison = compare_with_goals(results, inputs, goals, work.operation, errors, any_order=around)
     wrong, first = _wrong_iterations(job, sliced, logs, last)
     wrong_nodes = max(comparison.wrong_ranks, wrong)
-    # An NPU that never finished counts until the end of the run, which fails for its wrong data.
+    # An NPU that never finished counts as finished at the end of the run, which fails for its wrong data.
     end_ps = max(now_ps if end.finished_ps is None else end.finished_ps for end in ends)
     begun_ps = now_ps if job.begun_ps is None else job.begun_ps
     report = JobReport(
@@ -247,20 +261,23 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
 def _wrong_iterations(
     job: Job, sliced: Sliced, logs: Sequence[Sequence[IterationReport]], last: int
 ) -> tuple[int, str]:
-    """Count the members with a wrong array in an iteration before `last`, by CRC-32; describe the first."""
+    """Return the number of members with a wrong array in an iteration before `last`, and the first error.
+
+    Arrays are compared by CRC-32.
+    """
     wrong: dict[int, str] = {}
     for number in range(last):
         right = truth(sliced, [input_of(data, number) for data in job.inputs])
         for rank, (log, array) in enumerate(zip(logs, right, strict=True)):
             if len(log) <= number or log[number].checksum != zlib.crc32(array.tobytes()):
-                wrong.setdefault(rank, f"rank {rank} in iteration {number}: array differs from the sum")
+                wrong.setdefault(rank, f"rank {rank} in iteration {number}: its array differs from the sum")
     return len(wrong), next(iter(wrong.values()), "")
 
 
 def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
-    """Count the frames that a node received from its links and forwarded."""
+    """Return the number of frames that an NPU received from its links and forwarded; 0 for a switch."""
     if ready.fabric.node(node).is_switch:
-        return 0  # forwarding is all that a switch does
+        return 0  # all frames of a switch are in transit, so its number tells nothing about a spare
     received = 0
     for name, directions in usage.items():
         link = link_of(ready.fabric, name)
@@ -272,13 +289,13 @@ def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[L
 
 
 def link_of(fabric: Fabric, name: str) -> Link:
-    """Return the link of that name, which may be a circuit created during the run."""
+    """Return the link called `name`, which may be a circuit created during the run."""
     circuit = circuit_of(fabric, name)
     return fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
 
 
 def _waiting(control: ControlLoop) -> str:
-    """Name the jobs that never began; empty when all did."""
+    """Return a sentence about the jobs that never began for lack of circuits, or ''."""
     jobs = control.waiting
     return f"no circuits for {', '.join(jobs)} while other jobs ran" if jobs else ""
 
@@ -288,7 +305,7 @@ def _joined(*words: str) -> str:
 
 
 def _timeline(bin_ps: int, delivered: Sequence[int]) -> Timeline:
-    """Return the timeline with bins merged to MAX_BINS at most."""
+    """Return the timeline, with bins merged so that there are at most MAX_BINS."""
     width = -(-len(delivered) // MAX_BINS) or 1
     merged = tuple(sum(delivered[low : low + width]) for low in range(0, len(delivered), width))
     return Timeline(bin_ps * width, merged)
@@ -316,7 +333,7 @@ def _traffic(
 
 
 def _queues(ready: Prepared, up: Booted, stats: Sequence[AgentStats], ways: Sequence[LinkUsage]) -> Queues:
-    """Return the counts of all queues of output ports, those to the hosts among them."""
+    """Return the counts of all queues of output ports, including ports to hosts."""
     every = [*ways, *(to_host for _, to_host in up.testbed.host_usage().values())]
     return Queues(
         dropped=sum(way.full_queue_frames for way in every),
@@ -328,7 +345,7 @@ def _queues(ready: Prepared, up: Booted, stats: Sequence[AgentStats], ways: Sequ
 
 
 def _pauses(up: Booted, ways: Sequence[LinkUsage]) -> Pauses:
-    """Return the counts of priority flow control, on links to hosts as well."""
+    """Return the counts of priority flow control on all links, including links to hosts."""
     every = [*ways, *(way for pair in up.testbed.host_usage().values() for way in pair)]
     return Pauses(
         frames=sum(way.pause_frames for way in every),
@@ -339,11 +356,11 @@ def _pauses(up: Booted, ways: Sequence[LinkUsage]) -> Pauses:
 
 
 def _dropped_by_all(ready: Prepared, up: Booted) -> int:
-    """Return the number of frames that programs dropped at all nodes."""
+    """Return the number of frames that the P4 programs of all nodes dropped."""
     counts = up.client.read_counters([node.name for node in ready.fabric.nodes], "drops")
     return sum(int(cells.packets.sum()) for cells in counts.values())
 
 
 def dropped(client: P4RuntimeClient, node: str) -> int:
-    """Return the number of frames that a node's program dropped."""
+    """Return the number of frames that the P4 program of a node dropped."""
     return int(client.read_counter(node, "drops").packets.sum())

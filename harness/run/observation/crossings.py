@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that changed rail or plane, from the counters of the switches (Rail-only; HPN)."""
+"""Numbers of frames that changed rail (Rail-only) or plane (HPN), from the counters of the switches."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from topologies.model.computed_once import computed_once
 
 __all__ = ["cross_plane_frames", "cross_rail_frames", "plane_of"]
 
-# Index of the counter `drops` for a destination of another rail: p4/include/types.p4.
+# Index in the counter `drops` for frames to another rail, from p4/include/types.p4.
 _FOREIGN_RAIL = 12
 
-# Nodes whose counters are read at once: 32 KiB each.
+# Number of nodes whose counters are read at once; the counters of a node have 32 KiB.
 _NODES_AT_ONCE = 256
 
 
 def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
-    """Count the frames that leaves of a rail sent to spines shared with other rails, or dropped as foreign.
+    """Count the frames that leaf switches sent to spines of several rails, or dropped as of another rail.
 
-    Where the leaves of one rail share spines with other rails, frames between leaves of one rail count as
-    well: no counter distinguishes them.
+    Frames between two leaves of one rail over such a spine count as well, because no counter distinguishes
+    them.
 
     Returns:
-        The number of frames, or None where the fabric has no rails.
+        The number of frames, or None if the fabric has no rails.
     """
     rails = {node: rail for node in fabric.nodes if (rail := rail_of(fabric, node.name)) is not None}
     if not rails:
@@ -49,7 +49,7 @@ def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
 
 
 def _sent_by_port(client: P4RuntimeClient, nodes: Sequence[str]) -> Iterator[tuple[str, Mapping[int, int]]]:
-    """Yield each node with the frames that it sent, by port."""
+    """Yield the name of each node, and the number of frames that it sent by port."""
     for first in range(0, len(nodes), _NODES_AT_ONCE):
         cells = client.read_counters(nodes[first : first + _NODES_AT_ONCE], "tx_by_port_vl")
         yield from ((node, SwitchReport.of(own.packets, 0, 0).sent) for node, own in cells.items())
@@ -57,9 +57,9 @@ def _sent_by_port(client: P4RuntimeClient, nodes: Sequence[str]) -> Iterator[tup
 
 @computed_once
 def plane_of(fabric: Fabric) -> dict[str, int]:
-    """Return the plane of each ToR and of each switch above ToRs of one plane alone.
+    """Return the plane of each ToR, and of each switch above ToRs of a single plane.
 
-    A plane has the number of the NIC port that leads to its ToRs, from 0.
+    The number of a plane is the number, from 0, of the NIC port that leads to its ToRs.
     """
     planes_below: dict[str, set[int]] = {}
     for (tor, _), number in tor_numbers(fabric).items():
@@ -72,18 +72,18 @@ def plane_of(fabric: Fabric) -> dict[str, int]:
 
 
 def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
-    """Count at least how many frames reached a switch from one plane and left it to another.
+    """Return a lower bound of the number of frames that changed planes at a switch.
 
-    Counters give the number of frames to and from each plane, not the way of each frame: two frames that
+    Counters have the number of frames from and to each plane, not the path of each frame, so two frames that
     change planes in opposite directions are not counted.
 
     Returns:
-        The number of frames, or None where each NIC has one port.
+        The number of frames, or None if each NIC has one port.
     """
     if max(tor_numbers(fabric).values(), default=0) == 0:
         return None
     planes = plane_of(fabric)
-    joining: dict[str, list[str]] = {}  # by switch of several planes: its neighbours in planes
+    joining: dict[str, list[str]] = {}  # neighbours with a plane, of each switch that joins several planes
     for node in fabric.nodes:
         in_planes = [name for name in fabric.neighbours(node.name) if node.is_switch and name in planes]
         if len({planes[name] for name in in_planes}) > 1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log of a run around its faults: what controllers did and when, and when ranks received nothing.
+"""Log of a run with faults: reactions of controllers, and times in which ranks received nothing.
 
-Looking changes nothing: the log hears of table writes and notices as they happen, and asks agents for their
-counts between two slices of the run.
+The log never changes a run: controllers report table writes and notices as they happen, and the log reads the
+counts of agents between two slices of the run.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from harness.run.prepare import Prepared
 
 __all__ = ["FaultLog", "FaultTrace", "RankTrace"]
 
-# Activities that are kept; a run with a longer history of faults keeps the first.
+# Largest number of logged activities; later activities of a run are left out.
 _MOST = 1_000_000
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RankTrace:
-    """A rank of a job: its node at the end, its end, and the times in which it received nothing.
+    """Silences of a rank of a job: times in which it received nothing.
 
-    `silences` are (begin, end) in ps, as far as whole slices of the run show them.
+    `node` is the rank's node at the end of the run. `silences` are (begin, end) in ps, with the resolution of
+    a slice of the run.
     """
 
     job: str
@@ -43,10 +44,10 @@ class RankTrace:
 @final
 @dataclass(frozen=True, slots=True)
 class FaultTrace:
-    """Reactions and ranks of a run with faults.
+    """Reactions of controllers, and silences of ranks, in a run with faults.
 
-    A node knows of a change of a link `detect_ps` after it at the earliest: the time of detection where
-    carriers alone show a failure, in virtual time; else 0.
+    `detect_ps` is the shortest time from a change of a link until a node can know it. It is the time of
+    detection in virtual time without hellos and LACPDUs, where only carriers show a failure, and 0 otherwise.
     """
 
     detect_ps: int
@@ -59,7 +60,8 @@ class FaultTrace:
 class _Arrivals:
     """Arrivals at the ranks of a job.
 
-    `counts` are by rank, and `grew_ps` the times at which they grew last; `silences` are those of some ranks.
+    `counts` are the data frames received by each rank, and `grew_ps` the times at which the counts last grew.
+    `silences` has the ended silences by rank.
     """
 
     counts: NDArray[np.int64]
@@ -69,7 +71,10 @@ class _Arrivals:
 
 @final
 class FaultLog:
-    """Collects the trace of a run, in virtual time or not; `look` is called after each slice of the run."""
+    """Collects the trace of a run with faults; the runner calls `look` after each slice of the run.
+
+    `virtual` is true for a run in virtual time.
+    """
 
     def __init__(self, ready: Prepared, jobs: Jobs | PoolRun, control: ControlLoop, *, virtual: bool) -> None:
         self._jobs = tuple(jobs.all) if ready.pool is None else ()
@@ -82,19 +87,19 @@ class FaultLog:
         control.on_activity = self.note
 
     def note(self, activity: Activity) -> None:
-        """Note a reaction of a controller."""
+        """Log a reaction of a controller."""
         if len(self._activities) < _MOST:
             self._activities.append(activity)
 
     def look(self, now_ps: int) -> None:
-        """Note which ranks have received data since the last look."""
+        """Log the ranks that have received data since the last call."""
         for job in self._jobs:
             if isinstance(job.begun_ps, int):
                 self._look_at(job, job.begun_ps, now_ps)
         self._looked_ps = now_ps
 
     def trace(self) -> FaultTrace:
-        """Return the trace of the run."""
+        """Return the trace of the run, from all calls of `note` and `look`."""
         ranks: list[RankTrace] = []
         for job in self._jobs:
             seen = self._arrivals.get(job.plan.name, _arrivals(job, 0))
@@ -110,7 +115,7 @@ class FaultLog:
         seen = self._arrivals.setdefault(job.plan.name, _arrivals(job, begun_ps))
         counts = np.fromiter(job.received, np.int64)
         grown = counts != seen.counts
-        # Nothing came from the slice in which the count grew last until the slice that ends now.
+        # These ranks received data in this slice, and none since the slice in which their count grew last.
         for rank in np.flatnonzero(grown & (seen.grew_ps < self._looked_ps)).tolist():
             seen.silences.setdefault(rank, []).append((int(seen.grew_ps[rank]), self._looked_ps))
         seen.counts = counts
@@ -118,6 +123,6 @@ class FaultLog:
 
 
 def _arrivals(job: Job, begun_ps: int) -> _Arrivals:
-    """Return the arrivals at the ranks of a job that has just begun."""
+    """Return empty arrivals for the ranks of a job that began at `begun_ps`."""
     ranks = len(job.holders)
     return _Arrivals(np.zeros(ranks, np.int64), np.full(ranks, begun_ps))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends of the jobs of a traffic graph: data held against the truth, times of all operations."""
+"""Ends of the jobs of a traffic graph: check of their data, and times of all operations."""
 
 from __future__ import annotations
 
@@ -17,13 +17,20 @@ __all__ = ["GraphJobEnd", "ends_of_jobs"]
 
 
 Times = Sequence[tuple[int, int]]
-"""Begin and end of the tasks of a rank, in ps."""
+"""Begin and end of each task of a rank, in ps."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GraphJobEnd:
-    """End of one of the jobs of a graph; `end_ps` is None while an operation has not ended."""
+    """End of a job of a traffic graph.
+
+    Attributes:
+        wrong_members: Number of members with wrong data.
+        first_wrong: Description of the first wrong data; empty if there is none.
+        end_ps: Time of the last operation's end; None if an operation has not ended.
+        operations: Times of all operations.
+    """
 
     wrong_members: int
     first_wrong: str
@@ -32,7 +39,13 @@ class GraphJobEnd:
 
 
 def ends_of_jobs(sliced: SlicedGraph, ends: Sequence[Outcome], inputs: Sequence[Array]) -> list[GraphJobEnd]:
-    """Return the end of each job; `ends` are the outcomes of all ranks."""
+    """Return the end of each job of a traffic graph.
+
+    Args:
+        sliced: The graph.
+        ends: Outcomes of the agents by rank.
+        inputs: Input array of each rank.
+    """
     compared = compare_graph([end.result for end in ends], inputs, sliced)
     times_of = [end.times for end in ends]
     jobs = []

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Incidents: what each fault of a run led to, node by node and rank by rank. Times are picoseconds.
+"""Incidents: the consequences of each fault of a run, by node and by rank; times are in picoseconds.
 
-Each down and each up of a flap is an incident of its own. A reaction to news of a link counts for the last
-change of that link in the same direction. Any other reaction counts for the last fault: that to an agent's
-silence for the last fault that no carrier shows, if there is one.
+Each down and each up of a flap is an incident of its own. Reactions of controllers are attributed to
+incidents as follows. A reaction to news of a link belongs to the last change of that link in the same
+direction, up or down. A reaction to an agent's silence belongs to the last fault without a change of carrier,
+if there is one. Any other reaction belongs to the last fault.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ class NodeReaction:
 
     Attributes:
         node: Name of the node.
-        learns: How the node learned of it first: see emulation.control.activity.
-        told_by: Nodes that sent the notices to which it reacted, in their order.
-        learned_ps: Time at which the node knew of the fault.
-        acted_ps: Time of its first table entry or notice.
-        recovered_ps: Time of its last table entry; None if it rewrote none.
-        entries: Number of table entries that it rewrote.
-        notices: Number of messages that it sent.
+        learns: Source from which the node first learned of the fault; see emulation.control.activity.
+        told_by: Nodes that sent the notices to which the node reacted, in the order of arrival.
+        learned_ps: Time at which the node learned of the fault.
+        acted_ps: Time of the node's first table write or notice.
+        recovered_ps: Time of the node's last table write; None if it rewrote no entry.
+        entries: Number of table entries that the node rewrote.
+        notices: Number of messages that the node sent.
     """
 
     node: str
@@ -48,7 +49,7 @@ class NodeReaction:
     notices: int
 
     def record(self, fault_ps: int) -> dict[str, Any]:
-        """Return the reaction as plain values; times are us after the fault."""
+        """Return the reaction as a JSON object; times are us after `fault_ps`, the time of the fault."""
         return {
             "node": self.node,
             "learns": self.learns,
@@ -64,7 +65,7 @@ class NodeReaction:
 @final
 @dataclass(frozen=True, slots=True)
 class RankStall:
-    """The longest time in which a rank of a job received nothing after a fault, and the rank's end."""
+    """Longest time in which a rank of a job received nothing after a fault; `finished_ps` is its end."""
 
     job: str
     rank: int
@@ -76,16 +77,16 @@ class RankStall:
 @final
 @dataclass(frozen=True)
 class Incident:
-    """A fault, or a phase of a flap, and what it led to.
+    """A fault, or a phase of a flap, and its consequences.
 
     Attributes:
-        fault: Position of the fault among those of the variant, by time.
-        phase: Number of the phase; 0 but in a flap.
-        text: The fault in words.
+        fault: Index of the fault among the faults of the variant, by time.
+        phase: Index of the phase in a flap; 0 for other faults.
+        text: Description of the fault.
         at_ps: Time of the fault.
-        links: Links that it is about.
-        nodes: Nodes that reacted, in the order in which they knew.
-        ranks: Ranks of all jobs that had not ended.
+        links: Links of the fault's target.
+        nodes: Reactions of nodes, in the order in which the nodes learned of the fault.
+        ranks: Stalls of the ranks that had not finished at the time of the fault.
     """
 
     fault: int
@@ -108,48 +109,48 @@ class Incident:
 
     @property
     def nodes_told(self) -> int:
-        """Number of nodes that acted on a notice."""
+        """Number of nodes that learned of the fault by a notice and acted."""
         return sum(node.learns == "by a notice" for node in self.nodes)
 
     @property
     def tellers(self) -> tuple[str, ...]:
-        """Nodes that told others, those that told most first."""
+        """Nodes whose notices other nodes reacted to first, ordered by the number of these nodes."""
         told = Counter(node.told_by[0] for node in self.nodes if node.told_by)
         return tuple(name for name, _ in told.most_common())
 
     @property
     def nodes_rewritten(self) -> int:
-        """Number of nodes that rewrote table entries."""
+        """Number of nodes that rewrote table entries because of the fault."""
         return sum(node.entries > 0 for node in self.nodes)
 
     @property
     def entries(self) -> int:
-        """Number of table entries rewritten."""
+        """Number of table entries rewritten because of the fault."""
         return sum(node.entries for node in self.nodes)
 
     @property
     def notices(self) -> int:
-        """Number of messages sent."""
+        """Number of messages sent because of the fault."""
         return sum(node.notices for node in self.nodes)
 
     @property
     def recovered_ps(self) -> int | None:
-        """Time of the last table entry; None if none was rewritten."""
+        """Time of the last table write that the fault caused; None if no entry was rewritten."""
         return max((node.recovered_ps for node in self.nodes if node.recovered_ps is not None), default=None)
 
     @cached_property
     def stalled(self) -> tuple[RankStall, ...]:
-        """Ranks that received nothing for a while."""
+        """Stalls of the ranks that received nothing for some time after the fault."""
         return tuple(rank for rank in self.ranks if rank.stall_ps)
 
     @property
     def stall_ps(self) -> int:
-        """The longest stall of a rank."""
+        """Longest stall of a rank, in ps; 0 if no rank stalled."""
         return max((rank.stall_ps for rank in self.ranks), default=0)
 
     @property
     def sentence(self) -> str:
-        """The incident in a sentence."""
+        """Sentence about the incident: detection, notices, rewritten entries and stalled ranks."""
         parts = [self.text]
         if self.detected_ps is None:
             parts.append("no node noticed it by itself")
@@ -171,7 +172,7 @@ class Incident:
 
 
 def incidents_of(seen: Observation) -> tuple[Incident, ...]:
-    """Return the incidents of a run by time; none of a run without faults."""
+    """Return the incidents of a run in the order of time; empty for a run without faults."""
     trace = seen.trace
     if trace is None:
         return ()
@@ -214,7 +215,7 @@ def incidents_of(seen: Observation) -> tuple[Incident, ...]:
 
 @final
 class _Change:
-    """A fault, or a phase of a flap."""
+    """A fault, or a phase of a flap, to which reactions can be attributed."""
 
     def __init__(self, number: int, phase: int, fault: FaultReport, at_ps: int, up: bool) -> None:
         self.number, self.phase, self.fault, self.at_ps, self.up = number, phase, fault, at_ps, up
@@ -226,7 +227,7 @@ class _Change:
 
 
 def _cause(activity: Activity, changes: Sequence[_Change], trace: FaultTrace) -> int | None:
-    """Return the position of the change to which a node reacts; None before the first."""
+    """Return the index in `changes` of the change to which a node reacts; None before the first change."""
     news = activity.news
     before = [
         number for number, change in enumerate(changes) if change.at_ps <= news.learned_ps - trace.detect_ps
@@ -258,7 +259,7 @@ def _reaction(node: str, acts: Sequence[Activity]) -> NodeReaction:
 
 
 def _stall(rank: RankTrace, begin_ps: int, end_ps: int | None) -> RankStall:
-    """Return the longest silence of a rank from a fault until the next fault."""
+    """Return the longest silence of a rank between `begin_ps`, the time of a fault, and the next fault."""
     longest = 0
     for silent_ps, until_ps in rank.silences:
         last_ps = until_ps if end_ps is None else min(until_ps, end_ps)
@@ -271,6 +272,6 @@ def _us(time_ps: int) -> str:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """Return the first four names, and the number of the others."""
+    """Return the first four names, and the number of further names, as text."""
     more = len(names) - 4
     return ", ".join(names[:4]) + (f" and {more} more" if more > 0 else "")

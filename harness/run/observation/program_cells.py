@@ -14,7 +14,7 @@ __all__ = ["counters_of", "registers_of"]
 
 
 def counters_of(ready: Prepared, client: P4RuntimeClient) -> Iterator[CounterCell]:
-    """Yield the cells, other than 0, of every indexed counter that the built-in program lacks."""
+    """Yield the nonzero cells of every counter of the user's programs that the built-in program lacks."""
     for own in own_cells(ready.fabric, ready.own):
         for name in own.counters:
             for node, cells in client.read_counters(own.nodes, name).items():
@@ -25,9 +25,10 @@ def counters_of(ready: Prepared, client: P4RuntimeClient) -> Iterator[CounterCel
 def registers_of(
     ready: Prepared, client: P4RuntimeClient
 ) -> tuple[tuple[RegisterCell, ...], tuple[str, ...]]:
-    """Return the cells, other than 0, of every register that the built-in program lacks.
+    """Return the nonzero cells of every register of the user's programs that the built-in program lacks.
 
-    The second value names the registers that a switch refused to read, as that of BMv2 does.
+    The second value has the names of the registers that a switch did not let the client read; BMv2 lets it
+    read none.
     """
     cells: list[RegisterCell] = []
     refused: dict[str, None] = {}

@@ -22,10 +22,10 @@ Matrix = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrafficMatrix:
-    """Bytes that ranks have to send to each other, without retransmissions, of the pairs that send any.
+    """Bytes that ranks have to send to each other, without retransmissions, as a sparse matrix.
 
-    Rank `sources[n]` has to send `bytes[n]` to rank `targets[n]`; each pair stands there once, in order.
-    `groups` are the ranks at which another domain or board begins.
+    Rank `sources[n]` sends `bytes[n]` to rank `targets[n]`. Each pair that sends occurs once, ordered by
+    source and target. `groups` are the ranks at which another group begins, such as a domain or a board.
     """
 
     ranks: int
@@ -36,7 +36,7 @@ class TrafficMatrix:
 
     def __str__(self) -> str:
         """Return the number of pairs that send, and the share of the bytes that stays inside the groups."""
-        text = f"{len(self.bytes):,} of {self.ranks * (self.ranks - 1):,} ordered pairs send anything"
+        text = f"{len(self.bytes):,} of {self.ranks * (self.ranks - 1):,} ordered pairs send data"
         if not self.groups or not len(self.bytes):
             return text
         ends = (np.searchsorted(self.groups, ranks, side="right") for ranks in (self.sources, self.targets))
@@ -44,7 +44,7 @@ class TrafficMatrix:
         return f"{text}; {100 * inside:.1f} % of the bytes stay inside the groups"
 
     def cells(self, side: int) -> Matrix:
-        """Return the mean of the pairs of each cell of `side` by `side` ranks, senders as rows."""
+        """Return a coarser matrix: means over cells of `side` by `side` ranks, with sources as rows."""
         count = -(-self.ranks // side)
         sums = np.zeros((count, count))
         np.add.at(sums, (self.sources // side, self.targets // side), self.bytes)
@@ -53,9 +53,10 @@ class TrafficMatrix:
 
 
 def traffic_matrix(schedules: Sequence[Schedule], fabric: Fabric, members: Sequence[str]) -> TrafficMatrix:
-    """Return the traffic of schedules, whose ranks follow each other and are `members` in order.
+    """Return the traffic matrix of several schedules together.
 
-    Groups are members that differ in the first dimension alone.
+    `members` has the nodes of the ranks of the first schedule, then of the second schedule, and so on. A
+    group consists of consecutive members whose coordinates differ in the first dimension alone.
     """
     first = np.cumsum([0, *(schedule.ranks for schedule in schedules)]).tolist()
     sends = np.array(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observation of one run, from which metrics are computed. Times are picoseconds of virtual time."""
+"""Observation of a run, from which metrics are computed; times are in picoseconds of the scenario."""
 
 from __future__ import annotations
 
@@ -34,14 +34,21 @@ __all__ = [
 ]
 
 
-# Turns of a flap that are told one by one.
+# Largest number of turns of a flap, down and up, that a fault report lists.
 _TURNS = 32
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """Pause frames of all links, frames that found no room in spite of them, and what the watchdog did."""
+    """Counts of priority flow control over all links.
+
+    Attributes:
+        frames: Pause frames sent.
+        overruns: Data frames that found no room in a receive buffer in spite of pauses.
+        ended: Pauses that the watchdog ended.
+        dropped: Data frames that the watchdog dropped.
+    """
 
     frames: int
     overruns: int
@@ -52,14 +59,14 @@ class Pauses:
 @final
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Frames of all queues of lossy links together.
+    """Counts over all queues of lossy links.
 
     Attributes:
         dropped: Frames that found no room.
-        trimmed: Frames that lost their payload in place of that.
-        refused: Frames whose senders were told of it.
+        trimmed: Data frames that a full queue cut behind their headers.
+        refused: Frames sent again because only their headers arrived.
         longest_bytes: Most bytes that waited in a queue.
-        pauses: Priority flow control; None without.
+        pauses: Counts of priority flow control; None if the links have none.
     """
 
     dropped: int
@@ -74,8 +81,8 @@ class Queues:
 class Traffic:
     """Frames of all NPUs together; `sent` and `received` leave out retransmissions and duplicates.
 
-    `marked` counts data frames that arrived with a congestion mark; None where switches mark none. `queues`
-    is None for lossless links.
+    `marked` counts data frames that arrived with a congestion mark, and is None if switches mark no frames.
+    `queues` is None for lossless links.
     """
 
     sent: int
@@ -104,7 +111,7 @@ class CounterCell:
 @final
 @dataclass(frozen=True, slots=True)
 class RegisterCell:
-    """A cell of a register of a P4 program of the user's own; `value` without a sign."""
+    """A cell of a register of a P4 program of the user's own; `value` is unsigned."""
 
     node: str
     register: str
@@ -124,10 +131,17 @@ class Timeline:
 @final
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """A fault: time, target and event; `links` are the links that it took down, `words` describes it.
+    """A fault of a run.
 
-    `about` are all links of the target. `phases` are the times at which it goes down (False) and up (True),
-    in a flap of its first 32 turns; a fault that impairs links has a single phase.
+    Attributes:
+        at_ps: Time of the fault.
+        target: Name of the target.
+        event: Event of the fault.
+        links: Links that the fault took down for good.
+        words: Description in words; may be empty.
+        about: All links of the target.
+        phases: Times at which the target goes down (False) and up (True); for a flap, of its first 32 turns.
+            A fault that impairs links has a single phase.
     """
 
     at_ps: int
@@ -140,7 +154,7 @@ class FaultReport:
 
     @classmethod
     def of(cls, fault: Fault) -> FaultReport:
-        """Return the report of a fault."""
+        """Return the report of a fault that a testbed applied."""
         target = fault.target
         links = target.links if fault.event == "down" else ()
         about = dict.fromkeys([*target.links, *(link for link, _ in target.one_way)])
@@ -162,7 +176,10 @@ class FaultReport:
 @final
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Reaction of the controllers to faults; `converged_ps` is the time of the last table write."""
+    """Reaction of the controllers to all faults of a run.
+
+    `converged_ps` is the time of the last table write, None without one.
+    """
 
     converged_ps: int | None
     notices: int
@@ -178,8 +195,8 @@ class Recovery:
 class Deadlock:
     """A deadlock: from `at_ps` on no frame moves.
 
-    `cycle` holds (link, "from->to", VL) of full buffers: each waits for room in the next, the last for room
-    in the first.
+    `cycle` holds (link, "from->to", VL) of full buffers. Each buffer waits for room in the next buffer, and
+    the last buffer for room in the first.
     """
 
     at_ps: int
@@ -193,7 +210,14 @@ class Deadlock:
 @final
 @dataclass(frozen=True, slots=True)
 class JobIteration:
-    """One iteration of a job: first computation, first send, end of the last send, end of the last member."""
+    """One iteration of a job, over all its members.
+
+    Attributes:
+        begun_ps: Begin of the first member's computation.
+        send_ps: First send of a member.
+        sent_ps: End of the last send.
+        end_ps: End of the iteration at the last member.
+    """
 
     begun_ps: int
     send_ps: int
@@ -204,11 +228,20 @@ class JobIteration:
 @final
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """One job: its start, and the time from the start until the last member had its result.
+    """Outcome of a job.
 
-    It was due at `due_ps` and waited until `begun_ps`, for its circuits or its ports.
-    A job with a rhythm has `iterations`, each with `compute_ps` of computation a member; `priority` is that
-    of its data at the end, 0 being served first.
+    Attributes:
+        name: Name of the job.
+        begun_ps: Time at which the job began.
+        completion_ps: Time from the begin until the last member had its result.
+        bound_ps: Lower bound of this time.
+        nodes: Number of members.
+        correct_nodes: Number of members with correct data.
+        retransmitted: Number of retransmitted frames.
+        due_ps: Start in the scenario; the job then waited until `begun_ps` for circuits or ports.
+        compute_ps: Computation of a member in each iteration.
+        priority: Priority of the job's data at the end; 0 is served first.
+        iterations: Iterations; empty for a job that communicates once only.
     """
 
     name: str
@@ -225,7 +258,7 @@ class JobReport:
 
     @property
     def lengths_ps(self) -> tuple[int, ...]:
-        """Length of each iteration: from the end of the previous iteration to the end of its last member."""
+        """Lengths of the iterations; each begins at the end of the previous one, the first with the job."""
         ends = [self.begun_ps, *(iteration.end_ps for iteration in self.iterations)]
         return tuple(end - begin for begin, end in pairwise(ends))
 
@@ -233,10 +266,10 @@ class JobReport:
 @final
 @dataclass(frozen=True, slots=True)
 class OperationReport:
-    """An operation of a traffic graph: its job, name, kind, members, bytes, begin and end.
+    """An operation of a traffic graph, with its `size` in bytes and its times.
 
-    A send goes from the first of `members` to the second; it begins when its first frame may leave and ends
-    when its last element is in place. Times are None for an operation that never began or ended.
+    A send goes from the first of `members` to the second. It begins when its first frame may leave and ends
+    when its last element is in place. A time is None if the operation did not begin or end.
     """
 
     job: str
@@ -251,19 +284,37 @@ class OperationReport:
 @final
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything that one run of a variant left to be measured.
+    """All measurements of one run of a variant.
 
-    `link_usage` holds the counters of every link: from its first to its second end, and back. `first_wrong`
-    is the first error in the data, or the reason for missing data; empty when all data is right.
-    `stale_frames` belong to a job that a takeover ended. `transit_frames` passed through a spare in service.
-    `cut_off` names what was unreachable at the end. `cross_rail_frames` and `cross_plane_frames` left a rail
-    or a plane; None without rails or planes. `jobs` is filled for several jobs; `reconfigurations` holds the
-    changes of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
-    `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
-    `trace` is what happened around the faults; None without a fault.
-    `counters` and `registers` are the cells, other than 0, that programs of the user's own have and built-in
-    programs lack; `unread_registers` are those that the switches refused to read. `queues` are samples of
-    queues and flows; None where the scenario names no queues, and in real time.
+    Attributes:
+        completion_ps: Time at which the last member had its result.
+        nodes: Number of members of all jobs, or of borrowers of a pool.
+        correct_nodes: Number of these nodes with correct data.
+        first_wrong: First error in the data, or the reason for missing data; empty if all data is correct.
+        checksum: CRC-32 of the first rank's result, or of the memory of a pool.
+        table_entries: Number of table entries installed before the run.
+        traffic: Counts of frames.
+        timeline: Bytes that reached NPUs, over time.
+        link_usage: Counters of every link, from its first to its second end, and back.
+        faults: Faults in the order of time.
+        recovery: Reaction of the controllers to the faults.
+        deadlock: Deadlock that ended the run.
+        takeovers: Replacements of nodes by spares.
+        stale_frames: Data frames that arrived for a job which a takeover had ended.
+        transit_frames: Frames that a spare in service forwarded.
+        cut_off: Sentence about unreachable nodes, or about jobs that never began; empty without any.
+        cross_rail_frames: Frames that left a rail; None without rails.
+        cross_plane_frames: Frames that changed planes; None without planes.
+        jobs: Outcome of each job, if the scenario lists jobs.
+        reconfigurations: Changes of optical circuits for jobs.
+        reduction: Counts of the reduction on all NPUs; None without `hosts:`.
+        operations: Operations of traffic graphs.
+        pool: Outcome of a memory pool.
+        trace: Reactions to faults and silences of ranks; None without a fault.
+        counters: Nonzero cells of counters that only the user's programs have.
+        registers: Nonzero cells of registers that only the user's programs have.
+        unread_registers: Names of such registers that the switches did not let the client read.
+        queues: Samples of queues and flows; None where the scenario names no queues, and in real time.
     """
 
     completion_ps: int
@@ -297,5 +348,5 @@ class Observation:
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:
-        """Bytes that every link carried from its first to its second end, and back."""
+        """Bytes that each link carried, from its first to its second end and back."""
         return {name: (there.bytes, back.bytes) for name, (there, back) in self.link_usage.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a variant as its metrics see it."""
+"""The run of a variant, with all values from which its metrics are computed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,16 @@ Figure = int | float
 @final
 @dataclass(frozen=True, slots=True)
 class VariantRun:
-    """The run of one variant: its observation, the bound of its collective, and the rates of its links.
+    """The run of one variant.
 
-    `fidelity` is None in virtual time, which is exact; `traffic` is None where no report needs it. Work of
-    accelerators is counted until `horizon_ps`, not at all when that is 0. `bounds` gives, by job, the
-    bounds of its collective in ps, by what each is.
+    Attributes:
+        observation: Observation of the run.
+        bound_ps: Lower bound of the time until all jobs end.
+        rates_bps: Rates of the links by name.
+        fidelity: Judgement on the times of a run in real time; None in virtual time, which is exact.
+        traffic: Traffic matrix of the jobs; None for a variant without jobs.
+        horizon_ps: Time until which computation of accelerators is counted; 0 counts none.
+        bounds: Lower bounds of each job's collective in ps, by job and a description of the bound.
     """
 
     observation: Observation
@@ -37,14 +42,14 @@ class VariantRun:
 
     @property
     def doubtful(self) -> bool:
-        """True if the times may be those of the machine that ran it."""
+        """True if the times may reflect the load of the machine instead of the emulated fabric."""
         return self.fidelity is not None and not self.fidelity.trustworthy
 
 
 def busy_share(run: VariantRun) -> dict[str, tuple[float, float]]:
-    """Return the share of the run during which each link was sending, from its first end and back.
+    """Return the share of the run during which each link was sending, for both of its directions.
 
-    Computed once a run: a report shows it in several places.
+    The first value is from the first end to the second. The shares are cached, as a report uses them often.
     """
     if not run._busy:
         seconds, rates = run.observation.completion_ps / 10**12, run.rates_bps
@@ -55,5 +60,5 @@ def busy_share(run: VariantRun) -> dict[str, tuple[float, float]]:
 
 
 def us(ps: int) -> float:
-    """Return a time in us."""
+    """Return a time in us, from ps."""
     return ps / 10**6

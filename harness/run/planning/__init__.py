@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of the jobs of a variant.
 
-job_plan      plan of a job: members, slices, bounds
+job_plan      plan of a job: members, slices, lower bounds
 graphs        traffic graphs, and jobs that share members
-planner       plans of all jobs of a variant, checked against the fabric and each other
+planner       plans of all jobs of a variant, checked against the fabric and against each other
 serdes_lanes  SerDes lanes of jobs: divided among dimensions, moved when a job starts
 """

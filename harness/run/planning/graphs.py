@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic graphs of a scenario: read, held against the fabric, and joined where jobs share members."""
+"""Traffic graphs of a scenario: read, checked against the fabric, and joined if jobs share members."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["GraphJob", "chain_of", "graph_job", "join", "joinable", "read"]
 @final
 @dataclass(frozen=True, slots=True)
 class GraphJob:
-    """A job as a graph: its own, or that of its collective."""
+    """A job in the form of a traffic graph: the job's own graph, or the graph of its collective."""
 
     settings: JobSettings
     graph: Graph
@@ -39,7 +39,11 @@ class GraphJob:
 
 
 def read(document: Document, location: Location, name: str, settings: GraphSettings, fabric: Fabric) -> Graph:
-    """Return a job's graph among members of the fabric; ScenarioError names file, line and key."""
+    """Return a job's graph, whose nodes are members of the fabric.
+
+    Raises:
+        ScenarioError: The graph cannot be read or is invalid; the message names file, line and key.
+    """
     try:
         graph = settings.read(name)
         _check_members(graph, fabric)
@@ -47,13 +51,14 @@ def read(document: Document, location: Location, name: str, settings: GraphSetti
         raise refused(settings, document, location, ex) from None
     except FileNotFoundError:
         raise ScenarioError(
-            document.at((*location, "file"), f"{settings.file}: no such file"), remedy="give a graph's file"
+            document.at((*location, "file"), f"the file {settings.file} does not exist"),
+            remedy="give the path of a file with a traffic graph",
         ) from None
     return graph
 
 
 def graph_job(fabric: Fabric, job: JobSettings, graph: Graph | None, routing: Routing) -> GraphJob:
-    """Return a job with its graph, or with the graph of its collective."""
+    """Return a job as a graph: with `graph`, or with the graph of its collective if `graph` is None."""
     if graph is None:
         members = members_of(fabric, job.collective.members)
         schedule = schedule_of(fabric, members, job.collective, detours=not routing.strategy.single_path)
@@ -64,26 +69,29 @@ def graph_job(fabric: Fabric, job: JobSettings, graph: Graph | None, routing: Ro
 
 
 def chain_of(fabric: Fabric, graph: Graph) -> tuple[float, tuple[str, ...]]:
-    """Return the time of a graph's longest chain of operations on a fabric in ps, and their names."""
+    """Return the time in ps of a graph's longest chain of operations on a fabric, and the chain's names."""
     return longest_chain(graph, _rates(fabric, graph.members))
 
 
 def joinable(job: JobSettings, other: JobSettings, *, modelled: bool) -> str:
-    """Return why two jobs cannot share members; empty if they can. `modelled`: hosts reduce by a model."""
+    """Return the reason why two jobs cannot share members, or '' if they can.
+
+    `modelled` is true if the variant has `hosts:`, a model of the reduction.
+    """
     if modelled:
-        return "with `hosts:` jobs have members of their own"
+        return "with `hosts:` no jobs can share members"
     if job.rhythm or other.rhythm:
-        return "jobs with iterations have members of their own"
+        return "a job with iterations cannot share members"
     if not (job.collective.overlap and other.collective.overlap):
-        return "jobs without overlap of steps have members of their own"
+        return "a job with `overlap: false` cannot share members"
     for key in ("payload_bytes", "dtype"):
         if getattr(job.collective, key) != getattr(other.collective, key):
-            return f"jobs that share members have one {key}"
-    return "" if job.priority == other.priority else "jobs that share members have one priority"
+            return f"jobs that share members need equal `{key}:`"
+    return "" if job.priority == other.priority else "jobs that share members need equal `priority:`"
 
 
 def join(fabric: Fabric, jobs: Sequence[GraphJob]) -> JobPlan:
-    """Return the plan of jobs that share members; each begins at its time, on members that serve all."""
+    """Return a single plan for jobs that share members, in which each job begins at its own time."""
     first = jobs[0].settings
     begin_ps = min(_begin_ps(job) for job in jobs)
     names = {name for job in jobs for name in job.members}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a job: who takes part, what each sends, and the least time that it can take."""
+"""Plan of a job: its members, their sends, and lower bounds of its time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ PathsByPair = Mapping[tuple[int, int], PathShares]
 @final
 @dataclass(frozen=True, slots=True)
 class JobShare:
-    """One of the jobs that a plan carries out; `bounds` are its lower bounds in ps, by what each is."""
+    """One of several jobs that a plan carries out, because they share members.
+
+    `bounds` are the job's lower bounds in ps, by a description of each; `bound_ps` is the largest.
+    """
 
     name: str
     begin_ps: int
@@ -35,7 +38,7 @@ class JobShare:
 
 @final
 class AgentCache:
-    """Values that the agents of a job are made from, kept for the next run with the same plan."""
+    """Cache of values for making the agents of a job, for further runs with the same plan."""
 
     def __init__(self) -> None:
         self.ranks = RankCache()
@@ -43,7 +46,7 @@ class AgentCache:
         self._paths: PathsByPair | None = None
 
     def paths_of(self, plan: Plan, make: Callable[[], PathsByPair | None]) -> PathsByPair | None:
-        """Return `make()`, the paths of a plan by pair of ranks, which is called once a plan."""
+        """Return the paths of a plan by pair of ranks; `make` computes them at the first call for a plan."""
         if self._plan is not plan:
             self._plan, self._paths = plan, make()
         return self._paths
@@ -52,13 +55,22 @@ class AgentCache:
 @final
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """Plan of one job from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`.
+    """Plan of a job, or of several jobs that share members.
 
-    A job without `rhythm` sends once and computes nothing. `bound_ps` is the bound of all iterations, `level`
-    the service level of the job's data. `bounds` are those of its collective alone, in ps, by what each is.
-    `trees` are those of a collective that switches carry out, whose schedule has no transfers.
-    A traffic graph has `shares`: the jobs that it consists of, which have members in common. `cache` spares
-    later runs of the job the making of equal values.
+    Attributes:
+        name: Name of the job; names of several jobs are joined by `+`.
+        begin_ps: Time at which the job begins.
+        collective: Collective of the job.
+        members: Nodes of the job; rank r of the schedule is the NPU or GPU `members[r]`.
+        sliced: Schedule or traffic graph, cut into slices.
+        bound_ps: Lower bound of the time of all iterations.
+        rhythm: Iterations and their computation; None for a job that sends once and computes nothing.
+        level: Service level of the job's data.
+        connections: Connections of each pair; None for one connection a pair.
+        bounds: Lower bounds of the collective alone in ps, by a description of each.
+        shares: The jobs of which a traffic graph consists; empty for a collective.
+        trees: Trees of a collective that switches carry out, whose schedule has no transfers.
+        cache: Values that further runs of the plan use again.
     """
 
     name: str
@@ -77,25 +89,25 @@ class JobPlan:
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes by pair of members."""
+        """Bytes that the job sends, by pair of members."""
         return demand(self.sliced.schedule, self.members, ELEMENT_BYTES)
 
     @property
     def graph(self) -> SlicedGraph | None:
-        """Slices of a traffic graph; None for a collective."""
+        """Traffic graph, cut into slices; None for a collective."""
         return self.sliced if isinstance(self.sliced, SlicedGraph) else None
 
     @property
     def elements(self) -> int:
-        """Elements of the arrays of all members."""
+        """Number of elements in the arrays of all members together."""
         return sum(self.sliced.elements_of(rank) for rank in range(len(self.members)))
 
     @property
     def bounds_by_job(self) -> dict[str, Mapping[str, float]]:
-        """Bounds of each job of the plan."""
+        """Lower bounds in ps of each job of the plan, by the job's name and a description of the bound."""
         return {share.name: share.bounds for share in self.shares} or {self.name: self.bounds}
 
 
 def demand_of(jobs: Iterable[JobPlan]) -> dict[tuple[str, str], int]:
-    """Return bytes by pair of members of jobs, which share no members."""
+    """Return the bytes that jobs send, by pair of members; the plans share no members."""
     return {pair: amount for job in jobs for pair, amount in job.demand.items()}

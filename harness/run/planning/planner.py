@@ -25,7 +25,7 @@ from topologies.transform.spares import has_spares
 
 __all__ = ["line_of", "plan_jobs", "read_graph"]
 
-_ALONE = "members of a collective in switches take part in nothing else"
+_ALONE = "a collective in switches cannot share members"
 
 
 def plan_jobs(
@@ -36,12 +36,18 @@ def plan_jobs(
     by_job: Sequence[Fabric],
     routing: Routing,
 ) -> tuple[JobPlan, ...]:
-    """Return the plans of a variant's jobs, in which jobs that share members are one plan.
+    """Return the plans of a variant's jobs; jobs that share members have a single plan together.
 
-    `by_job` has the fabric of each job, with the lanes that the job finds.
+    Args:
+        with_line: Adds the line of the scenario to errors.
+        at: Location of the variant in the document.
+        fabric: Fabric at the start of the run.
+        variant: Variant whose jobs are planned.
+        by_job: Fabric of each job, with the SerDes lanes that its links have when the job begins.
+        routing: Scheme and strategy of the variant.
 
     Raises:
-        ScenarioError: A job is impossible on the fabric or beside the others; the message names its line.
+        ScenarioError: A job is impossible on the fabric or beside another job; the message names its line.
     """
     jobs = variant.every_job
     graphs: dict[int, GraphJob] = {}
@@ -82,14 +88,14 @@ def plan_jobs(
 
 
 def read_graph(with_line: Lines, location: Location, fabric: Fabric, job: JobSettings) -> Graph:
-    """Return the graph of a job, whose errors name the line of an operation."""
+    """Return the traffic graph of a job; errors name the line of an operation."""
     assert job.graph is not None
     document = with_line.document
     return read(document, in_file(document, location), job.name, job.graph, fabric)
 
 
 def line_of(at: Location, variant: Variant, index: int) -> Location:
-    """Return the place of a job's graph or collective in the document."""
+    """Return the location of the graph or collective of job `index` in the document."""
     job = variant.every_job[index]
     key = "collective" if job.graph is None else "graph"
     return (*at, "jobs", index, key) if variant.jobs else (*at, key)
@@ -98,7 +104,7 @@ def line_of(at: Location, variant: Variant, index: int) -> Location:
 def _sharing(
     with_line: Lines, at: Location, variant: Variant, members: list[tuple[str, ...]]
 ) -> list[list[int]]:
-    """Return the jobs in groups that share members, each in the order of its first job."""
+    """Return the indices of the jobs in groups that share members, in the order of each group's first job."""
     jobs = variant.every_job
     owners: dict[str, int] = {}
     group_of = list(range(len(jobs)))
@@ -148,28 +154,29 @@ def _other(jobs: Sequence[JobSettings], group: Sequence[int], index: int) -> str
 
 def _refuse_shared(name: str, other: str, why: str) -> None:
     raise ScenarioError(
-        f"{name} is a member of job {other!r} as well, and {why}", remedy="give each job its own members"
+        f"{name} is also a member of job {other!r}, and {why}", remedy="give each job different members"
     )
 
 
 def _check_scheduler(variant: Variant) -> None:
-    """Raise a ScenarioError if a job cannot be measured or has a priority of its own."""
+    """Raise a ScenarioError if the scheduler cannot measure a job, or a job has a priority of its own."""
     for job in variant.every_job:
         if job.iterations < 2 or not job.compute_us:
             raise ScenarioError(
-                f"scheduler {variant.control.scheduler}: job {job.name} has {job.iterations} iterations of "
-                f"{job.compute_us:g} us, and the scheduler measures the first",
+                f"job {job.name} has {job.iterations} iterations of {job.compute_us:g} us, but "
+                f"the scheduler {variant.control.scheduler} measures a first iteration that computes",
                 remedy="give every job `iterations: 2` or more and `compute_us:`",
             )
         if "priority" in job.model_fields_set:
             raise ScenarioError(
-                f"scheduler {variant.control.scheduler}: job {job.name} already has priority {job.priority}",
-                remedy="leave out `priority:`, or take `scheduler: none`",
+                f"job {job.name} has `priority: {job.priority}`, but the scheduler "
+                f"{variant.control.scheduler} chooses the priorities",
+                remedy="leave out `priority:`, or write `scheduler: none`",
             )
 
 
 def _refuse_spares(fabric: Fabric, what: str) -> None:
     raise ScenarioError(
-        f"{what} on {fabric.name}, which has spares: a takeover restarts the whole run",
+        f"{fabric.name} has spares: a takeover restarts the whole run, which {what} cannot do",
         remedy="give the topology no spares, or the variant one job without `iterations:` and `compute_us:`",
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes of the jobs of a variant: dealt before the run, or moved between dimensions when a job starts.
+"""SerDes lanes of the jobs of a variant, allocated to dimensions before the run or at the start of a job.
 
 A job that starts at time 0 has its lanes from the beginning. Lanes of a later job move at its start: a lane
-that goes to another dimension carries nothing for `control.lanes_us`, and all others go on (UB-Mesh, §3.1,
-Fig. 5: the bandwidth of dimensions is adjustable; the time of a change is not in the paper).
+that goes to another dimension carries nothing for `control.lanes_us`, and all other lanes carry on (UB-Mesh,
+§3.1, Fig. 5: the bandwidth of dimensions is adjustable; the paper does not state the time of a change).
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from topologies.transform.serdes_lanes import with_lanes
 
 __all__ = ["LaneAllocation", "LaneMove", "allocate_lanes", "highest_rates", "schedule_moves"]
 
-# Time in us for which a lane that moves is dark, unless a variant gives another. A stand-in.
+# Default time in us for which a moving lane carries nothing; an assumption, as the paper gives no time.
 _LANES_US = 1.0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LaneMove:
-    """Rates of links in bit/s by name: `moving` from `at_ps` on, `after` from `done_ps` on."""
+    """A move of SerDes lanes between dimensions at the start of a job.
+
+    The links have the rates `moving` from `at_ps` on and `after` from `done_ps` on, in bit/s by name.
+    """
 
     at_ps: int
     done_ps: int
@@ -42,7 +45,7 @@ class LaneMove:
 @final
 @dataclass(frozen=True, slots=True)
 class LaneAllocation:
-    """Fabric at the start, the fabric of each job, and the moves in the order of time."""
+    """SerDes lanes of a run: the fabric at its start, the fabric of each job, and all moves by time."""
 
     fabric: Fabric
     by_job: tuple[Fabric, ...]
@@ -50,10 +53,10 @@ class LaneAllocation:
 
 
 def allocate_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> LaneAllocation:
-    """Return the lanes of the links among the members of each job as the job has them.
+    """Allocate the SerDes lanes that the jobs of a variant ask for, in the order of their start.
 
     Raises:
-        ScenarioError: A job has lanes that its members lack; the message names its line.
+        ScenarioError: A job asks for lanes that its members lack; the message names its line.
     """
     jobs = variant.every_job
     dark_ps = round((_LANES_US if variant.control.lanes_us is None else variant.control.lanes_us) * 10**6)
@@ -82,7 +85,7 @@ def _dealer(
 
 
 def _move(before: Fabric, after: Fabric, at_ps: int, dark_ps: int) -> LaneMove:
-    """Return the move between two fabrics: lanes that stay on a link carry data all the time."""
+    """Return the move between two fabrics; lanes that stay on a link carry data all the time."""
     changed = [
         (old, new) for old, new in zip(before.links, after.links, strict=True) if old.lanes != new.lanes
     ]
@@ -95,7 +98,7 @@ def _move(before: Fabric, after: Fabric, at_ps: int, dark_ps: int) -> LaneMove:
 
 
 def schedule_moves(testbed: FaultRuntime, faults: Faults, moves: Iterable[LaneMove]) -> None:
-    """Change the rates of links at the times of the moves; a later move overrides an earlier one."""
+    """Schedule the rate changes of all moves; a later move of a link overrides an earlier unfinished move."""
     latest: dict[str, LaneMove] = {}
 
     def begin(move: LaneMove) -> None:
@@ -111,7 +114,7 @@ def schedule_moves(testbed: FaultRuntime, faults: Faults, moves: Iterable[LaneMo
 
 
 def highest_rates(rates: Mapping[str, int], moves: Sequence[LaneMove]) -> dict[str, int]:
-    """Return the highest rate that each link has during a run, from those at its start."""
+    """Return the highest rate that each link has during a run; `rates` are the rates at its start."""
     return {
         link: max([rate, *(m.after[link] for m in moves if link in m.after)]) for link, rate in rates.items()
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of the programs for CNA24, congestion marks and sums in switches, and the room for a frame."""
+"""Variants of the P4 programs for CNA24, congestion marks and sums in switches; checks of frame sizes."""
 
 from collections.abc import Iterable
 
@@ -15,17 +15,21 @@ _CNA24_PROGRAMS = ("ub_npu", "ub_switch")
 _ECN_PROGRAMS = ("ub_npu", "ub_switch", "rail_gpu", "rail_switch")
 _REDUCING_PROGRAMS = ("ub_switch", "rail_switch")
 
-# Bytes by which CNA24 and RTPH are longer than CNA16 and TPH.
+# Bytes by which the headers CNA24 and RTPH together are longer than CNA16 and TPH.
 _LONGER = 8
 
 
 def program_name(program: str, header: NetworkHeader, *, marks: bool = False, reduces: bool = False) -> str:
-    """Return the name of the program that does for a network header what `program` does for CNA16.
+    """Return the name of the variant of a program for a network header.
 
-    With `marks` it also marks frames that leave a long queue, with `reduces` it combines their values.
+    Args:
+        program: Name of the program for CNA16.
+        header: Network header of the frames.
+        marks: The variant marks frames that leave a long queue.
+        reduces: The variant combines values of frames.
 
     Raises:
-        ProgramError: There is none.
+        ProgramError: The program has no such variant.
     """
     if reduces:
         if marks or header != "cna16" or program not in _REDUCING_PROGRAMS:
@@ -62,9 +66,18 @@ def check_network_header(
     marks: bool = False,
     reduces: bool = False,
 ) -> None:
-    """Raise an error if a fabric's programs, or frames with payloads of these bytes, cannot have a header.
+    """Check that programs and frames of a fabric can have a network header.
 
-    `marks`: the programs mark frames that leave a long queue. `reduces`: those of switches combine values.
+    Args:
+        fabric: Fabric whose nodes run the programs.
+        header: Network header of the frames.
+        payloads: Sizes of payloads in bytes.
+        marks: The programs mark frames that leave a long queue.
+        reduces: The programs of switches combine values of frames.
+
+    Raises:
+        ProgramError: A program has no variant with these features.
+        ScenarioError: A frame with the header has no room for the largest payload.
     """
     for program, is_switch in sorted({(node.program, node.is_switch) for node in fabric.nodes}):
         program_name(program, header, marks=marks, reduces=reduces and is_switch)
@@ -72,7 +85,7 @@ def check_network_header(
     most = MAX_PAYLOAD_BYTES - _LONGER
     if header == "cna24" and largest > most:
         raise ScenarioError(
-            f"payloads of {largest} bytes: with the CNA24 network header a frame carries {most} at most",
+            f"a payload has {largest} bytes, and with the CNA24 network header a frame has {most} at most",
             remedy=f"give `payload_bytes: {most - most % 4}` or less, or leave out `network_header:`",
         )
 
@@ -80,7 +93,7 @@ def check_network_header(
 def check_credits(
     credit_bytes: int, payloads: Iterable[int], header: NetworkHeader, *, steered: bool
 ) -> None:
-    """Raise an error if the receive buffer of a port and lane has no room for a frame.
+    """Raise a ScenarioError if the receive buffer of a port and virtual lane is smaller than a frame.
 
     `payloads` are sizes in bytes; a `steered` frame has a source-route header.
     """
@@ -88,7 +101,7 @@ def check_credits(
     headers = DATA_HEADER_BYTES + SRH_BYTES * steered + _LONGER * (header == "cna24")
     if largest and credit_bytes < largest + headers:
         raise ScenarioError(
-            f"`credit_bytes: {credit_bytes}` has no room for a frame of {largest} bytes of data "
-            f"and {headers} of headers, so that none would ever leave",
+            f"`credit_bytes: {credit_bytes}` is less than a frame, which has {largest} bytes of data and "
+            f"{headers} of headers, so no frame could ever be sent",
             remedy=f"give {largest + headers} or more, or a smaller `payload_bytes:`",
         )

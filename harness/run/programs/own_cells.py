@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters and registers that programs of the user's own have and built-in programs lack."""
+"""Counters and registers of a user's P4 programs that the replaced built-in programs lack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ __all__ = ["OwnCells", "check_cells", "own_cells"]
 @final
 @dataclass(frozen=True, slots=True)
 class OwnCells:
-    """Counters and registers of a program: id and number of cells, by name; and the nodes that run it."""
+    """Counters and registers that a user's P4 program adds: (id, number of cells) by name.
+
+    `nodes` are the nodes that run the program.
+    """
 
     nodes: Sequence[str]
     counters: Mapping[str, tuple[int, int]]
@@ -29,7 +32,7 @@ class OwnCells:
 
 
 def own_cells(fabric: Fabric, programs: OwnPrograms) -> tuple[OwnCells, ...]:
-    """Return the counters and registers of each program of the user's own."""
+    """Return the counters and registers that each user's program has and its built-in program lacks."""
     nodes: dict[tuple[bytes, str], list[str]] = {}
     for node, files in programs.files.items():
         nodes.setdefault((files.p4info, fabric.node(node).program), []).append(node)
@@ -44,14 +47,14 @@ def own_cells(fabric: Fabric, programs: OwnPrograms) -> tuple[OwnCells, ...]:
 
 
 def check_cells(metric: CellMetric, fabric: Fabric, cells: Sequence[OwnCells]) -> None:
-    """Raise a ProgramError unless a program of the user's own has the cells of a metric."""
+    """Raise a ProgramError unless a user's program has the counter or register cells of a metric."""
     of_kind = [(own.nodes, own.counters if metric.kind == "counter" else own.registers) for own in cells]
     names = sorted({name for _, known in of_kind for name in known})
     holders = {node: known[metric.name] for nodes, known in of_kind if metric.name in known for node in nodes}
     if not holders:
         raise ProgramError(
-            f"no program of your own has a {metric.kind} {metric.name!r}",
-            remedy=suggestion(metric.name, names) if names else f"declare a {metric.kind} in a program",
+            f"none of your own programs has a {metric.kind} {metric.name!r} that the built-in program lacks",
+            remedy=suggestion(metric.name, names) if names else f"declare this {metric.kind} in a program",
         )
     if metric.node is None:
         return
@@ -64,12 +67,13 @@ def check_cells(metric: CellMetric, fabric: Fabric, cells: Sequence[OwnCells]) -
     _, size = holders[metric.node]
     if metric.index is not None and metric.index >= size:
         raise ProgramError(
-            f"{metric.kind} {metric.name} has no cell {metric.index}", remedy=f"its cells are 0 to {size - 1}"
+            f"the {metric.kind} {metric.name} has no cell {metric.index}",
+            remedy=f"use a cell from 0 to {size - 1}",
         )
 
 
 def _new(own: Iterable[Any], built_in: Iterable[Any]) -> dict[str, tuple[int, int]]:
-    """Return id and number of cells of what the built-in program lacks, by name in order."""
+    """Return (id, number of cells) of each item of `own` that `built_in` lacks, by name in sorted order."""
     known = {item.preamble.alias for item in built_in}
     added = (item for item in own if item.preamble.alias not in known)
     return {

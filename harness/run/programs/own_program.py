@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A P4 program of the user's own: compiled files, or a source that p4c compiles."""
+"""P4 programs of the user's own: compiled files, or sources that p4c compiles."""
 
 from __future__ import annotations
 
@@ -24,25 +24,29 @@ from topologies import Fabric
 __all__ = ["BUILT_IN", "OwnPrograms", "entries_for", "own_program", "own_programs"]
 
 _COMPILER = "p4c-bm2-ss"
-# Counters from which metrics are computed.
+# Counters that the metrics of a run need.
 _COUNTERS = ("drops", "tx_by_port_vl")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class OwnPrograms:
-    """Compiled files, and entries beside the plan's, by the node that runs a program of the user's own."""
+    """Compiled files of a user's programs, and their entries beside the plan's, by node."""
 
     files: Mapping[str, ProgramFiles] = field(default_factory=dict)
     entries: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
 
 
-# Every node runs the built-in program of its kind.
+# No user's programs: every node runs the built-in program of its kind.
 BUILT_IN = OwnPrograms()
 
 
 def own_programs(plan: Plan, chosen: Mapping[str, OwnProgram]) -> OwnPrograms:
-    """Return the programs that replace built-in programs, by the names of the latter.
+    """Return the compiled programs and entries of the nodes whose built-in programs are replaced.
+
+    Args:
+        plan: Plan whose entries the programs must accept.
+        chosen: The user's programs, by the name of the built-in program that each replaces.
 
     Raises:
         ProgramError: No node runs such a built-in program, or `own_program` refuses the files.
@@ -76,7 +80,7 @@ def own_programs(plan: Plan, chosen: Mapping[str, OwnProgram]) -> OwnPrograms:
 
 
 def _check_against_plan(info: P4Info, plan: Plan, nodes: Sequence[str]) -> None:
-    """Raise an InstallError unless the program has all that the plan fills and the metrics read."""
+    """Raise an InstallError unless a program has the tables of the plan and the counters of the metrics."""
     for counter in _COUNTERS:
         info.counter_id(counter)
     shapes: dict[Hashable, Entry] = {}
@@ -97,15 +101,20 @@ def own_program(program: Path, p4info: Path | None) -> ProgramFiles:
     if program.suffix == ".p4":
         return _compiled(program)
     if p4info is None:
-        raise ProgramError(f"{program}: a program without p4info", remedy="give --p4info FILE.txtpb as well")
+        raise ProgramError(f"the program {program} has no p4info", remedy="give --p4info FILE.txtpb as well")
     try:
         return ProgramFiles(program.read_bytes(), p4info.read_bytes())
     except OSError as ex:
-        raise ProgramError(f"{ex.filename}: {ex.strerror}", remedy="give the files that p4c wrote") from None
+        raise ProgramError(
+            f"{ex.filename}: the file cannot be read: {ex.strerror}", remedy="give the files that p4c wrote"
+        ) from None
 
 
 def entries_for(fabric: Fabric, files: ProgramFiles, path: Path | None) -> Mapping[str, Sequence[Entry]]:
-    """Return the entries of every node from a file, checked against the p4info; none without a file."""
+    """Return the table entries in the file `path` for every node, checked against the p4info.
+
+    Without a file, every node has no entries.
+    """
     names = [node.name for node in fabric.nodes]
     return dict.fromkeys(names, ()) if path is None else read_entries(path, P4Info.parse(files.p4info), names)
 
@@ -133,5 +142,7 @@ def _compiled(source: Path) -> ProgramFiles:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
-            raise ProgramError(f"{first or f'{source}: not compiled'}", remedy="correct the program")
+            raise ProgramError(
+                first or f"{source}: {_COMPILER} failed without a message", remedy="correct the program"
+            )
         return ProgramFiles(program.read_bytes(), p4info.read_bytes())

@@ -6,5 +6,5 @@ Its modules:
     jobs         collectives and jobs of a scenario
     graph        traffic graph of a job
     memory_pool  a pool of memory of a scenario
-    workload     functions that make the jobs
+    workload     functions that return the jobs of a variant
 """

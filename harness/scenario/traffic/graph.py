@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic graph of a job as a scenario gives it: its operations, or a JSON file that has them."""
+"""`graph:` of a scenario's job: a traffic graph, given as a list of operations or as a JSON file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["GraphSettings", "refused"]
 
 @final
 class GraphSettings(Model):
-    """A traffic graph: `operations` as docs/use/graphs.md describes them, or a `file` that has them.
+    """A traffic graph: a list `operations` (docs/use/graphs.md), or a `file` with that list.
 
-    With `signals`, an operation may wait for an operation elsewhere, of whose end a message tells.
+    With `signals`, an operation may wait for an operation of another member; a message reports its end.
     """
 
     file: str | None = None
@@ -39,11 +39,16 @@ class GraphSettings(Model):
         return self
 
     def __hash__(self) -> int:
-        """Return a hash; operations are mappings, and count by their names."""
+        """Return a hash of the file, `signals` and the names of operations, which are unhashable mappings."""
         return hash((self.file, self.signals, tuple(str(row.get("id")) for row in self.operations)))
 
     def read(self, name: str) -> Graph:
-        """Return the graph; GraphError has the operation and the key that are wrong."""
+        """Return the graph, called `name` unless it comes from a file.
+
+        Raises:
+            GraphError: The graph is invalid; the error names the operation and the key.
+            ScenarioError: The file cannot be read or is not JSON.
+        """
         if self.file is not None:
             return _of_file(self.file, Path(self.file).stat().st_mtime_ns, self.signals)
         return read_graph({"operations": self.operations, "signals": self.signals}, name)
@@ -61,17 +66,23 @@ def _json(path: str) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as ex:
-        raise ScenarioError(f"{path}: {ex.strerror}", remedy="give the path of a file") from None
+        raise ScenarioError(
+            f"{path}: the file cannot be read: {ex.strerror}", remedy="give the path of a readable file"
+        ) from None
     except json.JSONDecodeError as ex:
-        raise ScenarioError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the file") from None
+        raise ScenarioError(
+            f"{path}:{ex.lineno}: the file is not JSON: {ex.msg}", remedy="correct the file"
+        ) from None
     except (UnicodeDecodeError, RecursionError):
-        raise ScenarioError(f"{path}: not JSON text in UTF-8", remedy="give a traffic graph") from None
+        raise ScenarioError(
+            f"{path}: the file is not JSON text in UTF-8", remedy="give a file with a traffic graph"
+        ) from None
 
 
 def refused(settings: GraphSettings, document: Document, location: Location, ex: GraphError) -> ScenarioError:
-    """Return an error of a graph with the file, the line and the key that are wrong.
+    """Return a GraphError as a ScenarioError that names the file, the line and the key.
 
-    `location` is the graph's place in the scenario's document.
+    `location` is the location of the graph in the scenario's document.
     """
     place = f"operations[{ex.operation}]" if ex.operation >= 0 else ""
     where = ".".join(filter(None, [place, ex.key]))

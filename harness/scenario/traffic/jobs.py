@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives and jobs of a scenario as frozen values."""
+"""`collective:` and `jobs:` of a scenario, as frozen pydantic models."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = [
     "alone",
 ]
 
-# Names that pydantic's reports have for the two forms of a value.
+# Tags that tell pydantic, and appear in its reports, for the branches of union types.
 NUMBER, RELATIVE, NAMES = BRANCHES = "(number)", "(relative)", "(names)"
 
-# Last priority of a job; 0 is served first.
+# Lowest priority of a job; links serve priority 0 first.
 LAST_PRIORITY = len(SERVICE_LEVELS) - 1
 
-# Size of an element of either type.
+# Size of an int32 or float32 element.
 ELEMENT_BYTES = 4
 
 Dimension = Annotated[int, Field(ge=0)]
@@ -53,7 +53,7 @@ CollectiveName = Annotated[str, AfterValidator(_known)]
 
 
 def _with_algorithm(values: Any) -> Any:
-    """Add the default algorithm of the kind where none is given; a wrong shape stays as it is."""
+    """Return the values with the kind's default algorithm if none is given; other types stay unchanged."""
     if isinstance(values, dict) and "algorithm" not in values:
         kind = values.get("kind", "allreduce")
         if isinstance(kind, str) and (kind in names() or is_reference(kind)):
@@ -69,7 +69,7 @@ def _algorithm(kind: str, name: str) -> Algorithm:
 
 
 def _takers(key: str) -> list[str]:
-    """Return the kinds and algorithms that take a key which not all collectives take."""
+    """Return the kinds and algorithms that declare the key `key`; empty for a key that all take."""
     takers = {kind.name: None for kind in kinds() if key in kind.keys}
     for kind in kinds():
         takers |= {algorithm.name: None for algorithm in kind.algorithms if key in algorithm.keys}
@@ -78,7 +78,10 @@ def _takers(key: str) -> list[str]:
 
 @final
 class Part(Model):
-    """One collective of a mixture, among each group of NPUs that differ in the dimensions `over` alone."""
+    """One collective of a mixture.
+
+    Each group of NPUs whose coordinates differ in the dimensions `over` alone runs the collective by itself.
+    """
 
     kind: CollectiveName
     algorithm: str = "bidirectional-dimension-order"
@@ -90,7 +93,7 @@ class Part(Model):
     @model_validator(mode="before")
     @classmethod
     def _default(cls, values: Any) -> Any:
-        # The default of allreduce needs two dimensions, and most groups have one.
+        # The default algorithm of allreduce needs two dimensions, and most groups of a part have one.
         if isinstance(values, dict) and values.get("kind") == "allreduce" and "algorithm" not in values:
             return {**values, "algorithm": "dimension-wise"}
         return _with_algorithm(values)
@@ -98,10 +101,14 @@ class Part(Model):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.kind == "mixture":
-            raise ValueError("a mixture in a mixture; give its parts themselves")
+            raise ValueError(
+                "a part of a mixture is itself a mixture; list its parts among the parts of the outer mixture"
+            )
         if not _algorithm(self.kind, self.algorithm).in_mixture:
             usable = [known.name for known in find(self.kind).algorithms if known.in_mixture]
-            raise ValueError(f"algorithm {self.algorithm} in a mixture; take {' or '.join(sorted(usable))}")
+            raise ValueError(
+                f"a mixture cannot use the algorithm {self.algorithm}; use {' or '.join(sorted(usable))}"
+            )
         return self
 
 
@@ -117,24 +124,25 @@ class Collective(Model):
 
     Attributes:
         kind: Operation, or a mixture of operations.
-        algorithm: One of the algorithms of the kind, its first by default; for an AllReduce of members that
-            form no mesh of two dimensions, `direct`.
-        elements: Length of the array of one NPU; elements have 4 bytes, those of int64 have 8.
+        algorithm: Algorithm of the kind, by default the first; a run replaces the default of an AllReduce by
+            `direct` if the members form no mesh of two dimensions.
+        elements: Length of the array of one NPU; an element has 4 bytes, for int64 8 bytes.
         dtype: Type of the elements.
         payload_bytes: Data in one frame.
         root: Rank of the source of a broadcast or of the target of a reduce.
         experts: Number of NPUs that receive each NPU's tokens.
-        rings: Number of rings of each line; None takes all disjoint rings.
-        shares: Several orders of the dimensions, which keep all links busy, or a single order.
-        unscattered_dims: Number of last dimensions whose pieces are exchanged whole.
-        members: All (None), the first so many, or nodes and ranges of nodes by name.
-        grid: Smaller dimensions that the dimensions of the members are cut into.
-        order: Single order of the dimensions.
-        overlap: Whether a member may send a piece before it has received all of earlier steps.
+        rings: Number of rings for each line of NPUs; None takes all disjoint rings.
+        shares: `balanced` sends shares of the array in different orders of the dimensions, which keeps all
+            links busy; `single-order` sends the whole array in one order.
+        unscattered_dims: Number of last dimensions along which members exchange whole pieces, unscattered.
+        members: All NPUs (None), the first N NPUs (a number), or a list of nodes and ranges of nodes.
+        grid: Factors into which the dimensions of the members are split.
+        order: Order of the dimensions, in place of several orders at once.
+        overlap: True if a member may send a slice before it has received all data of earlier steps.
         parts: Collectives of a mixture.
         rounds: Repetitions of a mixture.
-        slots: Slots of a tree of switches; None takes twice as many as the full rate needs.
-        operation: What switches do with the elements of a reduction.
+        slots: Slots of each tree of switches; None takes twice as many as the full rate needs.
+        operation: Operation of switches on the elements of a reduction.
     """
 
     kind: CollectiveName = "allreduce"
@@ -165,7 +173,7 @@ class Collective(Model):
     def _default(cls, values: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
         checked = check(_with_algorithm(values))
         if isinstance(values, dict) and "algorithm" not in values:
-            # A default is not a key that the file gave: a run may take another where it does not fit.
+            # Mark the default as not given by the file, so that a run may replace it where it does not fit.
             checked.model_fields_set.discard("algorithm")
         return checked
 
@@ -176,14 +184,14 @@ class Collective(Model):
             if takers := _takers(key):
                 raise ValueError(f"`{key}:` is for {' and '.join(takers)}; leave it out")
         if self.dtype == "int64" and not algorithm.in_switches:
-            raise ValueError("`dtype: int64` is for algorithm switch-tree; take int32 or float32")
+            raise ValueError("`dtype: int64` is for the algorithm switch-tree only; use int32 or float32")
         if self.kind == "mixture" and not self.parts:
-            raise ValueError("a mixture has `parts:`; give each a kind and a share")
+            raise ValueError("the mixture has no parts; add `parts:`, each with a kind and a share")
         return self
 
     @property
     def in_switches(self) -> bool:
-        """True if switches combine the data."""
+        """True if the algorithm lets switches combine the data of members."""
         return _algorithm(self.kind, self.algorithm).in_switches
 
     @property
@@ -192,25 +200,27 @@ class Collective(Model):
         return self.elements * (2 if self.dtype == "int64" else 1) * ELEMENT_BYTES
 
 
-# Keys of a collective that a graph takes.
+# Keys of `collective:` that also apply to a job with a traffic graph.
 GRAPH_KEYS = ("payload_bytes", "dtype")
 
 
 def alone(collective: Collective) -> None:
-    """Raise a ValueError if a collective beside a graph has other keys than the graph's."""
+    """Raise a ValueError if a collective beside a graph sets a key that does not apply to graphs."""
     given = collective.model_fields_set - {*GRAPH_KEYS, "algorithm"}
     if given:
-        raise ValueError(f"a graph takes no `{min(given)}:` of a collective; leave it or the graph out")
+        raise ValueError(
+            f"a job with a graph takes no `{min(given)}:` of a collective; leave this key or the graph out"
+        )
 
 
 @final
 class JobSettings(Model):
     """A job that begins at `at_us`: a collective, or a `graph` of sends and computations.
 
-    `lanes` deals the lanes of the links among its members, by dimension, from its start on. A graph takes
-    `payload_bytes` and `dtype` of its collective, and no other key. An iteration is `compute_us` of
-    computation followed by the collective, which runs beside the share `overlap` of the computation. Links
-    serve data of `priority` 0 first and of LAST_PRIORITY last.
+    An iteration computes for `compute_us` and then runs the collective; the collective already runs beside
+    the last share `overlap` of the computation. A job with a graph uses the keys `payload_bytes` and `dtype`
+    of its collective only. `lanes` is the number of SerDes lanes of a link in each dimension, among the
+    members of the job, from its start on. Links serve data of `priority` 0 first and LAST_PRIORITY last.
     """
 
     name: Name
@@ -230,13 +240,15 @@ class JobSettings(Model):
         if self.graph is None:
             return self
         if self.iterations > 1 or self.compute_us:
-            raise ValueError("a graph has computations of its own; leave out `iterations:` and `compute_us:`")
+            raise ValueError(
+                "a graph contains its own computations; leave out `iterations:` and `compute_us:`"
+            )
         alone(self.collective)
         return self
 
     @property
     def rhythm(self) -> IterationProfile | None:
-        """Iterations and their computation; None for a job that only communicates, once."""
+        """Number of iterations and their computation time; None for a job that communicates once only."""
         compute_ps = round(self.compute_us * 10**6)
         if self.iterations == 1 and not compute_ps:
             return None
@@ -244,5 +256,5 @@ class JobSettings(Model):
 
     @property
     def level(self) -> int:
-        """Service level of the job's data."""
+        """Service level of the job's data, which follows from the priority."""
         return SERVICE_LEVELS[LAST_PRIORITY - self.priority]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of memory as frozen values: lenders, borrowers, their pages and their operations."""
+"""`pool:` of a scenario: a memory pool of lenders, borrowers, pages and operations, as frozen models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Weight = Annotated[int, Field(ge=0, le=1000)]
 
 @final
 class MixSettings(Model):
-    """Weights of the kinds of operations.
+    """Weights with which a borrower draws the kind of its next operation.
 
     Attributes:
         load: Loads of `size` bytes.
@@ -40,22 +40,22 @@ class MixSettings(Model):
 
 @final
 class PoolSettings(Model):
-    """Memory that nodes borrow from CPUs and from each other, and what they do with it.
+    """Memory that NPUs borrow from CPUs and from each other, and the operations on that memory.
 
     Attributes:
-        lenders: Nodes that lend memory, by name: CPUs or NPUs.
-        borrowers: NPUs that borrow: all (None), the first so many, or nodes and ranges of nodes by name.
+        lenders: Names of the nodes that lend memory, CPUs or NPUs.
+        borrowers: All NPUs (None), the first N NPUs (a number), or a list of nodes and ranges of nodes.
         lent_kib: Memory that each lender lends.
         page_bytes: Size of a page.
-        pages: Pages of each borrower.
-        copies: Lenders that hold each page.
-        counters: Words that all borrowers add to.
-        counter_lender: Lender of these words, the first by default.
-        operations: Operations of each borrower.
+        pages: Number of pages of each borrower.
+        copies: Number of lenders that hold a copy of each page.
+        counters: Number of shared words to which all borrowers add.
+        counter_lender: Lender of the shared words, the first lender by default.
+        operations: Number of operations of each borrower.
         size: Bytes of a load, store or message.
         mix: Weights of the kinds of operations.
-        window: Operations of a borrower on a lender that may be without a response.
-        timeout_us: Silence after which a lender is given up.
+        window: Operations that a borrower may have outstanding, without a response, on each lender.
+        timeout_us: Time without a response after which a borrower gives a lender up.
     """
 
     lenders: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -75,10 +75,13 @@ class PoolSettings(Model):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.size > self.page_bytes:
-            raise ValueError(f"`size: {self.size}` is larger than a page of {self.page_bytes} bytes")
+            raise ValueError(
+                f"`size: {self.size}` is larger than a page of {self.page_bytes} bytes; give a smaller "
+                "`size:` or larger `page_bytes:`"
+            )
         if bool(self.mix.counter) != bool(self.counters):
             raise ValueError(
-                "`counters:` and the weight `counter:` of the mix go together; give both or none"
+                "only one of `counters:` and the weight `counter:` of the mix is given; give both or none"
             )
         if not any(weight for _, weight in self.weights.kinds):
             raise ValueError("all weights of the mix are 0; give at least one")
@@ -86,5 +89,5 @@ class PoolSettings(Model):
 
     @property
     def weights(self) -> Mix:
-        """The mix of operations."""
+        """Weights and size of the operations, in the form that borrowers take."""
         return Mix(**self.mix.model_dump(), size=self.size)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: functions that say which nodes send what to which nodes, and when, as the jobs of a variant.
+"""Workloads: functions that return the jobs of a variant.
 
-A function gets the names of the members of the fabric, NPUs or GPUs, and the parameters of the scenario; it
-returns jobs with the keys that they have in a scenario file:
+A function gets the names of the members of the fabric, NPUs or GPUs, and the parameters of the scenario. It
+returns jobs with the keys of `jobs:` in a scenario file:
 
     def in_turn(nodes, size, every_us):
         for number, first in enumerate(range(0, len(nodes) - size + 1, size)):
@@ -28,18 +28,20 @@ GROUP = "railyard.workloads"
 """Entry point group of workloads in installed packages."""
 
 Workload = Callable[..., Iterable[Mapping[str, Any]]]
-"""Returns jobs for the names of members and for the parameters of a scenario."""
+"""Function from the names of members and the parameters of a scenario to jobs."""
 
 
 def in_turn(nodes: Sequence[str], size: int = 2, every_us: float = 1.0) -> Iterable[Mapping[str, Any]]:
-    """Yield a job for each `size` members in their order, each `every_us` microseconds after the last."""
+    """Yield a job for each group of `size` consecutive members, each `every_us` us after the previous job."""
     for number, first in enumerate(range(0, len(nodes) - size + 1, size)):
         yield {"at_us": number * every_us, "collective": {"members": nodes[first : first + size]}}
 
 
 def _checked(name: str, origin: str, chosen: object) -> Workload:
     if not callable(chosen):
-        raise ScenarioError(f"workload {name} is {chosen!r}, not a function", remedy="name a function")
+        raise ScenarioError(
+            f"workload {name} is {chosen!r}, which is not a function", remedy="name a function"
+        )
     function = cast(Workload, chosen)
     return lambda nodes, **parameters: guarded(origin, lambda: [*function(nodes, **parameters)])
 
@@ -48,31 +50,43 @@ _REGISTRY: Registry[Workload] = Registry("workload", GROUP, {"in-turn": in_turn}
 
 
 def find(name: str) -> Workload:
-    """Return the workload of a name or of FILE.py:NAME; ScenarioError names close matches, or all names."""
+    """Return the workload with a name, or the function FILE.py:NAME.
+
+    Raises:
+        ScenarioError: There is no such workload; the message has close matches, or all names.
+    """
     return _REGISTRY.find(name)
 
 
 def jobs_of(name: str, parameters: Mapping[str, Any], fabric: Fabric) -> tuple[dict[str, Any], ...]:
-    """Return the jobs of a workload as a scenario file has them; RailyardError says what is wrong."""
+    """Return the jobs of the workload `name` on a fabric, with the keys of `jobs:` in a scenario file.
+
+    Raises:
+        RailyardError: The workload is unknown, does not take the parameters, fails, or returns no jobs.
+    """
     nodes = tuple(node.name for node in fabric.nodes if node.kind.member)
     try:
         rows = [*find(name)(nodes, **parameters)]
-    except TypeError as ex:  # a workload of this project with parameters that it does not take
-        raise ScenarioError(f"workload {name}: {ex}", remedy="correct its params") from None
+    except TypeError as ex:  # a built-in workload does not take these parameters
+        raise ScenarioError(f"workload {name}: {ex}", remedy="correct `params:` of the workload") from None
     jobs: list[dict[str, Any]] = []
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
             raise ScenarioError(
-                f"workload {name}: job {number} is {row!r}", remedy="return dicts with the keys of `jobs:`"
+                f"workload {name}: job {number} is {row!r}, which is not a dict",
+                remedy="return dicts with the keys of `jobs:`",
             )
         jobs.append(_plain({"name": f"job{number}", **row}))
     if not jobs:
-        raise ScenarioError(f"workload {name}: no jobs", remedy="return one or more")
+        raise ScenarioError(
+            f"workload {name} returned no jobs",
+            remedy="return one job or more for these members and `params:`",
+        )
     return tuple(jobs)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a scenario's document has it: lists as tuples."""
+    """Return a value with its lists turned into tuples, as in the document of a scenario."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return tuple(_plain(item) for item in value) if isinstance(value, list | tuple) else value

@@ -132,7 +132,7 @@ def test_what_cannot_enter_is_refused(bed: EmbeddedTestbed, departure: Departure
 def test_an_address_without_fabric_is_the_machines_fault() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(MachineError, match=f"127.0.0.1:{port}: nothing answers; start the fabric"):
+    with pytest.raises(MachineError, match=f"no fabric answers at 127.0.0.1:{port}; start the fabric"):
         list(exchange(f"127.0.0.1:{port}", []))
 
 

@@ -99,13 +99,13 @@ def test_failed_links_lead_from_cores_and_keep_a_quarter_of_their_rate(plan: Pat
     [
         ("!Experiment early\n", "above the first matrix"),
         (PLAN + "!Param -receiver_cc\n", "plan.txt:7: option -receiver_cc is not supported"),
-        (PLAN + "!Param -q\n", "option -q has 0 values"),
+        (PLAN + "!Param -q\n", "option -q takes 1 values, got 0"),
         (PLAN + "!Param -q many\n", "plan.txt:7: "),
         (PLAN + "!Colour red\n", "is no line of a plan"),
         (PLAN.replace("./htsim_uec", "./htsim_roce"), "binary './htsim_roce' is not supported"),
-        (PLAN.replace("!Param -sender_cc_only\n", ""), "no congestion control of the sender is chosen"),
+        (PLAN.replace("!Param -sender_cc_only\n", ""), "the experiment chooses no congestion control"),
         (PLAN + "!Param -load_balancing_algo ecmp\n", "-load_balancing_algo ecmp is not supported"),
-        (PLAN + "!Param -failed 5\n", "-failed 5 of 4 cores is not supported"),
+        (PLAN + "!Param -failed 5\n", "-failed 5 is not supported with 4 core switches"),
         (PLAN.replace("two.cm", "none.cm"), "none.cm"),
     ],
 )

@@ -71,7 +71,7 @@ def test_nop_carries_a_dependency(tmp_path: Path) -> None:
     operations = {operation.id: operation for operation in imported.graph.operations}
     assert operations["g0.t0.s1"].after == ("g0.t1.s0", "g0.t1.s1")
     assert operations["g0.t1.s1"].combine is Combine.REDUCE
-    assert "The collective 'custom' is not known here: its result is not proved." in imported.notes
+    assert "The result is not checked: the collective 'custom' is unknown." in imported.notes
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_nop_carries_a_dependency(tmp_path: Path) -> None:
         ('s="2" type="rrcs"', 's="2" type="rcs"', "output chunk"),
         ('type="rrs"', 'type="add"', ":5: step type 'add'"),
         ('srcoff="2"', 'srcoff="3"', "chunks 3 to 3 of buffer i, which has 3"),
-        ('send="1"', 'send="7"', ":3: peer 7, but there are 3 GPUs"),
-        ('send="1"', 'send="-1"', ":4: step type 's', but its threadblock has send=-1"),
-        ('depid="-1" deps="-1"', 'depid="4" deps="0"', ":4: depid=4 deps=0: this GPU has no such step"),
+        ('send="1"', 'send="7"', ":3: the threadblock has peer 7, but there are only 3 GPUs"),
+        ('send="1"', 'send="-1"', ":4: step type 's' needs a peer, but its threadblock has send=-1"),
+        ('depid="-1" deps="-1"', 'depid="4" deps="0"', ":4: the step waits for step 0 of threadblock 4"),
         ('depid="-1" deps="-1"', 'depid="0" deps="3"', "step 0 of threadblock 0 on GPU 0 never begins"),
-        ('s="1"', 's="3"', ":5: step 3 behind step 0"),
-        ('<gpu id="1"', '<gpu id="0"', "gpu 0 is there twice"),
-        ('<gpu id="2"', '<gpu id="5"', "3 GPUs, but their ids are not 0 to 2"),
-        ("</algo>", "", "no XML: no element found"),
-        ("<algo", "<!DOCTYPE a [<!ENTITY b 'c'>]><algo", ":1: a DOCTYPE"),
-        ("<tb", "<step/><tb", "<step> inside <gpu>"),
+        ('s="1"', 's="3"', ":5: expected step 1 of the threadblock, got step 3"),
+        ('<gpu id="1"', '<gpu id="0"', "gpu 0 appears twice"),
+        ('<gpu id="2"', '<gpu id="5"', "the ids of 3 GPUs are not 0 to 2"),
+        ("</algo>", "", "the file is no valid XML: no element found"),
+        ("<algo", "<!DOCTYPE a [<!ENTITY b 'c'>]><algo", ":1: the file has a DOCTYPE, which is not allowed"),
+        ("<tb", "<step/><tb", "<step> is not allowed inside <gpu>"),
         ('dstoff="2" cnt="1"', 'dstoff="2" cnt="2"', "chunks 2 to 3 of buffer i, which has 3"),
     ],
 )

@@ -111,7 +111,7 @@ def test_packets_are_read_where_they_were_written(tmp_path: Path) -> None:
     sent, added = operations["g1.t0.o0.to0.0"], operations["g0.t0.o1.add1"]
     assert added.read == sent.write, "no message tells of a packet: the reader takes it from its place"
     assert added.after == ("g0.t0.o0.to1.0",)
-    assert any("twice the bytes" in note for note in imported.notes)
+    assert any("doubles their size" in note for note in imported.notes)
     assert sum(operation.kind == "send" for operation in operations.values()) == 4
 
 
@@ -178,25 +178,25 @@ def test_a_pipeline_runs_its_operations_once(tmp_path: Path) -> None:
     [
         (lambda d: d["gpus"][0]["threadblocks"][0]["ops"].pop(1), "never begins"),
         (lambda d: d["gpus"][1]["threadblocks"][0]["ops"].pop(0), "output chunk 1 of GPU 0 is the sum"),
-        (lambda d: d["gpus"][0].update(id=1), "id 1; number GPUs in their order; here 0"),
-        (lambda d: d["gpus"].pop(), "1 GPUs; give 2 or more"),
-        (lambda d: d["gpus"][0].update(input_chunks=1 << 20), "input_chunks 1048576; give 0 to 65536"),
-        (lambda d: d["gpus"][0].update(scratch_chunks=-1), "scratch_chunks -1; give 0 to 65536"),
-        (lambda d: d["gpus"][0].pop("input_chunks"), "no key 'input_chunks'"),
-        (lambda d: d["gpus"][0]["channels"][0].update(connected_to=[2]), "0 2; give 0 to 1"),
-        (lambda d: d["gpus"][0]["channels"][0].update(connected_to=[0]), "GPU 0 is connected to itself"),
-        (lambda d: d["gpus"][0]["remote_buffers"][0].update(rank=True), "rank True is no whole number"),
+        (lambda d: d["gpus"][0].update(id=1), "the GPU at index 0 has id 1"),
+        (lambda d: d["gpus"].pop(), "the plan has too few GPUs: 1; give 2 or more"),
+        (lambda d: d["gpus"][0].update(input_chunks=1 << 20), "input_chunks is 1048576, which is"),
+        (lambda d: d["gpus"][0].update(scratch_chunks=-1), "scratch_chunks is -1, which is out of"),
+        (lambda d: d["gpus"][0].pop("input_chunks"), "key 'input_chunks' is missing"),
+        (lambda d: d["gpus"][0]["channels"][0].update(connected_to=[2]), "element 0 is 2, which is"),
+        (lambda d: d["gpus"][0]["channels"][0].update(connected_to=[0]), "connects GPU 0 to itself"),
+        (lambda d: d["gpus"][0]["remote_buffers"][0].update(rank=True), "rank is True, which is no"),
         (lambda d: _first(d).update(name="gstore"), "operation 'gstore' stores through a switch"),
-        (lambda d: _first(d).update(name="add"), "operation 'add'; give nop, barrier"),
-        (lambda d: _first(d).update(reduce_op="max"), "reduce_op 'max'; take a plan that adds"),
-        (lambda d: _first(d).update(dst_buff="i"), "'i' is no list"),
-        (lambda d: _first(d)["src_buff"][1].update(buffer_id=1), "buffer_id 1, but this threadblock has 1"),
-        (lambda d: _first(d)["src_buff"][0].update(index=2), "chunks 2 to 2 of buffer i of GPU 0, which"),
+        (lambda d: _first(d).update(name="add"), "operation 'add' is unknown; give nop, barrier"),
+        (lambda d: _first(d).update(reduce_op="max"), "reduce_op 'max' is not supported"),
+        (lambda d: _first(d).update(dst_buff="i"), "expected a list, got 'i'"),
+        (lambda d: _first(d)["src_buff"][1].update(buffer_id=1), "buffer_id 1 does not exist"),
+        (lambda d: _first(d)["src_buff"][0].update(index=2), "chunks 2 to 2 do not exist"),
         (lambda d: _first(d)["src_buff"][0].update(size=2), "parts of different sizes"),
         (lambda d: _first(d)["src_buff"][1].update(part("i", 0)) or _first(d)["src_buff"][1].pop("buffer_id"),
-         "part 1 of src_buff has to be of a peer"),
-        (lambda d: _first(d)["src_buff"][0].update(type="s"), "reads chunk 0 of buffer s of GPU 0"),
-        (lambda d: _first(d).update(tbg_info={"tb_id": 3, "tbg_size": 2}), "tb_id 3; give 0 to 1"),
+         "part 1 in src_buff of operation 'rres' is the GPU's own memory"),
+        (lambda d: _first(d)["src_buff"][0].update(type="s"), "uses buffer s of GPU 0 from chunk 0"),
+        (lambda d: _first(d).update(tbg_info={"tb_id": 3, "tbg_size": 2}), "tb_id is 3, which is"),
     ],
 )  # fmt: skip
 def test_refused(tmp_path: Path, change: Any, message: str) -> None:
@@ -230,14 +230,14 @@ def test_lines_of_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", ":1: no JSON: Expecting value"),
-        ('{"name": "a",\n"gpus": [', ":2: no JSON"),
+        ("", ":1: the file is no JSON: Expecting value"),
+        ('{"name": "a",\n"gpus": [', ":2: the file is no JSON"),
         ("[" * 100_000, "too deep to read"),
-        ('{"gpus": [], "gpus": []}', "key 'gpus' twice in a block"),
-        ('{"gpus": NaN}', "NaN is no number of JSON"),
-        ('{"gpus": ' + "9" * 5000 + "}", "no JSON"),
-        ('{"gpus": 7}', ":1: 7 is no list"),
-        ("7", ":1: no key 'gpus'"),
+        ('{"gpus": [], "gpus": []}', "the file is no valid JSON: key 'gpus' appears twice in a block"),
+        ('{"gpus": NaN}', "the file is no valid JSON: NaN is no JSON number"),
+        ('{"gpus": ' + "9" * 5000 + "}", "the file is no valid JSON: Exceeds the limit"),
+        ('{"gpus": 7}', ":1: expected a list, got 7"),
+        ("7", ":1: key 'gpus' is missing"),
     ],
 )
 def test_no_plan(tmp_path: Path, text: str, message: str) -> None:

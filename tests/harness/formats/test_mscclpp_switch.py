@@ -111,7 +111,7 @@ def test_a_plan_with_copies_around_the_sum_runs(tmp_path: Path) -> None:
     [
         (9, 13, "output chunk 0 of GPU 1 is the sum of 1:0"),  # GPU 1 keeps its inputs
         (8, 9, "output chunk 2 of GPU 1 is the sum of 1:2"),  # GPU 1 copies before others have added
-        (0, 1, "reads chunk 0 of buffer s of GPU 1, which nothing has written"),
+        (0, 1, "uses buffer s of GPU 1 from chunk 0 on"),
     ],
 )
 def test_copies_that_miss_the_sum_are_refused(tmp_path: Path, begin: int, end: int, message: str) -> None:
@@ -129,17 +129,17 @@ def ops(plan: dict[str, Any], rank: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: ops(d, 1).pop(1), "'glres' reads GPU 0, which has not signalled"),
-        (lambda d: ops(d, 1)[1].update(channel_ids=[0, 1]), "'glres' reads GPU 3, which has not signalled"),
+        (lambda d: ops(d, 1).pop(1), "operation 'glres' on GPU 1 reads GPU 0 before its signal"),
+        (lambda d: ops(d, 1)[1].update(channel_ids=[0, 1]), "reads GPU 3 before its signal"),
         (lambda d: ops(d, 2).pop(3), "output chunk 2 of GPU 0 is the sum of 0:2, but allreduce wants"),
         (lambda d: ops(d, 2)[3]["dst_buff"][0].update(index=1), "writes other chunks than it reads"),
         (lambda d: [part[0].update(index=1) for part in (ops(d, 2)[3]["src_buff"], ops(d, 2)[3]["dst_buff"])],
          "output chunk 1 of GPU 0 is the sum of 4 x 0:1"),
-        (lambda d: d["gpus"][3]["channels"][0]["rank_groups"][0].update(ranks=[0, 3]), "over 2 of 4 GPUs"),
-        (lambda d: ops(d, 0).append(local("re", "i", 1, "i", 1)), "operation 're' beside 'glres'"),
+        (lambda d: d["gpus"][3]["channels"][0]["rank_groups"][0].update(ranks=[0, 3]), "adds up 2 of 4 GPUs"),
+        (lambda d: ops(d, 0).append(local("re", "i", 1, "i", 1)), "'re' is not supported in a plan with"),
         (lambda d: ops(d, 0).append({"name": "gstore"}), "operation 'gstore' stores through a switch"),
         (lambda d: ops(d, 2)[3]["src_buff"][0].update(switch_channel_id=1), "writes other chunks"),
-        (lambda d: d.update(collective="allgather"), "collective 'allgather' with 'glres'"),
+        (lambda d: d.update(collective="allgather"), "collective 'allgather' is not supported with 'glres'"),
     ],
 )  # fmt: skip
 def test_refused(tmp_path: Path, change: Any, message: str) -> None:

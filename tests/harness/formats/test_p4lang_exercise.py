@@ -115,7 +115,7 @@ def test_groups_and_sessions(tmp_path: Path) -> None:
     ("file", "edit", "message"),
     [
         ("pod/s1-runtime.json", lambda d: d.update(target="tofino"), "s1-runtime.json:2: target 'tofino'"),
-        ("pod/s1-runtime.json", lambda d: d.update(tables=[]), "key 'tables'; give bmv2_json"),
+        ("pod/s1-runtime.json", lambda d: d.update(tables=[]), "key 'tables' is unknown; use bmv2_json"),
         ("pod/s1-runtime.json", lambda d: d["table_entries"][1].update(table="none"), "s1-runtime.json:20:"),
         ("pod/s1-runtime.json", lambda d: d.update(bmv2_json="build/other.json"), "neither"),
         ("pod/s1-runtime.json", lambda d: d.update(bmv2_json="../../secret"), "leads out of"),
@@ -124,7 +124,7 @@ def test_groups_and_sessions(tmp_path: Path) -> None:
         (
             "pod/s1-runtime.json",
             lambda d: d.update(multicast_group_entries=[{"multicast_group_id": 0, "replicas": []}]),
-            "multicast_group_id 0; give 1 to",
+            "multicast_group_id is 0, which is out of range",
         ),
         (
             "pod/topology.json",
@@ -132,8 +132,12 @@ def test_groups_and_sessions(tmp_path: Path) -> None:
             "leads out of",
         ),
         ("pod/topology.json", lambda d: d["switches"]["s1"].update(runtime_json="pod/s9.json"), "s9.json"),
-        ("pod/topology.json", lambda d: d["switches"]["s1"].pop("runtime_json"), "no program is named"),
-        ("pod/topology.json", lambda d: d["hosts"]["h1"].update(commands=[7]), "a command of a host"),
+        (
+            "pod/topology.json",
+            lambda d: d["switches"]["s1"].pop("runtime_json"),
+            "the switch names no program, and",
+        ),
+        ("pod/topology.json", lambda d: d["hosts"]["h1"].update(commands=[7]), "a host's command is no text"),
     ],
 )
 def test_refused(tmp_path: Path, file: str, edit: Callable[[Any], object], message: str) -> None:
@@ -149,7 +153,9 @@ def test_no_p4info_and_no_link_out_of_the_folder(tmp_path: Path) -> None:
     folder.mkdir()
     exercise(folder)
     (folder / "build" / "ipv4.p4.p4info.txtpb").unlink()
-    with pytest.raises(FormatError, match=r"s1-runtime\.json:1: no p4info .* or ipv4\.p4\.p4info\.txt"):
+    with pytest.raises(
+        FormatError, match=r"s1-runtime\.json:1: the program has no p4info .* or ipv4\.p4\.p4info\.txt"
+    ):
         read_exercise(folder)
     (tmp_path / "secret").write_text("{}")
     (folder / "pod" / "s1-runtime.json").unlink()

@@ -80,8 +80,8 @@ def test_a_scale_keeps_the_ratio_of_bytes_and_times(tmp_path: Path) -> None:
     whole, scaled = _read(path), _read(path, Part(scale=0.25))
     assert _bytes(scaled) == _bytes(whole) / 4
     assert _computed(scaled, "npu0") == _computed(whole, "npu0") / 4
-    assert any("0.25 of the file's" in note for note in scaled.notes)
-    assert not any("of the file's" in note for note in whole.notes)
+    assert any("scaled by 0.25" in note for note in scaled.notes)
+    assert not any("scaled by" in note for note in whole.notes)
 
 
 def test_what_a_scale_leaves_is_an_element(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_fewer_layers_and_ranks(tmp_path: Path) -> None:
     fewer = _read(path, Part(layers=1, ranks=4))
     assert set(fewer.graph.members) == {"npu0", "npu1", "npu2", "npu3"}
     assert not any(o.id.partition(".")[2].startswith("moe") for o in fewer.graph.operations)
-    assert "The first 1 of 2 layers." in fewer.notes
-    assert "4 of 32 ranks: 2 of 8 data-parallel ranks, one of 2 pipeline stages." in fewer.notes
+    assert "Only the first 1 of 2 layers are imported." in fewer.notes
+    assert "4 of 32 ranks are imported: 2 of 8 data-parallel ranks, one of 2 pipeline stages." in fewer.notes
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_too_much_names_the_options(tmp_path: Path) -> None:
 def test_other_formats_have_no_parts(tmp_path: Path) -> None:
     path = tmp_path / "two.cm"
     path.write_text(MATRIX)
-    with pytest.raises(FormatError, match=r"a part of files of format htsim.*which simai has"):
+    with pytest.raises(FormatError, match=r"format htsim cannot be imported in part.*which only simai takes"):
         read_files("htsim", [path], Part(scale=0.5))
 
 
@@ -135,6 +135,6 @@ def test_a_scaled_workload_runs_and_its_data_are_right(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     scenario = tmp_path / "out" / "scenario.yaml"
-    assert "# All bytes, and all times of computations, are 0.5 of the file's" in scenario.read_text()
+    assert "# Sizes of messages and durations of computations are scaled by 0.5" in scenario.read_text()
     ran = runner.invoke(app, ["run", str(scenario), "--out", str(tmp_path / "results"), "--no-report"])
     assert ran.exit_code == 0, ran.output

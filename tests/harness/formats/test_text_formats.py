@@ -39,14 +39,14 @@ def test_operations_of_goal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("send 64b to 1", "send 64b to 3", ":4: rank 3; give 0 to 2"),
+        ("send 64b to 1", "send 64b to 3", ":4: rank 3 is out of range; give 0 to 2"),
         ("send 64b to 1", "send 64b to 0", ":4: rank 0 sends to itself"),
         ("b requires a", "b requires x", ":6: no operation of this rank is called x"),
         ("d irequires b", "d requires d", ":8: d waits for itself"),
         ("calc 5", "sleep 5", ":8: 'd: sleep 5' is no operation"),
-        ("rank 1 {", "rank 0 {", ":11: rank 0 is there twice"),
-        ("send 8b to 0\n}\n", "send 8b to 0", "rank 2 has no end; the file is cut short"),
-        ("num_ranks 3", "num_ranks 1", ":1: num_ranks 1; give 2 to 65536"),
+        ("rank 1 {", "rank 0 {", ":11: rank 0 appears twice"),
+        ("send 8b to 0\n}\n", "send 8b to 0", "rank 2 has no end; the file may be cut short"),
+        ("num_ranks 3", "num_ranks 1", ":1: num_ranks 1 is out of range; give 2 to 65536"),
         ("recv 8b from 2", "recv 9b from 2", "9 bytes, but the send 'r2.#15' has 8"),
         ("send 8b to 0\n", "", "npu0 receives from npu2 with tag 0 once more than is sent"),
     ],
@@ -71,15 +71,15 @@ def test_flows_of_a_matrix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("0->1", "0->4", ":4: node 4; give 0 to 3"),
-        ("0->1", "1->1", ":4: a flow 1->1"),
-        ("size 1000", "size 0", ":4: a flow without a size has no end"),
-        ("start 0 ", "", ":4: a flow begins at a time or by a trigger"),
-        ("5000.000", "5000.5", ":7: start 5000.5; give whole picoseconds"),
-        ("barrier count 2", "barrier count 3", ":10: trigger 2 fires after 3 of 2 flows"),
+        ("0->1", "0->4", ":4: node 4 is out of range; give 0 to 3"),
+        ("0->1", "1->1", ":4: 1->1 does not join two different nodes"),
+        ("size 1000", "size 0", ":4: the flow has no size"),
+        ("start 0 ", "", ":4: the flow has neither `start` nor `trigger`"),
+        ("5000.000", "5000.5", ":7: start 5000.5 is no whole number; give whole picoseconds"),
+        ("barrier count 2", "barrier count 3", ":10: trigger 2 fires after 3 flows, but 2 flows name it"),
         ("trigger id 1 oneshot\n", "", "the head says 2 triggers, the file has 1"),
         ("Connections 4", "Connections 5", "the head says 5 flows, the file has 4"),
-        ("size 4\n", "size 4 color 3\n", ":8: key 'color'"),
+        ("size 4\n", "size 4 color 3\n", ":8: a flow has no key 'color'"),
     ],
 )
 def test_matrix_refuses(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -100,7 +100,7 @@ def test_a_matrix_on_a_topology(tmp_path: Path) -> None:
         read_files("htsim", [topology])
     matrix.write_text(MATRIX.replace("Nodes 4", "Nodes 9"))
     topology.write_text(TWO_TIERS)
-    with pytest.raises(FormatError, match=r"a\.cm: 9 nodes, but .*a\.topo has 8"):
+    with pytest.raises(FormatError, match=r"a\.cm: the matrix has 9 nodes, but .*a\.topo has 8"):
         read_files("htsim", [topology, matrix])
 
 
@@ -148,21 +148,21 @@ def test_case_of_ns3_ub(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("node", NODES.replace("0..2", "2..0"), "node.csv:2: nodeId 0; give 2 to"),
+        ("node", NODES.replace("0..2", "2..0"), "node.csv:2: nodeId 0 is out of range; give 2 to 65536"),
         ("node", NODES.replace("SWITCH", "ROUTER"), "node.csv:3: nodeType 'ROUTER'"),
         ("topology", LINKS.replace("1,0,3,1", "1,0,3,0"), "topology.csv:3: port 0 of node 3 has two links"),
         ("topology", LINKS.replace("1,0,3,1", "1,0,9,1"), "topology.csv:3: node 9 is not in node.csv"),
         ("topology", LINKS.replace("400Gbps", "fast"), "topology.csv:2: rate 'fast'"),
         ("traffic", TASKS.replace("URMA_READ", "READ"), "traffic.csv:3: opType 'READ'"),
-        ("traffic", TASKS.replace("0,0,1", "0,0,3"), "traffic.csv:2: task 0: node 3 is no DEVICE"),
+        ("traffic", TASKS.replace("0,0,1", "0,0,3"), "traffic.csv:2: node 3 of task 0 is no DEVICE"),
         (
             "traffic",
             TASKS.replace(",1 2", ",1 9"),
             "traffic.csv:5: task 2 depends on phase 9, which has no task",
         ),
-        ("traffic", TASKS[:127], "traffic.csv:3: 4 columns; the file may be cut short"),
+        ("traffic", TASKS[:127], "traffic.csv:3: the row has 4 columns; the file may be cut short"),
         ("fault", FAULTS.replace("3 1 100000", "3 9 100000"), "fault.csv:2: port 9 of node 3 has no link"),
-        ("fault", FAULTS.replace("3 1 100000", "3 1"), "fault.csv:2: '3 1'; give node, port and rate"),
+        ("fault", FAULTS.replace("3 1 100000", "3 1"), "fault.csv:2: '3 1' is no parameter of a lower rate"),
     ],
 )
 def test_case_refuses(tmp_path: Path, file: str, text: str, message: str) -> None:
@@ -174,9 +174,9 @@ def test_case_refuses(tmp_path: Path, file: str, text: str, message: str) -> Non
 
 
 def test_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"absent\.goal: No such file"):
+    with pytest.raises(FormatError, match=r"absent\.goal: the file cannot be read: No such file"):
         read_files("goal", [tmp_path / "absent.goal"])
-    with pytest.raises(FormatError, match=r"node\.csv: No such file"):
+    with pytest.raises(FormatError, match=r"node\.csv: the file cannot be read: No such file"):
         read_files("ns-3-ub", [tmp_path])
-    with pytest.raises(FormatError, match="no format 'gaol'; give chakra, goal, htsim"):
+    with pytest.raises(FormatError, match="format 'gaol' is unknown; give chakra, goal, htsim"):
         read_files("gaol", [tmp_path])

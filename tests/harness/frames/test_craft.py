@@ -65,12 +65,12 @@ class TestFrame:
     @pytest.mark.parametrize(
         ("route", "told"),
         [
-            (("npu4", "-", "npu6"), "npu6 follows a hop whose end is not known"),
+            (("npu4", "-", "npu6"), "node npu6 of the route follows a hop whose next node is unknown"),
             (("npu10",), "no link between npu5 and npu10"),
             (("npu99",), "no node named 'npu99'"),
-            (("256",), "port 256 does not fit an instruction of 8 bits"),
-            (("1",) * 7, "route of 7 steered hops: the header holds 6"),
-            (("-",) * 13, "route of 13 hops: a source route counts 12"),
+            (("256",), "port 256 of the route does not fit into an instruction of 8 bits"),
+            (("1",) * 7, "the route names 7 ports, but the header holds only 6"),
+            (("-",) * 13, "the route has 13 hops, but a source route holds at most 12"),
         ],
     )
     def test_a_route_that_no_header_can_say(self, mesh: Fabric, route: tuple[str, ...], told: str):
@@ -88,14 +88,14 @@ class TestFrame:
         [
             (
                 "srh.ptr=1",
-                "this frame has no srh; it has lph, nth, tph, clh; --route gives it a source route",
+                "this frame lacks; use lph, nth, tph, clh; add a source route with --route",
             ),
-            ("lph.vn=1", "no field named vn; lph has credit, ack"),
-            ("lph.vl=16", "does not fit; vl is a number of 4 bits"),
+            ("lph.vn=1", "names the field vn, which lph lacks; use credit, ack"),
+            ("lph.vl=16", "does not fit into the field vl; give a number of 4 bits"),
             ("lph.vl=-1", "does not fit"),
-            ("lph.vl=low", "'low' is not a number"),
-            ("vl=1", "is not like srh.ptr=12"),
-            ("lph.vl", "is not like srh.ptr=12"),
+            ("lph.vl=low", "'low' in 'lph.vl=low' is not a number"),
+            ("vl=1", "is no assignment to a field"),
+            ("lph.vl", "is no assignment to a field"),
         ],
     )
     def test_a_change_that_cannot_be(self, mesh: Fabric, change: str, told: str):
@@ -151,7 +151,7 @@ class TestWalk:
             (("srh.ptr=12",), "its ptr is past 11"),
             (("srh.bitmap=0xfe0",), "its bitmap asks for a seventh instruction"),
             (("srh.instr=99",), "the port does not exist"),
-            (("lph.cfg=3",), "what its cfg says follows is unknown"),
+            (("lph.cfg=3",), "its cfg names an unknown next header"),
             (("nth.dcna=0xffff", "srh.bitmap=0"), "the tables have no route"),
         ],
     )
@@ -164,7 +164,7 @@ class TestWalk:
     def test_a_turn_without_a_lane(self, plan: Plan):
         # Two valleys: down, up, down, up.
         journey = follow(plan, Order("npu5", "npu6", route=("npu4", "npu5", "npu4", "npu6")))
-        assert journey.end == "npu4 drops it: the turn has no lane"
+        assert journey.end == "npu4 drops it: the turn rule has no lane for it"
 
     def test_a_link_that_is_down(self, plan: Plan):
         journey = follow(plan, Order("npu5", "npu10", route=("npu4", "npu6")), cut=frozenset({"npu4-npu6"}))
@@ -274,7 +274,7 @@ class TestCommand:
         ("arguments", "told"),
         [
             (("--to", "npu99"), "no node named 'npu99'"),
-            (("--to", "npu10", "--set", "srh.ptr=1"), "this frame has no srh"),
+            (("--to", "npu10", "--set", "srh.ptr=1"), "names the header srh, which this frame lacks"),
             (("--to", "npu10", "--at", "npu6:9"), "a node and its port"),
             (("--to", "npu10", "--elements", "1,x"), "is not like 1,2,3"),
             (("--to", "npu10", "--strategy", "none"), "one of all-path, adaptive"),
@@ -283,7 +283,10 @@ class TestCommand:
             (("--to", "npu10", "--cut", "npu0-npu9"), "no link named 'npu0-npu9'"),
             (("--to", "npu10", "--payload-bytes", "20000"), "a UB link packet has 1 to 10240"),
             (("--to", "npu10", "--send", "nosuch0"), "interface nosuch0"),
-            (("--to", "npu10", "--send", "lo", "--namespace", "nosuch"), "no namespace named 'nosuch'"),
+            (
+                ("--to", "npu10", "--send", "lo", "--namespace", "nosuch"),
+                "network namespace 'nosuch' does not exist",
+            ),
         ],
     )
     def test_bad_usage_makes_exit_code_2(self, railyard: Railyard, arguments: tuple[str, ...], told: str):
@@ -337,7 +340,7 @@ class TestSend:
 
     def test_an_interface_that_is_down(self, wire: Callable[[int], list[bytes]]):
         subprocess.run(["ip", "link", "set", "craft0", "down"], check=True)
-        with pytest.raises(TestbedError, match=r"interface craft0: .*down"):
+        with pytest.raises(TestbedError, match=r"interface craft0 cannot send the frame: .*down"):
             send(bytes(64), "craft0")
 
     def test_a_named_namespace(
@@ -351,10 +354,10 @@ class TestSend:
         def outside() -> None:
             try:
                 enter_new_namespace()
-                with pytest.raises(TestbedError, match="interface craft0: No such device"):
+                with pytest.raises(TestbedError, match="interface craft0 cannot be used: No such device"):
                     send(bytes(64), "craft0")
                 send(b"\2" * 12 + b"\x88\xb5" + bytes(50), "craft0", namespace="inside")
-                with pytest.raises(TestbedError, match="interface craft0: No such device"):
+                with pytest.raises(TestbedError, match="interface craft0 cannot be used: No such device"):
                     send(bytes(64), "craft0")
             except BaseException as ex:
                 failed.append(ex)
@@ -379,5 +382,5 @@ def test_comments_tell_what_each_hop_did() -> None:
     assert records[-1].comment.endswith("; then npu2 delivers it to its host")
     lost = journey_records(fabric, walk(make_plan(fabric), frame, End("npu0", 0), frozenset({"npu0-npu1"})))
     assert [record.comment for record in lost] == [
-        "enters the fabric; then link npu0-npu1 is down, and no table of npu0 knows it yet"
+        "enters the fabric; then link npu0-npu1 is down, and the tables of npu0 still use it"
     ]

@@ -115,7 +115,7 @@ def test_what_is_no_single_collective_is_refused(tmp_path: Path):
         "- {name: b, collective: {algorithm: direct, members: [npu2, npu3]}}\n"
     )
     (ready,) = prepare(*load(path))
-    with pytest.raises(ScenarioError, match="takes a single job with a collective"):
+    with pytest.raises(ScenarioError, match="needs a single job with a collective"):
         collective_frames(ready, [])
 
 

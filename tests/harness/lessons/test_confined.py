@@ -39,7 +39,7 @@ def test_calls_of_one_request_share_a_process(tmp_path: Path):
         ("def g():\n    pass", "no function f"),
         ("def f():\n    f()", "RecursionError"),
         ("def f():\n    return {1, 2}", "JSON cannot hold"),
-        ("def f():\n    return float('nan')", "NaN is no number"),
+        ("def f():\n    return float('nan')", "NaN is no JSON number"),
         ("def f():\n    raise SystemExit", "SystemExit"),
         (
             "def f():\n    import os\n    os._exit(0)",

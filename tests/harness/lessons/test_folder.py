@@ -80,9 +80,11 @@ def test_an_unknown_lab_is_answered_with_the_labs(name: str):
 def test_a_wrong_folder_is_answered_with_the_labs_beside_it(tmp_path: Path):
     start(find_lab("2"), tmp_path / "lab 2")
     start(find_lab("3"), tmp_path / "lab-3")
-    with pytest.raises(LabError, match=r"no such folder; the labs here are .*lab 2, .*lab-3"):
+    with pytest.raises(LabError, match=r"does not exist; use one of the lab folders .*lab 2, .*lab-3"):
         lab_of(tmp_path / "3")
-    with pytest.raises(LabError, match=r"is no folder of a lab; name a folder in it: .*lab 2, .*lab-3"):
+    with pytest.raises(
+        LabError, match=r"is no folder of a lab; use one of the lab folders in it: .*lab 2, .*lab-3"
+    ):
         lab_of(tmp_path)
     with pytest.raises(LabError, match="start a lab with `railyard lab start N`"):
         lab_of(tmp_path / "lab-3" / "none")
@@ -107,7 +109,7 @@ def test_restore_keeps_the_old_file_and_is_noted(tmp_path: Path):
 def test_a_folder_without_record_is_known_by_its_files(tmp_path: Path):
     start(DEADLOCK, tmp_path)
     (tmp_path / ".railyard-lab.json").write_text("[]")
-    with pytest.raises(LabError, match="cannot be read"):
+    with pytest.raises(LabError, match="is no readable record of a lab"):
         lab_of(tmp_path)
     (tmp_path / ".railyard-lab.json").unlink()
     assert lab_of(tmp_path) == DEADLOCK

@@ -50,7 +50,7 @@ def test_a_class_is_graded(tmp_path: Path):
     assert grades[3].note == "the starter, unchanged"
     assert "rules.py is missing" in grades[4].failures[0]
     assert "is no folder of a lab" in grades[5].note
-    assert "no such folder" in grades[6].note
+    assert "does not exist" in grades[6].note
     lines = list(csv.DictReader(as_csv(grades).splitlines()))
     assert [line["passed"] for line in lines] == ["3/3", "3/3", "3/3", "1/3", "0/3", "", ""]
     page = as_html(grades)

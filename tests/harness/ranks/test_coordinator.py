@@ -225,7 +225,7 @@ def test_a_timeout_passes_in_virtual_time_and_names_who_is_missing():
         process.wait(work, 10**12)
 
     results, _ = run_ranks(program, ranks=3)
-    assert "barrier has no result within its timeout of 1 s: not called by rank 2" in str(results[0])
+    assert "barrier has no result within its timeout of 1 s: rank 2 has not called it" in str(results[0])
 
 
 def test_a_lost_rank_is_named_to_the_others():

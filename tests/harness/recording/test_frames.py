@@ -73,7 +73,8 @@ def test_only_the_links_that_are_named_have_frames(file: Path):
 
 def test_a_link_that_does_not_exist_is_refused_before_the_run(file: Path):
     with pytest.raises(
-        ScenarioError, match="--frames npu0-npu9: no link of full-mesh-2x4; give a name such as"
+        ScenarioError,
+        match="--frames names npu0-npu9, which is no link of full-mesh-2x4; give a name such as",
     ):
         execute(*load(file), None, watcher=Recorder([], ["npu0-npu9"]))
 

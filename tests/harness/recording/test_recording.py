@@ -146,7 +146,7 @@ def test_a_hand_is_refused_what_would_change_nothing_and_the_run_goes_on(file: P
     assert len(result.verdict.faults["healthy"]) == 1
     assert ["no link" in hand.refused[0], "is not down" in hand.refused[1]] == [True, True]
     assert hand.refused[2].startswith("event: ")
-    assert hand.refused[3] == "npu0-npu1 is down already; take it up first"
+    assert hand.refused[3] == "npu0-npu1 is already down; apply the event `up` to it first"
 
 
 def test_a_refused_hand_leaves_the_result_unchanged(file: Path):
@@ -184,7 +184,7 @@ def test_a_recording_cut_short_anywhere_keeps_its_whole_records(tmp_path: Path):
     for length in range(first, len(content)):
         path.write_bytes(content[:length])
         if length < header:
-            with pytest.raises(RecordingError, match="cut short before its first record"):
+            with pytest.raises(RecordingError, match="does not begin with a whole record"):
                 read_recording(path)
             continue
         recording = read_recording(path)
@@ -196,7 +196,7 @@ def test_a_recording_cut_short_anywhere_keeps_its_whole_records(tmp_path: Path):
     ("content", "words"),
     [
         (b"name: x\n", "not a recording"),
-        (b"railyard-recording 9\n", "a recording of version 9, this Railyard reads 1 and 2"),
+        (b"railyard-recording 9\n", "a recording of version 9, but this Railyard reads versions 1 and 2"),
         (b"railyard-recording 1\n\x63\x00\x00\x00\x00", "damaged at byte"),
         (b"railyard-recording 1\n\x01\x02\x00\x00\x00ab", "damaged at byte"),
     ],

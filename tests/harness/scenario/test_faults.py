@@ -77,8 +77,8 @@ def test_other_faults_take_the_place_of_those_of_a_variant(write: Write) -> None
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        ("at_us: 1", ":4: faults[0]: a fault strikes exactly one of link, direction, port, "),
-        ("at_us: 1, link: npu0-npu1, board: 0", "not link and board"),
+        ("at_us: 1", ":4: faults[0]: the fault has no target; give exactly one target among link, "),
+        ("at_us: 1, link: npu0-npu1, board: 0", "the fault has link and board; give exactly one"),
         ("at_us: 1, link: npu0-npu1, event: dwn", "event: 'dwn' is not known; did you mean 'down'?"),
         ("at_us: 1, link: npu0-npu1, event: loss", ":4: faults[0]: event loss needs `percent:`"),
         ("at_us: 1, link: npu0-npu1, percent: 3", ":4: faults[0]: event down takes no `percent:`"),
@@ -88,7 +88,7 @@ def test_other_faults_take_the_place_of_those_of_a_variant(write: Write) -> None
         ("at_us: 1, link: npu0-npu1, event: rate, percent: 0", "faults[0].percent: 0 must be greater than 0"),
         ("at_us: 1, board: -1", ":4: faults[0].board: -1 must be at least 0"),
         ("at_us: 1, board: two", ":4: faults[0].board: 'two' is not a whole number"),
-        ("at_us: 1, link: npu0-npu1, from: npu0", "only a direction is `from` a node, not a link"),
+        ("at_us: 1, link: npu0-npu1, from: npu0", "`from:` stands beside `link:`, but it belongs to "),
         ("at_us: 1, direction: npu0-npu1, form: npu0", "key 'form' in faults[0]; did you mean 'from'"),
     ],
 )  # fmt: skip
@@ -114,9 +114,12 @@ def test_what_a_fault_may_not_say(write: Write, fault: str, expected: str) -> No
         ("at_us: 1, port: 'npu0:host', event: rate, percent: 5", ":4: npu0:host: no rate on the link"),
         (
             "at_us: 1, link: npu0-npu1, event: up",
-            ":4: npu0-npu1 goes up at 1 us, but no fault of that target",
+            ":4: npu0-npu1 goes up at 1 us, but no earlier fault of this target",
         ),
-        ("at_us: 1, link: npu0-npu1, event: clear", ":4: npu0-npu1 is well again at 1 us, but no fault of"),
+        (
+            "at_us: 1, link: npu0-npu1, event: clear",
+            ":4: npu0-npu1 is well again at 1 us, but no earlier fault of",
+        ),
     ],
 )
 def test_what_the_fabric_does_not_have_is_named_with_its_line(

@@ -42,7 +42,7 @@ def test_a_path_with_a_folder_or_a_suffix_is_no_name(name: str):
 
 
 def test_a_name_that_is_none_is_refused_with_the_closest():
-    message = "first-trane: no such file, and no scenario of this name; did you mean 'first-train'"
+    message = "first-trane is neither a file nor the name of a scenario; did you mean 'first-train'"
     with pytest.raises(ScenarioError, match=message):
         file_of(Path("first-trane"))
     with pytest.raises(ScenarioError, match="`railyard list` shows the names"):

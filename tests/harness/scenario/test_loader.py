@@ -65,8 +65,8 @@ def test_numbers_keep_their_value_and_lose_their_spelling(write: Write):
         ("link: {detect_us: .inf}\n", ":3: link.detect_us: inf is not a finite number"),
         ("faults: [{link: npu0-npu1}]\n", ":3: faults[0].at_us is missing; add `at_us:`"),
         ("faults: [{at_us: 0, link: npu0-npu1}]\n", ":3: faults[0].at_us: 0 must be greater than 0"),
-        ("variants: []\n", ":3: variants: is empty; give at least 1"),
-        ("variants: [{name: a}, {name: a}]\n", ":3: two variants are called 'a'; give each its own name"),
+        ("variants: []\n", ":3: variants is empty; give at least 1"),
+        ("variants: [{name: a}, {name: a}]\n", ":3: two variants are called 'a'; give each a different name"),
         (
             "variants: [{name: A b}]\n",
             ":3: variants[0].name: 'A b' is not a name; use small letters, digits, - and _",
@@ -77,22 +77,22 @@ def test_numbers_keep_their_value_and_lose_their_spelling(write: Write):
         ),
         (
             "assertions: [{metric: run.completion_uss, max: 1}]\n",
-            ":3: no metric 'run.completion_uss'; did you mean 'run.completion_us'?",
+            ":3: there is no metric 'run.completion_uss'; did you mean 'run.completion_us'?",
         ),
         (
             "assertions: [{metric: run.completion_us, max: {metric: nothing}}]\n",
-            ":3: no metric 'nothing'; see `railyard list --metrics`",
+            ":3: there is no metric 'nothing'; see `railyard list --metrics`",
         ),
         (
             "assertions: [{metric: run.completion_us}]\n",
-            ":3: assertions[0]: an assertion has exactly one of max, min and equals",
+            ":3: assertions[0]: an assertion needs exactly one of `max:`, `min:` and `equals:`",
         ),
         ("assertions: [{metric: run.npus, max: many}]\n", ":3: assertions[0].max: 'many' is not a number"),
         (
             "name: again\n",
-            ':3: not YAML: found duplicate key "name" with value "again" (original value: "small")',
+            ':3: the file is not YAML: found duplicate key "name" with value "again" (original value: "',
         ),
-        ("variants: [\n", ":4: not YAML: "),
+        ("variants: [\n", ":4: the file is not YAML: "),
     ],
 )
 def test_a_fault_is_named_with_its_line(write: Write, text: str, expected: str):
@@ -148,7 +148,9 @@ def test_a_topology_is_checked_by_the_declaration_of_its_family(
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "just text\n", "3\n"])
 def test_a_file_that_is_no_scenario_is_refused(write: Write, text: str):
-    with pytest.raises(ScenarioError, match="not a scenario; start with"):
+    with pytest.raises(
+        ScenarioError, match="the file is not a scenario, because it is not a block of keys; start with"
+    ):
         load(write(text))
 
 

@@ -18,7 +18,9 @@ def test_a_link_has_a_name_or_two_ends() -> None:
 
 
 def test_what_names_no_link_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(TestbedError, match="no link between npu0 and npu3; npu0 has links to npu1, npu2"):
+    with pytest.raises(
+        TestbedError, match="no link joins npu0 and npu3; name a neighbour of npu0: npu1, npu2"
+    ):
         links_of(full_mesh([2, 2]), ["npu0", "npu3"])
     with pytest.raises(TopologyError, match="npu9"):
         links_of(full_mesh([2, 2]), ["npu0", "npu9"])
@@ -37,7 +39,7 @@ def test_a_frame_is_described_as_by_the_command() -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("npu0", "1 words; type craft SOURCE DESTINATION"),
+        ("npu0", "got 1; type craft SOURCE DESTINATION"),
         ("npu0 npu1 --bucket x", "invalid int value: 'x'; craft"),
         ("npu0 npu1 --speed 3", "unrecognized arguments: --speed 3; craft"),
         ("npu0 'npu1", "close every quotation mark"),
@@ -50,7 +52,7 @@ def test_a_frame_that_is_described_wrongly_is_refused(line: str, says: str) -> N
 
 
 def test_too_many_words_are_refused_with_the_usage() -> None:
-    with pytest.raises(TestbedError, match="3 words; type cut LINK"):
+    with pytest.raises(TestbedError, match="got 3; type cut LINK"):
         words_of("a b c", "cut LINK", 1, 2)
 
 

@@ -103,7 +103,7 @@ def test_a_host_without_a_link_is_the_one_that_the_ping_misses(person: Person) -
     assert "npu3 -> X X X" in answer
     rows = [row for row in answer if " -> " in row and ":" not in row]
     assert [row.endswith(" X") for row in rows] == [True] * 4
-    assert "npu3 -> npu0: lost: it has not left the host, whose link is down" in answer
+    assert "npu3 -> npu0: the frame is lost: the link of its host is down" in answer
     assert person.ask("restore npu3") == ["the link to the host of npu3 is up"]
     person.until("pingall 2", "(12/12 received)")
 
@@ -125,8 +125,12 @@ def test_a_capture_has_the_frames_of_its_link(person: Person, tmp_path: Path) ->
 
 
 def test_errors_name_the_remedy_and_the_prompt_comes_back(person: Person) -> None:
-    assert person.ask("cut npu0 npu3") == ["*** no link between npu0 and npu3; npu0 has links to npu1, npu2"]
-    assert person.ask("path npu0")[0].startswith("*** 1 words; type path SOURCE DESTINATION")
+    assert person.ask("cut npu0 npu3") == [
+        "*** no link joins npu0 and npu3; name a neighbour of npu0: npu1, npu2"
+    ]
+    assert person.ask("path npu0")[0].startswith(
+        "*** expected at least 2 words after the command, got 1; type path SOURCE DESTINATION"
+    )
     assert "no node named 'npu9'" in person.ask("path npu0 npu9")[0]
     assert "railyard up` with --ip" in "".join(person.ask("npu0 ping npu1"))
 

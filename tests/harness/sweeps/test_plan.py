@@ -164,7 +164,7 @@ def test_keys_follow_what_a_result_depends_on_and_no_more(write: Write, monkeypa
             r"scenario.yaml:11: study: .* = -4: .*elements: -4 must be at least",
         ),
         ("{set: {link.detct_us: [1]}}", r"unknown key 'detct_us'.*did you mean 'detect_us'"),
-        ("{set: {variants.gone.link: [1]}}", r"a list has no element 'gone'"),
+        ("{set: {variants.gone.link: [1]}}", r"names the element 'gone' of a list"),
         ("{set: {seed.x: [1]}, seeds: 1}", r"unknown key 'seed'|leads into|is not a whole number"),
         ("{fail_each: switch}", r"has no switch that could fail"),
         ("{fail_each: rail}", r"fail_each"),

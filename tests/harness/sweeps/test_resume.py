@@ -89,7 +89,7 @@ def test_a_folder_of_another_study_is_refused_and_one_that_grows_is_not(railyard
     path.write_text(path.read_text().replace("256, payload", "512, payload"))
     code, _, err = railyard("sweep", path, "--jobs", "1", "--out", "out")
     assert code == 3
-    assert "holds a study of another scenario or program: small with 6 runs" in err
+    assert "holds a study of another scenario or version of Railyard: small with 6 runs" in err
     code, _, err = railyard("sweep", path, "--jobs", "1", "--out", "out", "--no-resume")
     assert (code, len([*Path("out", "runs").iterdir()])) == (0, 3)
     assert "3 runs, 3 in 1 process" in err

@@ -102,7 +102,7 @@ def test_faults_of_the_form_have_file_line_and_remedy(study: Path, old: str, new
         ("set: {nodes: 3}", "set: {node: 3}", 12, "has no argument 'node'"),
         ("scenario: scenario.yaml", "scenario: ring.yaml", 25, "ring.yaml: no such file"),
         ("ring.completion_us / direct", "ring.completion / direct", 34, "no figure 'ring.completion'"),
-        ("variants.ring.collective", "variants.rign.collective", 35, "a list has no element 'rign'"),
+        ("variants.ring.collective", "variants.rign.collective", 35, "names the element 'rign' of a list"),
     ],
 )
 def test_faults_of_what_a_file_names_have_its_line(study: Path, old: str, new: str, line: int, told: str):

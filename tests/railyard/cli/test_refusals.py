@@ -84,7 +84,7 @@ def test_a_fabric_that_does_not_fit(railyard: Railyard, verb: str, fabric: str, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--p4", BUILD / "ipv4.json"], "ipv4.json: a program without p4info; give --p4info FILE.txtpb"),
+        (["--p4", BUILD / "ipv4.json"], "ipv4.json has no p4info; give --p4info FILE.txtpb"),
         (["--p4", "none.p4"], "none.p4: no such file"),
         (
             ["--p4", BUILD / "ipv4.json", "--p4info", BUILD / "ipv4.p4info.txtpb", "--entries", "rows.json"],
@@ -159,12 +159,12 @@ halved, boundless = kind(half), kind(once_round, lambda capacity: None)
         ("study: {set: {link: 3}}\n", "mine.yaml:3: study: link = 3: "),
         (
             "study: {set: {a: [1, 2], b: [1]}, combine: list}\n",
-            "mine.yaml:3: study: combine: list takes as many",
+            "mine.yaml:3: study: `combine: list` needs as many",
         ),
         ("study: {fail_each: link}\n", "no variant with a fault"),
         (
             "link: {credit_bytes: 10}\n",
-            "mine.yaml:3: `credit_bytes: 10` has no room for a frame of 4096 bytes of data and 62 of headers",
+            "mine.yaml:3: `credit_bytes: 10` is less than a frame, which has 4096 bytes of data and 62",
         ),
         ("collective: {kind: {python: 'own.py:raising'}}\n", "own.py:7: IndexError: list index out of range"),
         ("collective: {kind: {python: 'own.py:empty'}}\n", "an algorithm returned NoneType, not a Schedule"),

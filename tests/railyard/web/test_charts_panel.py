@@ -58,7 +58,7 @@ def test_charts_show_and_export_the_run(browser: Browser, tmp_path: Path):
         page.get_by_role("tab", name="Charts").click()
         page.locator("#variant-variant").select_option("cut")
         charts = page.locator("[data-chart]")
-        expect(charts).to_have_count(6)
+        expect(charts).to_have_count(7)
 
         # The file has every value of every tick.
         with page.expect_download() as download:
@@ -86,7 +86,7 @@ def test_charts_show_and_export_the_run(browser: Browser, tmp_path: Path):
         download.value.save_as(tmp_path / "charts.svg")
         drawn = ET.parse(tmp_path / "charts.svg").getroot()
         strokes = [path.get("stroke") for path in drawn.iter("{http://www.w3.org/2000/svg}path")]
-        assert len(strokes) == 6 + 1 + 1 + 4 + 1 + 2 + 2
+        assert len(strokes) == 7 + 1 + 1 + 4 + 1 + 2 + 2 + 2
         assert any(tick.links.load[2 * link] for tick in ticks)
         with page.expect_download() as download:
             page.get_by_role("button", name="PNG").click()

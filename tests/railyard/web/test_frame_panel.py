@@ -86,7 +86,7 @@ def test_a_frame_meets_the_cut_link_until_the_tables_avoid_it(file: Path):
     assert [journey["tables"] for journey in asked] == ["present"] * 3
     before, lost, after = asked
     assert (nodes(before), before["arrived"], before["down"]) == (["npu1", "npu3"], True, [])
-    assert lost["end"] == "link npu1-npu3 is down, and no table of npu1 knows it yet"
+    assert lost["end"] == "link npu1-npu3 is down, and the tables of npu1 still use it"
     assert lost["down"] == after["down"] == ["npu1-npu3"]
     assert after["arrived"]
     assert len(nodes(after)) > 2
@@ -168,7 +168,7 @@ def test_frames_are_kept_for_few_links_and_no_longer_than_pages_ask(monkeypatch:
     [
         ({"variant": "none"}, "no variant named 'none'"),
         ({"kind": "light"}, "no frame of kind 'light'"),
-        ({"changes": ["srh.ptr=1"]}, "this frame has no srh"),
+        ({"changes": ["srh.ptr=1"]}, "names the header srh, which this frame lacks"),
         ({"to": "npu99"}, "no node named 'npu99'"),
     ],
 )

@@ -52,7 +52,7 @@ export function ChartsPanel({ page }) {
     <link rel="stylesheet" href="/page/charts/charts.css" />
     <h2>Charts</h2>
     <p class="dim">${track.label}${other ? `, dashed: ${other.label}` : ""}. A click shows a time; drag to zoom. ${
-      link ? "" : "Choose a link to see its load."}</p>
+      link ? "" : "Choose a link to see its load and queue."}</p>
     <div class="row">
       ${(/** @type {const} */ (["svg", "png", "csv"])).map((kind) => html`<button onClick=${() => save(kind)}>${kind.toUpperCase()}</button>`)}
       ${zoom && html`<button class="primary" onClick=${() => setZoom(null)}>whole run</button>`}

@@ -82,7 +82,7 @@ def test_jobs_of_equal_ranks_draw_for_themselves(write: Write):
 @pytest.mark.parametrize(
     ("connections", "told"),
     [
-        ("{paths: five-tuple, count: 2}", "one connection a port"),
+        ("{paths: five-tuple, count: 2}", "makes one connection for each port"),
         ("{paths: random, count: 0}", "give a number"),
         ("{paths: serch}", "search"),
         ("{choose: most}", "least-unfinished"),

@@ -41,10 +41,10 @@ def test_members_are_all_the_first_or_those_named():
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        (9, "9 members of a fabric that has 8; take up to 8"),
+        (9, "which is 8; give a number up to 8"),
         (["gpu1", "gpu0..gpu2"], "gpu0..gpu2 is named twice"),
         (["gpu3..gpu1"], "gpu3..gpu1 ends before it begins"),
-        (["gpu0", "rail0"], "rail0 computes nothing, so it is no member; name nodes such as gpu0"),
+        (["gpu0", "rail0"], "rail0 is not an NPU or GPU, so it cannot be a member; name nodes such as gpu0"),
     ],
 )
 def test_members_that_cannot_be(wanted: int | Sequence[str], why: str):
@@ -58,7 +58,7 @@ def test_a_grid_cuts_dimensions_and_nothing_else():
     assert split_grid((8, 16), (8, 4, 4)) == (0, 1, 1)
     assert split_grid((8, 16), (2, 4, 16)) == (0, 0, 1)
     for wrong in ((4, 32), (8, 3, 5), (8, 16, 2), (8,), (128,), (3, 8, 16)):
-        with pytest.raises(ScenarioError, match="for members that are 8 x 16"):
+        with pytest.raises(ScenarioError, match="the dimensions of the members, which are 8 x 16"):
             split_grid((8, 16), wrong)
 
 
@@ -173,14 +173,17 @@ def test_frames_that_cross_rails_are_counted_where_spines_join_them(write: Write
         ("{kind: all-to-all, order: [0]}", "order (0,): it must name each of 2 dimensions once"),
         ("{kind: all-gather, order: [0, 0]}", "order (0, 0): it must name each of 2 dimensions once"),
         ("{kind: broadcast, order: [0, 1]}", "`order:` is for dimension-wise and partitions"),
-        ("{kind: all-to-all, grid: [2, 3]}", "a grid of 2 x 3 for members that are 2 x 2"),
-        ("{kind: all-to-all, members: 5}", "5 members of a fabric that has 4"),
+        (
+            "{kind: all-to-all, grid: [2, 3]}",
+            "the grid 2 x 3 does not divide the dimensions of the members, which are 2 x 2",
+        ),
+        ("{kind: all-to-all, members: 5}", "`members: 5` is more than"),
         ("{kind: all-to-all, members: [gpu0, gpu3]}", "no full mesh of whole lines"),
         ("{kind: all-to-all, members: [gpu0, gpu33]}", "no node named 'gpu33'"),
         ("{kind: all-to-all, members: 1}", "collective.members: 1 "),
         (
             "{kind: mixture, parts: [{kind: all-gather, share: 1, over: [1], order: [1]}]}",
-            "order [1] of a part over 1 dimensions",
+            "`order: [1]` of a part names a dimension that it lacks: it has 1",
         ),
     ],
 )
@@ -201,7 +204,7 @@ def test_the_traffic_matrix_is_what_a_schedule_sends(write: Write):
     sent = traffic_matrix([ready.sliced.schedule], ready.fabric, ready.members)
     assert sent.groups == (4,)
     assert sent.cells(1)[0].tolist() == [0, 8192, 8192, 8192, 4096, 0, 0, 0]
-    assert str(sent) == "32 of 56 ordered pairs send anything; 85.7 % of the bytes stay inside the groups"
+    assert str(sent) == "32 of 56 ordered pairs send data; 85.7 % of the bytes stay inside the groups"
     assert heat_map_svg(sent) == heat_map_svg(sent)
     assert heat_map_svg(sent).startswith("<svg")
 

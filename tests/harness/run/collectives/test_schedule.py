@@ -77,12 +77,12 @@ def test_more_dimensions(write: Write, more: str):
             "algorithm ring does not do all-to-all; take partitions or",
         ),
         ("[4, 4]", "{root: 3}", ":3: collective: `root:` is for broadcast and reduce; leave it out"),
-        ("[4, 4]", "{kind: mixture}", ":3: collective: a mixture has `parts:`"),
+        ("[4, 4]", "{kind: mixture}", ":3: collective: the mixture has no parts"),
         ("[4, 4]", "{kind: mixture, parts: [{kind: p2p}]}", ":3: collective.parts[0].share is missing"),
         (
             "[4, 4]",
             "{kind: mixture, parts: [{kind: allreduce, algorithm: ring, share: 1}]}",
-            "algorithm ring in a mixture; take dimension-wise or direct",
+            "a mixture cannot use the algorithm ring; use dimension-wise or direct",
         ),
         (
             "[4, 4]",

@@ -76,7 +76,7 @@ def test_an_address_of_a_group_is_no_system(write: Write) -> None:
         control=f'{LACP}, lacp_tors: [{{system: "01:00:5e:00:01:01", port_offset: 0}}, {{port_offset: 300}}]',
         segments=1,
     )
-    with pytest.raises(ScenarioError, match="address of a group"):
+    with pytest.raises(ScenarioError, match="is a multicast address"):
         load(write(text))
 
 

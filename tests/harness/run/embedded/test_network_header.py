@@ -88,9 +88,9 @@ def test_what_cannot_have_the_header_is_refused(write: Callable[[str], Path]) ->
     )
     with pytest.raises(ScenarioError, match=r":3: program rail_gpu has no form for the CNA24"):
         prepare(*load(write(rails)))
-    with pytest.raises(ScenarioError, match=r"payloads of 10192 bytes: .* carries 10184 at most"):
+    with pytest.raises(ScenarioError, match=r"a payload has 10192 bytes, .* a frame has 10184 at most"):
         prepare(*load(write(mesh.replace("payload_bytes: 1024", "payload_bytes: 10192"))))
     ready = prepare(*load(write(mesh.replace("payload_bytes: 1024", "payload_bytes: 10184"))))
-    with pytest.raises(TestbedError, match="agents in real time know the CNA16 network header only"):
+    with pytest.raises(TestbedError, match="agents in real time support cna16 only"):
         RealTime("builtin").check(ready, captures=False)
     assert measured(write(mesh.replace("payload_bytes: 1024", "payload_bytes: 10184")), Embedded())

@@ -168,9 +168,9 @@ def test_the_report_and_the_file_say_what_moved(write: Write):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("peers: job", "peers: all"), "circuits per job may leave other pairs without a path"),
+        (("peers: job", "peers: all"), "leaves pairs that no job uses without a path"),
         (("circuits: per-job", "circuits: often"), "control.circuits: 'often' is not known"),
-        (("ports: 4", "ports: 4, wiring: uniform"), "with uniform wiring some demands have no allocation"),
+        (("ports: 4", "ports: 4, wiring: uniform"), "needs another wiring than uniform"),
     ],
 )
 def test_what_is_refused(write: Write, change: tuple[str, str], why: str):
@@ -193,9 +193,7 @@ def test_a_job_without_an_allocation_is_refused_with_its_line_before_the_run(wri
     text = text.replace("ports: 4", "ports: 2") + JOBS.replace(
         "gpu0..gpu3, gpu8..gpu11]", "gpu0, gpu8, gpu20, gpu24]"
     )
-    with pytest.raises(
-        ScenarioError, match=r"scenario.yaml:10: job first has no allocation of circuits: Pod"
-    ):
+    with pytest.raises(ScenarioError, match=r"scenario.yaml:10: circuits cannot serve the job first: Pod"):
         prepared(write, text)
 
 

@@ -162,7 +162,7 @@ def test_the_result_does_not_tell_the_number_of_threads(
 
 def test_more_threads_than_processors_are_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(testbeds, "processors", lambda: 2)
-    with pytest.raises(MachineError, match="3 threads: this process may use 2 processors"):
+    with pytest.raises(MachineError, match="3 threads, and this process may use 2 processors"):
         run(prepare(*load(write(RACK))), 1, choice=Embedded(threads=3))
 
 

@@ -82,9 +82,9 @@ def test_their_figures_have_their_names_and_can_be_asserted(write: Write):
     [
         (
             f"{FIRST}, {{name: b, iterations: 2, collective: {{algorithm: direct, members: [gpu3, gpu4]}}}}",
-            "gpu3 is a member of job 'first' as well, and jobs with iterations have",
+            "gpu3 is also a member of job 'first', and a job with iterations cannot share",
         ),
-        (f"{FIRST}, {FIRST}", "two jobs of variant 'run' have one name"),
+        (f"{FIRST}, {FIRST}", "two jobs of variant 'run' have the same name"),
         ("{name: first, collective: {elements: none}}", "jobs[0].collective.elements"),
         ("{name: first, at_us: -1}", "jobs[0].at_us"),
         ("", "jobs"),

@@ -116,10 +116,13 @@ def test_their_figures_and_their_picture(write: Write):
         (f"{HEAD}jobs: [{FIRST % ', priority: 7'}]", r"jobs\[0\]\.priority"),
         (f"{HEAD}jobs: [{FIRST % ', overlap: 2'}]", r"jobs\[0\]\.overlap"),
         (f"{HEAD}control: {{scheduler: crux}}", "job job has 1 iterations of 0 us"),
-        (f"{HEAD}control: {{scheduler: crux}}\njobs: [{FIRST % ', priority: 1'}]", "already has priority 1"),
+        (
+            f"{HEAD}control: {{scheduler: crux}}\njobs: [{FIRST % ', priority: 1'}]",
+            "has `priority: 1`, but the scheduler crux",
+        ),
         (
             f"{HEAD.replace('}', ', spares: 1}', 1)}jobs: [{FIRST % ''}]",
-            "a job of several iterations on .*, which has spares",
+            "has spares: .*, which a job of several iterations cannot do",
         ),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_watched_run_is_recorded_and_struck_by_hand(tmp_path: Path, kind: Swit
     assert "real time does not pause" in paused["text"]
     assert "real time does not step" in stepped["text"]
     assert struck["keys"]["link"] == CUT
-    assert f"{CUT} is down already" in again["text"]
+    assert f"{CUT} is already down" in again["text"]
     assert journey["values"]["down"] == [CUT]
     assert frames[-1]["words"].startswith(f"{frames[-1]['from']} to ")
     assert 0 < frames[-1]["t"] < seen.completion_ps

@@ -104,9 +104,9 @@ def test_a_mistake_in_a_file_has_the_line_of_that_file(write: Write, tmp_path: P
         prepare(*load(write(HEAD + "graph: {file: graph.json}\n")))
     assert f"{tmp_path / 'graph.json'}:5: operations[3].to: npu0 cannot send to itself" in str(caught.value)
     (tmp_path / "graph.json").write_text('{"operations": [\n{,}]}')
-    with pytest.raises(ScenarioError, match=r"graph\.json:2: not JSON"):
+    with pytest.raises(ScenarioError, match=r"graph\.json:2: the file is not JSON"):
         prepare(*load(write(HEAD + "graph: {file: graph.json}\n")))
-    with pytest.raises(ScenarioError, match="no such file"):
+    with pytest.raises(ScenarioError, match="does not exist"):
         prepare(*load(write(HEAD + "graph: {file: none.json}\n")))
 
 
@@ -141,8 +141,8 @@ def test_jobs_share_members(write: Write) -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ("iterations: 2", "npu0 is a member of job 'graph' as well, and jobs with iterations have members"),
-        ("priority: 0", "jobs that share members have one priority"),
+        ("iterations: 2", "npu0 is also a member of job 'graph', and a job with iterations cannot share"),
+        ("priority: 0", "jobs that share members need equal `priority:`"),
     ],
 )
 def test_jobs_that_cannot_share_members(write: Write, more: str, why: str) -> None:
@@ -152,9 +152,9 @@ def test_jobs_that_cannot_share_members(write: Write, more: str, why: str) -> No
 
 
 def test_a_graph_has_no_keys_of_a_collective(write: Write) -> None:
-    with pytest.raises(ScenarioError, match="a graph takes no `kind:`"):
+    with pytest.raises(ScenarioError, match="a job with a graph takes no `kind:`"):
         load(write(HEAD + ROWS + "collective: {kind: all-gather}\n"))
-    with pytest.raises(ScenarioError, match="computations of its own"):
+    with pytest.raises(ScenarioError, match="contains its own computations"):
         load(write(HEAD + "jobs: [{name: a, iterations: 2, graph: {file: x.json}}]\n"))
     with pytest.raises(ScenarioError, match="give one of them"):
         load(write(HEAD + "graph: {signals: true}\n"))

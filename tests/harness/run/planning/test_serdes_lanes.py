@@ -84,7 +84,7 @@ def test_lanes_that_do_not_exist_are_refused(write: Callable[[str], Path], lanes
 
 
 def test_lanes_beside_jobs_are_refused(write: Callable[[str], Path]) -> None:
-    with pytest.raises(ScenarioError, match="give each job its own"):
+    with pytest.raises(ScenarioError, match="write `lanes:` in each job instead"):
         load(write("lanes: [6, 2]\njobs: [{name: a}]\n"))
 
 

@@ -130,7 +130,7 @@ def test_assertions_take_cells(write: Write):
         ("mine.registers.seen", "a register 'seen'; known are last"),
         ("mine.counters.tx_by_port_vl.packets", "a counter 'tx_by_port_vl'; known are seen"),
         ("mine.counters.seen[npu9].packets", "npu9"),
-        ("mine.counters.seen[npu1:2048].packets", "has no cell 2048; its cells are 0 to 2047"),
+        ("mine.counters.seen[npu1:2048].packets", "has no cell 2048; use a cell from 0 to 2047"),
         ("mine.counters.seen", "no metric 'mine.counters.seen'"),
         ("built-in.counters.seen.packets", "no metric 'built-in.counters.seen.packets'"),
     ],

@@ -91,7 +91,7 @@ def test_what_is_too_large_says_so_in_place_of_a_picture(fabric: Fabric) -> None
     root = ET.fromstring(fabric_svg(fabric))
     words = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
     assert fabric.name in words
-    assert "too many to draw: 6000 links at most" in words
+    assert "too many to draw; at most 6000 links" in words
 
 
 def test_show_takes_parameters(railyard) -> None:

@@ -109,7 +109,7 @@ def test_a_scenario_that_has_changed_since_is_refused(railyard: Railyard, tmp_pa
     path.write_text(path.read_text().replace("256", "512"))
     code, _, err = railyard("bundle", "out")
     assert code == 2
-    assert "not the scenario of out/result.json: their hashes differ" in err
+    assert "out/result.json is the result of another scenario than" in err
 
 
 def test_of_a_run_in_real_time_only_untimed_figures_count():

@@ -60,12 +60,18 @@ def stored() -> dict[str, dict[str, dict[str, int]]]:
 def table() -> str:
     """Return the table in Markdown."""
     counts = stored()
-    lines = ["| feature | keys | built-in switch | BMv2 |", "|---|---|---|---|"]
+    lines = [
+        "| feature | keys | the same in virtual time, on the built-in switch and on BMv2 |",
+        "|---|---|---|",
+    ]
     for feature in FEATURES:
         words = [_words(feature, counts.get(feature.feature, {}).get(kind)) for kind in _KINDS]
+        same = (
+            words[0] if len(set(words)) == 1 else "; ".join(map(": ".join, zip(_KINDS, words, strict=True)))
+        )
         if feature.refused:
-            words = [f"refused: “{feature.refused}”", "refused likewise"]
-        lines.append(f"| {feature.feature} | {feature.keys} | {words[0]} | {words[1]} |")
+            same = f"refused in real time: “{feature.refused}”"
+        lines.append(f"| {feature.feature} | {feature.keys} | {same} |")
     return "".join(f"{line}\n" for line in lines)
 
 
