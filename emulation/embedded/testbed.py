@@ -349,6 +349,8 @@ class EmbeddedTestbed(Lifetime):
         while (watch := self.watch) is not None and (until_ps is None or watch.next_ps < until_ps):
             if self._time.run_to(watch.next_ps):
                 break  # only table entries age on, up to `until_ps`
+            if self._time.was_interrupted:
+                return False
             watch.tick()
         return self._time.run_to(until_ps)
 

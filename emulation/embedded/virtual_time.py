@@ -43,6 +43,7 @@ class VirtualTime:
         self._alarms: dict[int, Callable[[], None]] = {}
         self._next_alarm = 0
         self._interrupted = False
+        self.was_interrupted = False
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
         """Call `callback` at that virtual time, between two events of the network."""
@@ -58,9 +59,10 @@ class VirtualTime:
 
     def run_to(self, until_ps: int | None) -> bool:
         """Let time pass; return True when nothing is left to happen, False at `until_ps` or interrupted."""
+        self.was_interrupted = False
         while (end := self._advance(until_ps)) == _CONTROL:
             if self._interrupted:
-                self._interrupted = False
+                self._interrupted, self.was_interrupted = False, True
                 return False
         return end != _REACHED_UNTIL
 

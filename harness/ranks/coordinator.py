@@ -93,6 +93,8 @@ class Coordinator:
         launch_ps: Time from a call until it takes effect.
         lost: For ranks whose NPU a fault takes away, time of the fault in ps.
         stop_process: Ends the process of a rank.
+        on_note: Called with each note of a rank, its name and its value.
+        on_outcome: Called when a rank has ended.
     """
 
     def __init__(
@@ -104,6 +106,8 @@ class Coordinator:
         launch_ps: int = LAUNCH_PS,
         lost: Mapping[int, int] | None = None,
         stop_process: Callable[[int], None] = lambda rank: None,
+        on_note: Callable[[RankRecord, str, Any], None] = lambda *_: None,
+        on_outcome: Callable[[RankRecord], None] = lambda _: None,
     ) -> None:
         self.ranks = [
             RankRecord(rank, node, connection)
@@ -112,6 +116,7 @@ class Coordinator:
         self._session = session
         self._launch_ps = launch_ps
         self._stop_process = stop_process
+        self._on_noted, self._on_outcome = on_note, on_outcome
         self._store = SharedStore()
         self._matching = Matching(session, nodes, self._work_ended)
         self._waiting: dict[Work, tuple[RankRecord, int]] = {}  # waiting rank, begin of the wait in ps
@@ -286,6 +291,7 @@ class Coordinator:
 
     def _on_note(self, rank: RankRecord, name: str, value: object) -> None:
         rank.notes.append((rank.clock_ps, name, value))
+        self._on_noted(rank, name, value)
 
     def _on_end(self, rank: RankRecord, why: str) -> None:
         if why:
@@ -302,6 +308,7 @@ class Coordinator:
             return
         rank.outcome = why or "done"
         rank.computes = False
+        self._on_outcome(rank)
         told = why or f"rank {rank.rank} ({rank.node}) has ended"
         at_ps = max(rank.clock_ps, self._session.now_ps) + (NOTICE_PS if why else self._launch_ps + 1)
         self._at(at_ps, rank.rank, partial(self._matching.gone, rank.rank, told, lost=bool(why)))

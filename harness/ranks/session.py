@@ -10,6 +10,7 @@ from functools import partial
 from typing import final
 
 from emulation._engine import Agent
+from emulation.control.loop import ControlLoop
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.faults import Faults
 from emulation.traffic.frames.values import ElementType
@@ -31,6 +32,8 @@ from harness.run.testbeds import Embedded, in_one_partition
 __all__ = ["End", "FabricSession", "Operation", "opened"]
 
 _QUEUES = 1 << 16
+# Width of the bins in which delivered bytes are counted; only their sum is read.
+_BIN_PS = 10**9
 _MOST_KEPT = 128  # Largest number of cached traffics.
 # The first sequence numbers of successive operations are this far apart, so that a late acknowledgement of an
 # earlier operation matches no sequence number of a later one.
@@ -96,11 +99,22 @@ class FabricSession:
         up: The booted testbed.
         nodes: Nodes that take part in operations.
         seed: Seed for the choice of paths of connections.
+        control: Controllers of the fabric.
+        faults: Faults that strike the fabric.
     """
 
-    def __init__(self, ready: Prepared, up: Booted[EmbeddedTestbed], nodes: Sequence[str], seed: int) -> None:
+    def __init__(
+        self,
+        ready: Prepared,
+        up: Booted[EmbeddedTestbed],
+        nodes: Sequence[str],
+        seed: int,
+        control: ControlLoop,
+        faults: Faults,
+    ) -> None:
         self._ready, self._seed = ready, seed
         self.testbed = up.testbed
+        self.control, self.faults = control, faults
         self._kept: dict[Hashable, _Kept] = {}
         self._under_way: dict[int, Operation] = {}  # by `first_queue`
         self._ends: list[End] = []
@@ -235,12 +249,12 @@ def opened(ready: Prepared, nodes: Sequence[str], seed: int) -> Iterator[FabricS
         seed: Seed for the choice of paths of connections.
     """
     choice = in_one_partition(Embedded())
-    testbed = choice.make(ready, 0, seed)
+    testbed = choice.make(ready, _BIN_PS, seed)
     assert isinstance(testbed, EmbeddedTestbed)
     with booted(testbed, ready.plan, None, ready.own, ready.updates, ready.variant.link.marking) as up:
-        session = FabricSession(ready, up, nodes, seed)
         control = control_loop(ready, up, None)
         faults = Faults(testbed)
+        session = FabricSession(ready, up, nodes, seed, control, faults)
         faults.on_power = control.set_power
         faults.schedule(ready.faults)
         control.start(lambda: True)

@@ -17,10 +17,10 @@ from harness.run.observation.incidents import incidents_of
 from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from harness.run.watch import WatchedRun
-from harness.scenario.schema import Scenario
+from harness.scenario.schema import Scenario, Variant
 from harness.version import railyard_version
 
-__all__ = ["RTT_PERCENTILES", "TOTALS", "Recorder"]
+__all__ = ["RTT_PERCENTILES", "TOTALS", "Recorder", "activity_event", "header_record"]
 
 RTT_PERCENTILES = (50, 90, 99)
 
@@ -79,22 +79,7 @@ class Recorder:
         """
         check_links(prepared[0], self._links_of_frames or ())
         self.opened(scenario, seed, prepared)
-        variants = [{"name": variant.name, "label": variant.label} for variant in scenario.variants]
-        self.put(
-            json_record(
-                Kind.HEADER,
-                {
-                    "format": FORMAT,
-                    "version": VERSION,
-                    "railyard": railyard_version(),
-                    "scenario": scenario.name,
-                    "title": scenario.title or scenario.name,
-                    "description": scenario.description,
-                    "seed": seed,
-                    "variants": variants,
-                },
-            )
-        )
+        self.put(header_record(scenario, seed, scenario.variants))
         self.put(json_record(Kind.FABRIC, fabric_picture(prepared[0].fabric)))
 
     def close(self) -> None:
@@ -263,13 +248,33 @@ class Recorder:
     def _on_activity(self, activity: Activity) -> None:
         if self._logs is not None:
             self._logs(activity)
-        node, count, news = activity.node, activity.count, activity.news
-        who = f"{node}, told by {news.teller}," if news.learns == "by a notice" and news.teller else node
-        words = {
-            "notice": f"{who} sends {count} notice{'s' * (count > 1)}",
-            "rewrite": f"{who} rewrites {count} table entr{'ies' if count > 1 else 'y'}",
-        }
-        self.put(event(activity.at_ps, activity.kind, words[activity.kind], node=node, count=count))
+        self.put(activity_event(activity))
+
+
+def header_record(scenario: Scenario, seed: int, variants: Sequence[Variant]) -> Record:
+    """Return the record HEADER of a run of some variants of a scenario."""
+    values = {
+        "format": FORMAT,
+        "version": VERSION,
+        "railyard": railyard_version(),
+        "scenario": scenario.name,
+        "title": scenario.title or scenario.name,
+        "description": scenario.description,
+        "seed": seed,
+        "variants": [{"name": variant.name, "label": variant.label} for variant in variants],
+    }
+    return json_record(Kind.HEADER, values)
+
+
+def activity_event(activity: Activity) -> Record:
+    """Return the event of a controller's activity: notices sent, or table entries rewritten."""
+    node, count, news = activity.node, activity.count, activity.news
+    who = f"{node}, told by {news.teller}," if news.learns == "by a notice" and news.teller else node
+    words = {
+        "notice": f"{who} sends {count} notice{'s' * (count > 1)}",
+        "rewrite": f"{who} rewrites {count} table entr{'ies' if count > 1 else 'y'}",
+    }
+    return event(activity.at_ps, activity.kind, words[activity.kind], node=node, count=count)
 
 
 def _called(job: str) -> str:

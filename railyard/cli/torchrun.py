@@ -3,26 +3,31 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railyard.cli.display.screen import complain, out
-from railyard.cli.options import Dims, Parameters
+from railyard.cli.options import Dims, Parameters, page_server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from harness.recording.records import Sink
     from harness.run.prepare import Prepared
+    from harness.scenario.schema import Scenario
     from railyard.torch.launch import Trained
+    from railyard.web.session import Session
 
 __all__ = ["EXAMPLES", "torchrun"]
 
 EXAMPLES = """
 railyard torchrun --dims 2x4 full-mesh train.py
 railyard torchrun --ranks 8 --tflops 100 ub-rack train.py --epochs 3
-railyard torchrun --variant cut --tflops 100 --out results/cut scenario.yaml train.py
+railyard torchrun --variant cut --tflops 100 --out results/cut --record scenario.yaml train.py
+railyard torchrun --serve --tflops 100 ub-rack train.py
 """
 
 
@@ -62,8 +67,15 @@ def torchrun(
         float, typer.Option(min=0.001, help="microseconds from a call of a collective to its effect")
     ] = 5.0,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="folder for training.json and trace.json")
+        Path | None, typer.Option("--out", help="folder for training.json, trace.json and report.html")
     ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
+    ] = False,
+    live: Annotated[
+        bool, typer.Option("--serve", help="show the fabric in a browser while the script runs, until Ctrl-C")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of --serve; 0: any free one")] = 8642,
 ) -> None:
     """Run a PyTorch script, one process a rank, whose collectives cross the fabric as frames.
 
@@ -76,28 +88,59 @@ def torchrun(
 
     Exit code 0: all ranks end well; 1: a rank fails or is lost; 2: the input is at fault; 3: the machine is.
     """
+    from harness.recording.file import RECORDING, RecordingWriter
     from railyard.torch.launch import Settings, train
+    from railyard.torch.recording import TrainingRecorder
+    from railyard.torch.timeline import write
 
     if tflops is not None and measured:
         raise typer.BadParameter(
             "counts operations; leave one of them out", param_hint="--tflops, --measured"
         )
-    ready = _prepared(where, dims, param or (), variant)
+    if record and folder is None:
+        raise typer.BadParameter("needs a folder; give --out as well", param_hint="--record")
+    scenario, ready = _prepared(where, dims, param or (), variant)
     settings = Settings(script, arguments or (), ranks, tflops, measured, launch_us)
-    trained = train(ready, settings, seed)
-    if folder is not None:
-        from railyard.torch.timeline import write
-
-        write(folder, trained)
-    _print(trained)
-    for rank in trained.failed:
-        complain(rank.outcome)
+    with ExitStack() as stack:
+        sinks: list[Sink] = []
+        session = stack.enter_context(_page(port)) if live else None
+        if session is not None:
+            sinks.append(session.history)
+        if record and folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            sinks.append(stack.enter_context(RecordingWriter(folder / RECORDING)))
+        recorder = TrainingRecorder(sinks, scenario, seed) if sinks else None
+        trained = train(ready, settings, seed, recorder)
+        if folder is not None:
+            faults = [(fault.at_ps / 10**6, fault.text) for fault in ready.faults]
+            title = f"{scenario.title or scenario.name}: {ready.variant.label}"
+            write(folder, trained, title, faults)
+        _print(trained)
+        for rank in trained.failed:
+            complain(rank.outcome)
+        if session is not None:
+            session.end("")
+            with suppress(KeyboardInterrupt):
+                while not session.wait(3600):
+                    pass
     if trained.failed:
         raise typer.Exit(1)
 
 
-def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> Prepared:
-    """Return the variant of a scenario file, or a variant of defaults on a fabric."""
+@contextmanager
+def _page(port: int) -> Iterator[Session]:
+    """Serve a page that shows the records of a run, print its address, and yield its session."""
+    serving = page_server()
+    from railyard.web.session import Session
+
+    session = Session("replay")
+    with serving(session, None, port) as address:
+        out().print(f"{address}\nCtrl-C after the run ends it", markup=False, soft_wrap=True)
+        yield session
+
+
+def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> tuple[Scenario, Prepared]:
+    """Return a scenario and its variant: of a scenario file, or of defaults on a fabric."""
     from harness.run.prepare import prepare
     from harness.scenario.document import Document
     from harness.scenario.library import file_of
@@ -109,7 +152,7 @@ def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> Prep
             raise typer.BadParameter("belongs to a topology", param_hint="--dims, --param")
         scenario, document = load(file_of(Path(where)))
         name = variant or scenario.variants[0].name
-        return prepare(only(scenario, (name,)), document)[0]
+        return scenario, prepare(only(scenario, (name,)), document)[0]
     if variant:
         raise typer.BadParameter("belongs to a scenario file", param_hint="--variant")
     from railyard.cli.options import parameters_of
@@ -117,7 +160,7 @@ def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> Prep
     topology = {"name": where, **parameters_of(where, dims, param)}
     document = Document.of_values({"name": "torchrun", "topology": topology})
     scenario, document = read(document)
-    return prepare(scenario, document)[0]
+    return scenario, prepare(scenario, document)[0]
 
 
 def _print(trained: Trained) -> None:

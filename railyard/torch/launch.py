@@ -15,13 +15,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from harness.errors import OutputError, ScenarioError
 from harness.ranks.coordinator import LAUNCH_PS, Coordinator, RankRecord
 from harness.ranks.session import opened
 from harness.run.collectives.grids import members_of
 from harness.run.prepare import Prepared
+from railyard.torch.recording import TrainingRecorder
 
 __all__ = ["Settings", "Trained", "lost_ranks", "train"]
 
@@ -63,8 +64,10 @@ class Trained:
         return [rank for rank in self.ranks if rank.outcome != "done"]
 
 
-def train(ready: Prepared, settings: Settings, seed: int) -> Trained:
-    """Run a script on the fabric of a variant.
+def train(
+    ready: Prepared, settings: Settings, seed: int, recorder: TrainingRecorder | None = None
+) -> Trained:
+    """Run a script on the fabric of a variant; `recorder` records the run.
 
     Raises:
         OutputError: PyTorch or the script is missing.
@@ -72,7 +75,12 @@ def train(ready: Prepared, settings: Settings, seed: int) -> Trained:
     """
     nodes = _nodes(ready, settings)
     lost = lost_ranks(ready, nodes)
+    hooks: dict[str, Any] = {}
+    if recorder is not None:
+        hooks = {"on_note": recorder.on_note, "on_outcome": recorder.on_outcome}
     with opened(ready, nodes, seed) as session, _processes(settings, len(nodes)) as (connections, stop):
+        if recorder is not None:
+            recorder.begin(ready, session, nodes)
         coordinator = Coordinator(
             session,
             nodes,
@@ -80,8 +88,11 @@ def train(ready: Prepared, settings: Settings, seed: int) -> Trained:
             launch_ps=max(1, round(settings.launch_us * 10**6)),
             lost=lost,
             stop_process=stop,
+            **hooks,
         )
         coordinator.run()
+        if recorder is not None:
+            recorder.end(coordinator.ranks)
         usage = session.testbed.link_usage()
         busy = {name: (there.busy_ps, back.busy_ps) for name, (there, back) in usage.items()}
         return Trained(coordinator.ranks, session.now_ps, busy)

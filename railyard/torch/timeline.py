@@ -8,13 +8,14 @@ the operation begins, and communicates from then on.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.ranks.coordinator import RankRecord
 from harness.ranks.operations import Failed, Work
 from railyard.torch.launch import Trained
+from railyard.torch.report import report_html
 
 __all__ = ["document", "summary", "trace", "write"]
 
@@ -140,9 +141,10 @@ def summary(trained: Trained) -> Iterator[str]:
         )
 
 
-def write(folder: Path, trained: Trained) -> None:
-    """Write training.json and trace.json into a folder."""
+def write(folder: Path, trained: Trained, title: str, faults: Sequence[tuple[float, str]]) -> None:
+    """Write training.json, trace.json and report.html into a folder; see report_html."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {"training.json": document(trained), "trace.json": trace(trained)}
-    for name, values in files.items():
-        (folder / name).write_text(json.dumps(values, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    values = document(trained)
+    for name, content in (("training.json", values), ("trace.json", trace(trained))):
+        (folder / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / "report.html").write_text(report_html(values, title, faults), encoding="utf-8")
