@@ -341,4 +341,4 @@ class TestCommand:
             read_frame(tmp_path / "no.pcap", 1)
         code, _, err = railyard("follow", "full-mesh", capture, "--dims", "4x4", "--at", "npu6:99")
         assert code == 2
-        assert "a node and its port" in err
+        assert "with a port from 0 to" in err
