@@ -145,7 +145,7 @@ def test_a_frame_takes_the_planned_path_of_its_bucket(plan: Plan):
         ),
         (lambda mesh, plan: railyard.run({**SMALL, "sede": 1}), "unknown key 'sede'; did you mean 'seed'"),
         (lambda mesh, plan: railyard.run(SMALL, variant="cutt"), "choose among healthy, cut"),
-        (lambda mesh, plan: railyard.run("missing.yaml"), "missing.yaml: no such file"),
+        (lambda mesh, plan: railyard.run("missing.yaml"), "missing.yaml: the file does not exist"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(mesh: Fabric, plan: Plan, wrong, said: str):
@@ -307,7 +307,7 @@ def test_a_scenario_that_was_loaded_runs_as_its_file():
     file = ROOT / "experiments" / "02_real_time" / "scenario.yaml"
     scenario = railyard.load(file)
     assert scenario.name == "real-time"
-    with pytest.raises(RailyardError, match="no such file"):
+    with pytest.raises(RailyardError, match="the file does not exist"):
         railyard.load("nowhere.yaml")
 
 

@@ -156,7 +156,7 @@ def test_send_prints_and_writes_what_leaves(railyard, bed: EmbeddedTestbed, tmp_
     (tmp_path / "in.pcap").write_text("no capture")
     for arguments, message in (
         (["in.pcap", "--from", "h1"], "in.pcap is not a capture file"),
-        (["none.pcap", "--from", "h1"], "none.pcap: No such file"),
+        (["none.pcap", "--from", "h1"], "none.pcap cannot be read"),
         (["in.pcap"], "the sending host is missing"),
     ):
         code, _, err = railyard("send", *arguments, "--grpc", bed.address)

@@ -187,10 +187,10 @@ def test_options_win_over_the_file(write: Write):
     ("option", "told"),
     [
         (("--seeds", "one"), "--seeds"),
-        (("--set", "link.detect_us"), "write it like link.detect_us=1,10"),
+        (("--set", "link.detect_us"), "link.detect_us=1,10"),
         (("--set", "a=[1"), "has no list of values"),
-        (("--fail-each", "rail"), "link, switch, npu, pair:20"),
-        (("--budget", "ten"), "write a time like 90s, 10m or 2h"),
+        (("--fail-each", "rail"), "random:3x100 or random:3x100@50"),
+        (("--budget", "ten"), "cannot be read; write a time like"),
         (("--shard", "3/2"), "write it like 2/8"),
     ],
 )

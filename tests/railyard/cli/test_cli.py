@@ -286,7 +286,7 @@ def test_python_runs_the_package_as_the_command(tmp_path: Path):
         [sys.executable, "-m", "railyard", "check", "none.yaml"], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "error: none.yaml: no such file" in done.stderr
+    assert "error: none.yaml: the file does not exist" in done.stderr
 
 
 def command(*arguments: str, folder: Path) -> subprocess.Popen[str]:

@@ -85,7 +85,7 @@ def test_a_fabric_that_does_not_fit(railyard: Railyard, verb: str, fabric: str, 
     ("options", "message"),
     [
         (["--p4", BUILD / "ipv4.json"], "ipv4.json has no p4info; give --p4info FILE.txtpb"),
-        (["--p4", "none.p4"], "none.p4: no such file"),
+        (["--p4", "none.p4"], "none.p4: the file does not exist"),
         (
             ["--p4", BUILD / "ipv4.json", "--p4info", BUILD / "ipv4.p4info.txtpb", "--entries", "rows.json"],
             "rows.json: n0[0]: table ipv9 is not in the p4info; did you mean ipv4?",

@@ -109,7 +109,7 @@ def test_show_takes_parameters(railyard) -> None:
     ("text", "message"),
     [
         ("radix", "'radix' has no `=`; write it like radix=64"),
-        ("radix=many", "'radix=many' cannot be read; write it like radix=64"),
+        ("radix=many", "'radix=many' cannot be read; write it like"),
         ("colour=red", "no parameter named 'colour'"),
     ],
 )
