@@ -80,8 +80,8 @@ _WHY_TIMES = (
 )
 _WHY_ARRIVALS = (
     "The chart shows the rate at which data frames reached NPUs, in bins of equal width. Move the slider to "
-    "a time: the table shows the data that had arrived, the list shows the events so far, and the fabrics show "
-    "the links that were cut at this time."
+    "a time: the table shows the data that had arrived, the list shows the events so far, and the fabrics "
+    "show the links that were cut at this time."
 )
 _WHY_LINKS = (
     "The busy share is the time that a link spent sending, by the counters of its two ends, as a share of "
