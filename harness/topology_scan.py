@@ -45,7 +45,7 @@ def scan_fabric(fabric: Fabric, root: str = "", hops: Hops | None = None) -> tup
 
 @final
 class _Driver:
-    """Sends the requests of a scan in waves from the root; a wave ends when the testbed has no events left."""
+    """Sends the requests of a scan in waves from the root; a wave ends when the testbed has no event left."""
 
     def __init__(self, up: Booted, root: str) -> None:
         self._up, self._root = up, root
