@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floor 4: read a scenario file, run it on an emulated fabric, write a result, a report and figures.
 
-The floors topologies, controller and emulation lie below; papers and railyard lie above and import this floor.
+The floors topologies, controller and emulation lie below; papers and railyard lie above and import this
+floor.
 
-Values: a `Scenario` is a checked scenario file; a `Prepared` variant has a fabric, a plan, jobs and faults; an
+Values: a `Scenario` is a checked scenario file; a `Prepared` variant has a fabric, a plan, jobs and faults;
+    an
 `Observation` has the measurements of one run, a `VariantRun` adds the lower bound of its completion time; a
 `Result` has metrics and judged assertions.
 

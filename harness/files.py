@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of files outside the packages: compiled programs, experiments and labs, in a source tree or a wheel."""
+"""Paths of files outside the packages, in a source tree or a wheel: P4 programs, experiments and labs."""
 
 from pathlib import Path
 

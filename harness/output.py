@@ -53,13 +53,15 @@ class OutputFolder:
 def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFolder]:
     """Create the folder if needed, check that it is writable, lock it, and yield it.
 
-    If the body of the `with` statement raises an exception, folders created here are removed again if they are
-    empty. In a run with sudo, created folders and files of root become the property of the user who called sudo.
+    If the body of the `with` statement raises an exception, folders created here are removed again if they
+    are empty. In a run with sudo, created folders and files of root become the property of the user who
+    called sudo.
 
     Args:
         path: The folder of results.
-        lock: `exclusive`: a second run that opens the folder, in this or another process, is refused until the
-            body ends. `shared`: several runs may write to the folder at once, as the shards of a study do.
+        lock: `exclusive`: a second run that opens the folder, in this or another process, is refused until
+            the body ends. `shared`: several runs may write to the folder at once, as the shards of a study
+            do.
             `none`: no lock, for single files beside other files of the user.
 
     Raises:
@@ -114,7 +116,7 @@ def _give_back(path: Path, created: list[Path]) -> None:
 
 @contextmanager
 def _locked(path: Path, lock: Lock) -> Iterator[None]:
-    """Hold a lock on a folder during the body of the `with` statement; the kernel ends it with the process."""
+    """Hold a lock on a folder during the body of the `with` statement, or until the process ends."""
     if lock == "none":
         yield
         return

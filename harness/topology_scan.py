@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topology scan of an emulated fabric: every node runs ub_scan, and a controller at one node discovers all nodes."""
+"""Topology scan of an emulated fabric: every node runs ub_scan, and a controller finds all nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def scan_fabric(fabric: Fabric, root: str = "", hops: Hops | None = None) -> tup
 
 @final
 class _Driver:
-    """Sends the requests of a scan wave by wave from the root; a wave ends when the testbed has no more events."""
+    """Sends the requests of a scan in waves from the root; a wave ends when the testbed has no event left."""
 
     def __init__(self, up: Booted, root: str) -> None:
         self._up, self._root = up, root

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 6: the face. A person imports it in Python or types its command.
+"""Floor 6: the user interface, as a Python package and as the command `railyard`.
 
-The names in `__all__` are the whole public API; docs/python.md shows them at work. Every other name of this
-package and of the packages below is internal and may change without notice.
+The names in `__all__` are the whole public API; docs/python.md has examples. Every other name of this package
+and of the floors below is internal and may change without notice.
 
     import railyard
     rack = railyard.fabric("full-mesh", dims=(2, 4))        a fabric is data
@@ -14,15 +14,15 @@ package and of the packages below is internal and may change without notice.
 
 Rooms:
 
-    api      the functions and classes behind these names
+    api      the functions and classes of the public API
     torch    the backend of torch.distributed, and the processes of ranks
     web      the live page
-    cli      the command `railyard`, one file a verb
-    command  the command in a process of its own, for the check of an experiment
+    cli      the command `railyard`, with a file for each subcommand
+    command  the command in a process of its own, for checks of experiments
 
 Order of the rooms: api, torch, web, cli, command, __main__.
 
-A name is imported from its module when it is first used, so that `import railyard` takes no time.
+A public name is imported from its module when it is first used, so that `import railyard` is fast.
 """
 
 import typing
@@ -74,7 +74,7 @@ __all__ = [
     "load",
     "run",
     "sweep",
-    # what they return and raise
+    # types that these functions return and raise
     "Drawing",
     "RailyardError",
     "Record",
@@ -119,7 +119,7 @@ def __getattr__(name: str) -> typing.Any:
 
         return railyard_version()
     if name not in _MODULES:
-        raise AttributeError(f"module 'railyard' has no public name {name!r}")
+        raise AttributeError(f"the module 'railyard' has no public name {name!r}; see railyard.__all__")
     from importlib import import_module
 
     value = getattr(import_module(_MODULES[name]), name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m railyard`: the command `railyard`, for machines whose PATH lacks the environment's programs."""
+"""`python -m railyard` runs the command `railyard`, also if the PATH lacks the environment's programs."""
 
 import sys
 

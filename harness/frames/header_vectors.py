@@ -46,7 +46,7 @@ class Headers:
     drops: Mapping[int, int]
 
     def along(self, bits: Sequence[int]) -> tuple[int | str, ...]:
-        """Return the decisions for the first hops of a route with a bitmap of `bits`, padded with zeros."""
+        """Return the decision at each hop of a route of len(`bits`) hops with the bitmap `bits`."""
         bitmap = sum(bit << (MAX_HOPS - 1 - place) for place, bit in enumerate(bits))
         return tuple(self.decided[ptr, bitmap] for ptr in range(len(bits)))
 

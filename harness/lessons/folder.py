@@ -163,7 +163,7 @@ def note_check(folder: Path, lab: Lab, stages: tuple[str, ...]) -> None:
 def next_hint(folder: Path, lab: Lab, stage: Stage) -> tuple[int, str]:
     """Return number and text of the next hint of a stage, and count it in the folder's record.
 
-    After the last hint it is returned again.
+    When all hints are taken, the last hint is returned again.
     """
     record = read_record(folder)
     record.lab = lab.name
@@ -219,7 +219,7 @@ def copy_for_check(folder: Path, lab: Lab, target: Path) -> list[str]:
 
 
 def changed_files(folder: Path, lab: Lab) -> list[str]:
-    """Return the lab files, not meant to be edited, that are missing or changed in the student's folder."""
+    """Return the lab's own files (not for editing) that are missing or changed in the student's folder."""
     return [
         name
         for name in lab.own_files
@@ -234,7 +234,7 @@ def hashes(folder: Path, lab: Lab) -> dict[str, str]:
 
 
 def same_as_solution(folder: Path, lab: Lab) -> list[str]:
-    """Return the stages whose solution equals the student's files byte by byte; none for the mere starter."""
+    """Return the stages whose solution equals the student's files; empty for the unchanged starter."""
     own = hashes(folder, lab)
     if own == hashes(lab.starter, lab):
         return []

@@ -194,7 +194,7 @@ class Coordinator:
         except OSError:
             self._end(rank, f"rank {rank.rank} ({rank.node}) was killed")
 
-    # -- operations
+    # Handlers of the messages call, send, receive, wait and poll.
 
     def _work(self, rank: RankRecord, number: int, name: str, members: tuple[int, ...], call: Call) -> Work:
         group = self._groups.setdefault((name, members), Group(name, members))
@@ -255,7 +255,7 @@ class Coordinator:
             self._answer(rank, until_ps, True, result, work.source)
             work.result = b""  # The rank has received the data; free the memory.
 
-    # -- the store
+    # Handler of the message store.
 
     def _on_store(
         self,
@@ -287,7 +287,7 @@ class Coordinator:
         if timeout_ps is not None:
             self._at(rank.clock_ps + self._launch_ps + timeout_ps, rank.rank, give_up)
 
-    # -- notes and ends
+    # Handlers of the messages note and end, and of lost ranks.
 
     def _on_note(self, rank: RankRecord, name: str, value: object) -> None:
         rank.notes.append((rank.clock_ps, name, value))

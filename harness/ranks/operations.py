@@ -165,10 +165,10 @@ class Matching:
             self._leave(pending)
 
     def gone(self, rank: int, why: str, *, lost: bool) -> None:
-        """Fail the operations that need a rank which will not call again.
+        """Fail the operations that wait for a rank, after the end of the rank's process for the reason `why`.
 
-        These are operations that the rank has not yet called. If the rank is `lost`, they are also operations
-        that it has called and that have not ended.
+        Operations that the rank has not called fail. If the rank is `lost`, operations that it has called and
+        that have not ended fail, too.
         """
         self._gone[rank] = why
         failed = Failed(why, rank)
@@ -182,7 +182,7 @@ class Matching:
         self._drop_pairs(rank)
 
     def _drop_pairs(self, rank: int) -> None:
-        """Fail the sends to a rank, and the receives from a rank, that will not call again."""
+        """Fail the waiting sends to a rank, and receives from it, after the end of the rank's process."""
         failed = Failed(self._gone[rank], rank)
         for (group, _, target, _), works in self._sends.items():
             if group.members[target] == rank:
@@ -214,7 +214,10 @@ class Matching:
         self._end(work, failed)
 
     def _needs(self, pending: _Pending, rank: int, *, lost: bool) -> bool:
-        """Return whether an operation cannot end because a rank will not call again or is lost."""
+        """Return whether an operation cannot end after the end of a rank's process.
+
+        This is so if the rank has not called the operation, or if it is `lost` before its part has ended.
+        """
         own = next((work for work in pending.works.values() if work.rank == rank), None)
         return own is None or (lost and not own.ended)
 

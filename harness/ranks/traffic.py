@@ -182,8 +182,7 @@ class _Copies:
     def __init__(self, name: str, sizes: Sequence[Sequence[int]], slice_elements: int) -> None:
         self._sizes = sizes
         ranks = range(len(sizes))
-        # Offsets in words: _out[s][t] of the block from s to t in the array of s, _in[t][s] in the array of
-        # t.
+        # Offsets in words of the block from s to t: _out[s][t] in the array of s, _in[t][s] in that of t.
         self._out = [_ends([_words(sizes[s][t]) for t in ranks]) for s in ranks]
         self._in = [
             [self._out[t][-1] + end for end in _ends([_words(sizes[s][t]) for s in ranks])] for t in ranks

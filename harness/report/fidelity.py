@@ -66,8 +66,8 @@ def verdict_html(scenario: Scenario, result: Result) -> str:
     return "\n".join(
         [
             f'<div class="fidelity no"><strong>{word}</strong>',
-            "<p>The times may be those of the machine that ran this, not those of the fabric. Metrics that",
-            "depend on times have a question mark, and assertions about them are not judged. Assertions",
+            "<p>The times may depend on the machine that ran the scenario, not only on the fabric. Metrics",
+            "that depend on times have a question mark, and assertions about them are not judged. Assertions",
             "about the data are judged.</p>",
             *(_reasons(variant, fidelity, len(doubtful) == 1) for variant, fidelity in doubtful),
             *([f"<p>Remedies: {escape(helps)}.</p>"] if helps else []),
@@ -98,8 +98,8 @@ def fidelity_html(scenario: Scenario, result: Result) -> str:
         return ""
     parts = [
         "<h2>Fidelity of the times</h2>",
-        '<p class="soft">This ran in real time, on processors that generators, switches and kernel share.',
-        "Each mark is a variant; to the right of the line its limit is broken.</p>",
+        '<p class="soft">The run was in real time, on processors shared by generators, switches and kernel.',
+        "Each mark is a variant; a mark to the right of the line exceeds its limit.</p>",
         f"<figure>{limits_svg(_used(scenario, result))}</figure>",
         _table(variants, result.fidelity),
         "<h2>Places of frame loss</h2>",
@@ -177,7 +177,7 @@ def _drops(scenario: Scenario, result: Result) -> str:
         {place for variant in lost for place, count in variant.frames.items() if count} - set(places)
     )
     if not places:
-        return "<p>Nowhere: no frame was lost on its way.</p>"
+        return "<p>No frame was lost on its way.</p>"
     return "\n".join(
         [
             f"<figure>{drops_svg(lost, places)}</figure>",

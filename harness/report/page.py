@@ -77,28 +77,37 @@ code { font: .9em ui-monospace, monospace; }
 
 # Explanations of sections, shown at their headings.
 _WHY_TIMES = (
-    "From the start of the first NPU until the last NPU has its result, by the clock of the run. The mark is "
-    "the lower bound: no schedule on these links can be faster."
+    "The completion time is the time from the start of the first NPU until the last NPU has its result. The "
+    "mark is the lower bound: no schedule on these links can be faster."
 )
 _WHY_ARRIVALS = (
-    "Bytes of data frames that reached an NPU, in bins of equal width. Move the slider to a time: the "
-    "table shows what had arrived, the list what had happened, and the fabrics which links were cut by then."
+    "The chart shows the rate at which data frames reached NPUs, in bins of equal width. Move the slider to "
+    "a time: the table shows the data that had arrived, the list shows the events so far, and the fabrics "
+    "show the links that were cut at this time."
 )
 _WHY_LINKS = (
-    "The time that a link spent sending, by the counters of its two ends, as a share of the run. One scale "
-    "holds for all variants."
+    "The busy share is the time that a link spent sending, by the counters of its two ends, as a share of "
+    "the run. The scale is equal for all variants."
 )
 _WHY_TABLE = (
-    "The counters of every link at the end of the run. A click on a heading sorts, a second one turns the "
-    "order around; the filter takes a part of a link's name."
+    "The table has the counters of every link at the end of the run. Click on a heading to sort, again to "
+    "reverse the order; the filter takes a part of a link's name."
 )
 _WHY_INCIDENTS = (
-    "What each fault led to: the nodes that noticed it, the nodes that were told, the time until all tables "
-    "were right, and the ranks that received nothing for a while. Open one for its nodes and ranks."
+    "An incident has the consequences of a fault: the nodes that noticed it, the nodes that were told, the "
+    "time until all tables were right, and the ranks that received nothing for a while. Open an incident for "
+    "its nodes and ranks."
 )
-_WHY_CELLS = "Cells other than 0 at the end of the run, of what the built-in programs lack."
-_WHY_ASSERTIONS = "What the scenario says must hold, and the value that was measured."
-_WHY_METRICS = "Everything that was counted or computed; point at a value for its meaning and its unit."
+_WHY_CELLS = (
+    "The tables have the non-zero cells, at the end of the run, of counters and registers that the built-in "
+    "programs do not have."
+)
+_WHY_ASSERTIONS = (
+    "An assertion is a condition of the scenario; the table has the measured value and the limit."
+)
+_WHY_METRICS = (
+    "The table has all counted and computed metrics; point at a value for its meaning and its unit."
+)
 
 # Names of switch programs as their projects write them.
 SWITCHES = {"bmv2": "BMv2", "builtin": "built-in"}

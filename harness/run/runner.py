@@ -237,8 +237,7 @@ def _observe(
             ready = watched.ready
         watch.lap("run")
         progress(variant.name, "checking the data", 1.0)
-        # Judge before `collect`, which reads counters too: fidelity counts frames sent to links that were
-        # down.
+        # Judge before `collect`: fidelity needs the counts of frames sent to links that were down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
         seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by, log)
         if queues is not None:

@@ -147,7 +147,10 @@ def fault_by_hand(keys: Mapping[str, Any], now_ps: int) -> Fault:
     except ValidationError as ex:
         first = ex.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "fault"
-        raise ScenarioError(f"{place}: {first['msg']}", remedy="see docs/use/faults.md") from None
+        raise ScenarioError(
+            f"the key {place} of the fault is invalid: {first['msg']}",
+            remedy="correct it; docs/use/faults.md describes the keys",
+        ) from None
 
 
 def _resolved(ready: Prepared, fault: Fault) -> TestbedFault:

@@ -157,11 +157,14 @@ def _yaml_errors(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise ScenarioError(
-            f"{path}: no such file", remedy="`railyard list` names the scenarios it knows"
+            f"{path}: the file does not exist",
+            remedy="give an existing file, or a name that `railyard list` prints",
         ) from None
     except (OSError, UnicodeDecodeError) as ex:
         reason = getattr(ex, "strerror", None) or "not UTF-8 text"
-        raise ScenarioError(f"{path}: {reason}", remedy="give a scenario file (YAML)") from None
+        raise ScenarioError(
+            f"{path}: the file cannot be read: {reason}", remedy="give a scenario file (YAML)"
+        ) from None
     except MarkedYAMLError as ex:
         line = ex.problem_mark.line + 1 if ex.problem_mark else 1
         raise ScenarioError(

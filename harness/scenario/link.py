@@ -44,7 +44,7 @@ class PfcSettings(Model):
     def _in_order(self) -> Self:
         if self.xon > self.xoff_bytes:
             raise ValueError(
-                f"`xon_bytes: {self.xon}` is above `xoff_bytes: {self.xoff_bytes}`; give at most the latter"
+                f"`xon_bytes: {self.xon}` is above `xoff_bytes: {self.xoff_bytes}`; give at most that"
             )
         return self
 
@@ -95,8 +95,8 @@ class EcnSettings(Model):
     def _in_order(self) -> Self:
         if self.first_frames >= self.last_frames:
             raise ValueError(
-                f"`first_frames: {self.first_frames}` is not below `last_frames: {self.last_frames}`; give a "
-                "smaller one, or write `ecn_frames:` for a single depth"
+                f"`first_frames: {self.first_frames}` is not below `last_frames: {self.last_frames}`; give "
+                "a smaller `first_frames:`, or write `ecn_frames:` for a single depth"
             )
         return self
 

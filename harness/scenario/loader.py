@@ -131,7 +131,8 @@ def _with_workload(document: Document, at: Location, topology: Any, variant: Any
             JobSettings.model_validate(_with_common({"collective": {}, **job}, common))
         except ValidationError as ex:
             first = ex.errors(include_url=False)[0]
-            what = f"workload {name}: job {number}: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+            key = ".".join(map(str, first["loc"]))
+            what = f"workload {name} returned an invalid job {number}: {key}: {first['msg']}"
             fault = ScenarioError(what, remedy="return jobs with the keys of `jobs:`")
             raise relocated(document, (*at, "workload"), fault) from None
     whole = tuple(_with_common({"collective": {}, **job}, common) for job in jobs)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python interface behind `import railyard`; import the names from there.
+"""Modules of the public Python API, whose names are imported from `railyard`.
 
 Modules:
 
     fabrics     build, load and save fabrics; their nodes and links as records
-    plans       plan routes and table entries; paths, entries and the way of one frame as records
-    testbeds    a fabric in virtual time: send frames, cut links, read tables and counters
+    plans       plan routes and table entries; paths, entries and the hops of a frame as records
+    testbeds    a fabric in virtual time: send frames, take links down, read tables and counters
     programs    a P4 program of the user's own on a fabric in virtual time
     graphs      traffic graphs, written in Python
     scenarios   read and run a scenario

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings: SVG that a notebook shows and a file holds."""
+"""Drawings: SVG documents, which a notebook shows and a file stores."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ __all__ = ["Drawing", "draw", "draw_links"]
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """An SVG document. A notebook shows it when it is the last value of a cell."""
+    """An SVG document; a notebook shows it if it is the last value of a cell."""
 
     svg: str
 
     def save(self, path: str | Path) -> None:
-        """Write the drawing into a file. RailyardError when the file cannot be written."""
+        """Write the drawing to a file.
+
+        Raises:
+            RailyardError: The file cannot be written.
+        """
         path = Path(path)
         with output_folder(path.parent, lock="none") as folder:
             folder.write(path.name, self.svg)
@@ -37,10 +41,10 @@ class Drawing:
 
 
 def draw(fabric: Fabric) -> Drawing:
-    """Draw a fabric: nodes by place, links as arcs.
+    """Draw a fabric: nodes arranged by position in the fabric, links as arcs.
 
     Raises:
-        RailyardError: the fabric has too many links to draw.
+        RailyardError: The fabric has too many links to draw.
     """
     return draw_links(fabric, None)
 
@@ -51,15 +55,20 @@ def draw_links(
     cut: Collection[str] = (),
     full: float = 1.0,
 ) -> Drawing:
-    """Draw a fabric whose links are wider and stronger the busier they are.
+    """Draw a fabric with busy links wider and stronger than idle links.
 
     Args:
-        fabric: the fabric.
-        busy: busy share of each link, 0 to 1, from its first to its second end, and back.
-        cut: names of links that failed.
-        full: the share that is drawn at full strength.
+        fabric: The fabric.
+        busy: Busy share of each link, 0 to 1, from its first to its second end, and back.
+        cut: Names of links that failed.
+        full: Busy share that is drawn at full strength.
+
+    Raises:
+        RailyardError: The fabric has too many links to draw.
     """
     if words := too_large(fabric):
-        raise OutputError(f"{fabric.name}: {words}", remedy="take smaller dims or other parameters")
+        raise OutputError(
+            f"{fabric.name} cannot be drawn: {words}", remedy="use smaller `dims` or other parameters"
+        )
     svg = fabric_svg(fabric, busy, cut, full=full)
     return Drawing(svg.replace("</title>", f"</title><style>{FABRIC_STYLE}</style>", 1) + "\n")

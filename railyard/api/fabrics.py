@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics: built by name, loaded and saved as JSON, listed as records."""
+"""Fabrics: build them by name, load and save them, list their nodes and links as records."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def fabric(name: str, **parameters: Any) -> Fabric:
     """Build a fabric of a family.
 
     Args:
-        name: name of the topology, as `railyard list` and `fabrics()` print it.
-        parameters: parameters of the topology; a parameter that is left out has its default.
+        name: Name of a topology, as `railyard list` prints it and `fabrics()` returns it.
+        parameters: Parameters of the topology; missing parameters have their defaults.
 
     Raises:
-        RailyardError: no topology has that name, or a parameter is unknown, missing or out of range.
+        RailyardError: No topology has that name, or a parameter is unknown, missing or out of range.
     """
     return build(name, **parameters)
 
 
 def fabrics() -> list[Record]:
-    """Return the families of fabrics: name, text (a description) and names of the parameters."""
+    """Return the families of fabrics: name, text (a description) and parameters (their names)."""
     return [
         renamed(
             {
@@ -48,16 +48,16 @@ def load_fabric(path: str | Path) -> Fabric:
     """Load a fabric from JSON of `save_fabric` or `railyard show --json`, GraphML, or node-link JSON.
 
     Raises:
-        RailyardError: the file cannot be read, or what it holds is not a valid fabric.
+        RailyardError: The file cannot be read, or its content is not a valid fabric.
     """
     return read_fabric(Path(path))
 
 
 def save_fabric(fabric: Fabric, path: str | Path) -> None:
-    """Save a fabric as JSON, which `load_fabric` turns back into an equal fabric.
+    """Save a fabric as JSON; `load_fabric` returns an equal fabric from it.
 
     Raises:
-        RailyardError: the file cannot be written.
+        RailyardError: The file cannot be written.
     """
     path = Path(path)
     with output_folder(path.parent, lock="none") as folder:

@@ -16,10 +16,10 @@ Names = str | Iterable[str]
 
 @final
 class TrafficGraph:
-    """A traffic graph that grows by an operation a call; each call returns the operation's name.
+    """A traffic graph to which each call of a method adds an operation; the call returns its name.
 
-    `operations` are the rows of `graph: {operations: ...}` of a scenario. Times are microseconds, sizes and
-    places bytes; docs/use/graphs.md explains every argument.
+    `operations` has the rows of `graph: {operations: ...}` in a scenario. Times are in microseconds, sizes
+    and offsets in bytes; docs/use/graphs.md explains every argument.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -27,11 +27,17 @@ class TrafficGraph:
         self.operations: list[dict[str, Any]] = []
 
     def send(self, source: str, target: str, size: int, *, after: Names = (), **keys: Any) -> str:
-        """Add a send; `keys` are id, read, write, combine, tag, at_us, delay_us, compute_us, unit."""
+        """Add a send of `size` bytes from `source` to `target`, which begins when all of `after` have ended.
+
+        `keys` are id, read, write, combine, tag, at_us, delay_us, compute_us, unit.
+        """
         return self._add("send", {"send": size, "from": source, "to": target}, after, keys)
 
     def receive(self, member: str, source: str, *, after: Names = (), **keys: Any) -> str:
-        """Add the receive of the next send of a tag; `keys` are id, tag, write, combine, at_us, delay_us."""
+        """Add the receive, at `member`, of the next send from `source` with an equal tag.
+
+        `keys` are id, tag, write, combine, at_us, delay_us.
+        """
         return self._add("receive", {"receive": 0, "on": member, "from": source}, after, keys)
 
     def compute(self, member: str, us: float, *, after: Names = (), **keys: Any) -> str:
@@ -47,11 +53,18 @@ class TrafficGraph:
         after: Names = (),
         **keys: Any,
     ) -> str:
-        """Add a copy inside a member's memory; `keys` are id, read, write, at_us, delay_us, compute_us."""
+        """Add a copy of `size` bytes inside a member's memory.
+
+        `keys` are id, read, write, at_us, delay_us, compute_us.
+        """
         return self._add("copy", {"copy": size, "on": member, "combine": combine}, after, keys)
 
     def save(self, path: str | Path) -> Path:
-        """Write the graph as JSON, for `graph: {file: ...}`; RailyardError if an operation is impossible."""
+        """Write the graph as JSON, for `graph: {file: ...}` of a scenario, and return the path.
+
+        Raises:
+            RailyardError: An operation is impossible.
+        """
         write_graph(read_graph({"name": self.name, "operations": self.operations}), Path(path))
         return Path(path)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: routes and table entries of a fabric, and the way of one frame through them."""
+"""Plans: routes and table entries of a fabric, and the hops of a frame through its switches."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def plan(
     """Plan the routes of a fabric and the table entries of each of its switches.
 
     Args:
-        fabric: the fabric.
-        strategy: which of the paths between two endpoints are used; docs/fabrics/paths.md.
-        rules: name of the turn rules that keep the routes free of deadlocks; docs/reference/deadlock.md.
-        demand: bytes by (source, destination), for which the busiest link is kept least busy; without it
-            every pair of endpoints counts alike.
-        failed: names of links that carry no route.
+        fabric: The fabric.
+        strategy: Name of the strategy, which selects among the paths of two endpoints; docs/fabrics/paths.md.
+        rules: Name of the turn rules that keep the routes free of deadlock; docs/reference/deadlock.md.
+        demand: Bytes by (source, destination); the plan minimises the load of the busiest link for them.
+            Without it, every pair of endpoints has equal weight.
+        failed: Names of links that routes avoid.
 
     Raises:
-        RailyardError: a pair of endpoints has no path, the routes could deadlock, or a name is unknown.
+        RailyardError: A pair of endpoints has no path, the routes could deadlock, or a name is unknown.
     """
     for name in failed:
         fabric.link(name)
@@ -47,7 +47,7 @@ def paths(plan: Plan, source: str, destination: str) -> list[Record]:
         plan.fabric.node(name)
     if (source, destination) not in plan.routes:
         raise PlanError(
-            f"no route from {source} to {destination} is planned", remedy="name two different endpoints"
+            f"the plan has no route from {source} to {destination}", remedy="name two different endpoints"
         )
     shares = plan.shares(source, destination)
     return [{"path": path, "hops": len(path) - 1, "share": share} for path, share in shares.items()]
@@ -62,25 +62,28 @@ def entries(plan: Plan, node: str) -> list[Record]:
 def trace(
     plan: Plan, source: str, destination: str, *, bucket: int = 0, cut: Collection[str] = ()
 ) -> list[Record]:
-    """Follow one data frame through the switches of a fabric; each runs its P4 program on the frame.
+    """Follow a data frame through the switches of a fabric, each of which runs its P4 program on the frame.
 
     Args:
-        plan: the plan whose entries fill the tables.
-        source: endpoint that sends the frame.
-        destination: endpoint that the frame is for.
-        bucket: path bucket of the frame, 0 to 15, which selects one of the planned paths.
-        cut: names of links that are down and that no table avoids yet.
+        plan: Plan whose entries fill the tables.
+        source: Endpoint that sends the frame.
+        destination: Endpoint that receives the frame.
+        bucket: Path bucket of the frame, 0 to 15, which selects one of the planned paths.
+        cut: Names of links that are down although tables still use them.
 
     Returns:
-        A record for each hop: node, neighbour that sent the frame, the rule that decided, the next node
-        (None: the switch or the link lost the frame) and, for a lost frame, the reason.
+        A record for each hop: hop (its number), node, from (the neighbour that sent the frame), decided_by
+        (the rule that chose the port), to (the next node; None if the switch or the link lost the frame) and
+        lost (the reason; empty if the frame went on).
     """
-    # These modules need Scapy, which is slow to import.
+    # Import here, because these modules need Scapy, which is slow to import.
     from harness.frames.craft import Order, craft
     from harness.frames.walk import walk
 
     if not 0 <= bucket < BUCKETS:
-        raise PlanError(f"no path bucket {bucket}", remedy=f"buckets are 0 to {BUCKETS - 1}")
+        raise PlanError(
+            f"the path bucket {bucket} does not exist", remedy=f"give a bucket from 0 to {BUCKETS - 1}"
+        )
     fabric = plan.fabric
     frame = craft(fabric, Order(source, destination, bucket=bucket, payload=bytes(16)))
     journey = walk(plan, bytes(frame), End(source, HOST_PORT), frozenset(cut))

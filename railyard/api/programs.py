@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A P4 program of the user's own on a fabric in virtual time: any frames in and out of its hosts' ports."""
+"""A P4 program of the user's own on a fabric in virtual time, which sends and receives any frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ __all__ = ["ProgramTestbed", "exchange", "exercise_testbed", "program_testbed"]
 
 @final
 class ProgramTestbed:
-    """A running fabric whose nodes all run one program; made by `program_testbed`. Time passes in `run`."""
+    """A running fabric with P4 programs of the user's own; time passes only in `run`.
+
+    `program_testbed` and `exercise_testbed` make it.
+    """
 
     def __init__(self, fabric: Fabric, bed: EmbeddedTestbed, booted: Booted) -> None:
         self.fabric = fabric
@@ -40,19 +43,19 @@ class ProgramTestbed:
         return self._bed.address
 
     def send(self, host: str, frame: bytes) -> None:
-        """Send a frame, any bytes, from a host into the port of its switch, now.
+        """Send a frame, which may be any bytes, from a host to its switch now.
 
-        A host goes by the name of its endpoint, whose port 0 it is behind, or by its own name.
+        The host behind port 0 of an endpoint has the name of the endpoint; a host of the graph has its own.
         """
         self._host(host).waiting.append((bytes(frame), 0))
         self._bed.attach(host, self._host(host))
 
     def run(self, until_us: float | None = None) -> None:
-        """Let virtual time pass: until a time in microseconds, or until nothing moves."""
+        """Let virtual time pass until `until_us`, or without it until no event is left."""
         self._bed.run(None if until_us is None else round(until_us * 10**6))
 
     def received(self, host: str) -> list[bytes]:
-        """Return the frames that left by a host's port, in their order."""
+        """Return the frames that reached a host, in the order of arrival."""
         return [frame for _, frame in self._host(host).arrived]
 
     def entries(self, node: str) -> list[Record]:
@@ -63,7 +66,7 @@ class ProgramTestbed:
     def _host(self, host: str) -> ManualHost:
         if host not in self._hosts:
             self.fabric.node(host)
-            raise PlanError(f"{host} is a switch and has no host", remedy="name an endpoint")
+            raise PlanError(f"{host} is a switch and has no host", remedy="name an endpoint of the fabric")
         return self._hosts[host]
 
 
@@ -79,16 +82,16 @@ def program_testbed(
     """Start a fabric in virtual time with a program of your own on every node; stop it when the block ends.
 
     Args:
-        fabric: the fabric; the host of an endpoint is behind port 0 of its switch, a host of the graph behind
+        fabric: The fabric. The host of an endpoint is behind port 0 of its switch, a host of the graph behind
             the port of its edge.
-        program: FILE.json that p4c wrote for v1model, or FILE.p4 where p4c is installed.
-        p4info: FILE.txtpb beside FILE.json.
-        entries: FILE.json, FILE.txtpb or a folder of NODE.json with table entries; without it the
-            tables are empty.
+        program: FILE.json that p4c wrote for v1model, or FILE.p4 if p4c is installed.
+        p4info: P4info (FILE.txtpb) of FILE.json.
+        entries: FILE.json, FILE.txtpb or a folder of NODE.json with table entries; without it the tables are
+            empty.
         address: HOST:PORT of the P4Runtime server; port 0 takes a free port.
 
     Raises:
-        RailyardError: a file cannot be read, or an entry does not fit the program.
+        RailyardError: A file cannot be read, or an entry does not fit the program.
     """
     files = own_program(Path(program), None if p4info is None else Path(p4info))
     rows = entries_for(fabric, files, None if entries is None else Path(entries))
@@ -104,12 +107,12 @@ def exercise_testbed(
     """Start an exercise of the P4 language project's tutorials in virtual time, from the files of its folder.
 
     Args:
-        folder: folder of the exercise, such as exercises/basic.
-        program: FILE.p4 that all switches run, such as the exercise's solution, in place of the folder's.
+        folder: Folder of the exercise, such as exercises/basic.
+        program: FILE.p4 for all switches in place of the folder's program, such as the exercise's solution.
         address: HOST:PORT of the P4Runtime server; port 0 takes a free port.
 
     Raises:
-        RailyardError: a file is at fault, or leads out of the folder.
+        RailyardError: A file is missing or invalid, or names a file outside the folder.
     """
     content = read_exercise(Path(folder), None if program is None else Path(program))
     bed = EmbeddedTestbed(content.fabric, grpc_address=address)
@@ -127,19 +130,19 @@ def exchange(
     hosts: Collection[str] = (),
     seconds: float = 30.0,
 ) -> list[Record]:
-    """Send frames into a fabric that `railyard up` runs, and return the frames that leave it.
+    """Send frames from hosts into a fabric that `railyard up` runs, and return the frames that reach hosts.
 
     Args:
         address: HOST:PORT that `railyard up` prints.
-        frames: pairs of a host and a frame: a Scapy packet, or bytes.
-        hosts: hosts whose ports are watched; without any, all hosts.
-        seconds: real time after which frames that still circulate are an error.
+        frames: Pairs of a host and a frame, which is a Scapy packet or bytes.
+        hosts: Hosts whose frames are returned; empty means all hosts.
+        seconds: Real time after which frames that still circulate are an error.
 
     Returns:
-        Records in the order in which frames left: host, time_us, frame.
+        Records of host, time_us and frame, in the order of arrival.
 
     Raises:
-        RailyardError: nothing answers, a host does not exist, or frames circulate without end.
+        RailyardError: No fabric answers at the address, a host does not exist, or frames circulate forever.
     """
     sent = [Departure(host, data := bytes(frame), vl_of(data)) for host, frame in frames]
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as lists of dicts: `pandas.DataFrame(records)` takes them as they are."""
+"""Tables as lists of dicts, which `pandas.DataFrame(records)` accepts unchanged."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from topologies import Link
 __all__ = ["Record", "entry_record", "link_records", "renamed"]
 
 Record = dict[str, Any]
-"""A row of a table: values by column name. The unit of a column is the end of its name, as `delay_ns`."""
+"""A row of a table: values by column name. The name of a column ends with its unit, such as `delay_ns`."""
 
 
 @final
 class _Renamed(Record):
-    """A record that answers a former column name with the present one."""
+    """A record whose KeyError for a former column name tells the present name."""
 
     def __init__(self, values: Record, former: Mapping[str, str]) -> None:
         super().__init__(values)
@@ -35,7 +35,10 @@ class _Renamed(Record):
 
 
 def renamed(values: Record, **former: str) -> Record:
-    """Return a record that refuses former column names, each with its present name in the KeyError."""
+    """Return a record whose KeyError for a former column name tells the present name.
+
+    `former` has the present name of each former column.
+    """
     return _Renamed(values, former)
 
 
@@ -43,9 +46,9 @@ def link_records(link: Link, usage: tuple[LinkUsage, LinkUsage], elapsed_ps: int
     """Yield the counters of a link, a record for each direction.
 
     Args:
-        link: the link.
-        usage: counters from the first to the second end of the link, and back.
-        elapsed_ps: time in picoseconds that busy shares refer to.
+        link: The link.
+        usage: Counters from the first to the second end of the link, and back.
+        elapsed_ps: Time in picoseconds to which busy shares refer.
     """
     for (source, destination), way in zip(((link.a, link.b), (link.b, link.a)), usage, strict=True):
         busy_ps = 8 * way.bytes * 10**12 / link.rate_bps
@@ -64,7 +67,7 @@ def link_records(link: Link, usage: tuple[LinkUsage, LinkUsage], elapsed_ps: int
 
 
 def entry_record(node: str, entry: Entry) -> Record:
-    """Return a table entry with its match and its action parameters as text."""
+    """Return a table entry of a node as a record, with its match and its action parameters as text."""
     return {
         "node": node,
         "table": entry.table,

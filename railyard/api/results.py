@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run: tables, pictures and files."""
+"""The result of a run of a scenario, as tables, drawings and files."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Result:
     """The result of a run of a scenario.
 
     Attributes:
-        scenario: the scenario that ran.
-        fabric: the fabric on which all variants ran.
-        verdict: figures and assertions; the content of result.json.
-        runs: observations by variant.
-        seconds: wall-clock seconds by variant and stage; nothing else depends on a clock.
-        command: the command that repeats the run; empty when there is none.
-        captures: capture files of the run by name.
-        records: what was recorded of the run, for tables over time; empty without `run(record=)`.
+        scenario: The scenario that ran.
+        fabric: The fabric on which all variants ran.
+        verdict: Metrics and assertions; the content of result.json.
+        runs: Observation of each variant, by name.
+        seconds: Wall-clock seconds by variant and stage; no other value depends on a clock.
+        command: Command that repeats the run; may be empty.
+        captures: Capture files of the run, by VARIANT-LINK.
+        records: Samples and events for tables over time; empty without `run(record=...)`.
     """
 
     scenario: Scenario
@@ -70,7 +70,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """True when all assertions hold, among them that the data of every NPU is right."""
+        """True if all assertions hold, including the assertion that the data of every NPU is correct."""
         return self.verdict.passed
 
     @property
@@ -79,10 +79,10 @@ class Result:
         return tuple(self.runs)
 
     def metric(self, variant: str, name: str) -> int | float:
-        """Return a figure of a variant; `railyard list --metrics` describes all of them.
+        """Return a metric of a variant; `railyard list --metrics` describes all metrics.
 
         Raises:
-            RailyardError: the run has no variant or no figure of that name.
+            RailyardError: The run has no variant or no metric of that name.
         """
         self._run(variant)
         try:
@@ -90,11 +90,11 @@ class Result:
         except KeyError:
             known = [key.partition(".")[2] for key in self.verdict.metrics if key.startswith(f"{variant}.")]
             raise ScenarioError(
-                f"no metric {name!r} of {variant}", remedy=f"there are {', '.join(known)}"
+                f"the variant {variant} has no metric {name!r}", remedy=f"choose among {', '.join(known)}"
             ) from None
 
     def metrics(self) -> list[Record]:
-        """Return every figure: a record for each variant, a column for each metric."""
+        """Return all metrics: a record for each variant, with a column for each metric."""
         return [
             {
                 "variant": variant,
@@ -108,15 +108,15 @@ class Result:
         ]
 
     def links(self, variant: str | None = None) -> list[Record]:
-        """Return the counters of every link: a record for each variant and direction of a link.
+        """Return the counters of all links: a record for each variant and direction of a link.
 
         Args:
-            variant: name of a variant; without it all variants.
+            variant: Name of a variant; None means all variants.
 
         Returns:
             Records of variant, link, source, destination, frames, bytes, busy_percent (share of the time
-            until completion), lost_frames (with a failed or impaired link), refused_frames (link down or
-            queue full), max_queued_bytes, rate_gbps.
+            until completion), lost_frames (on a failed or impaired link), refused_frames (link down or queue
+            full), max_queued_bytes, rate_gbps.
         """
         return [
             {"variant": name, **record}
@@ -146,11 +146,11 @@ class Result:
         """Return samples of every link over time; the run needs `record=`.
 
         Args:
-            variant: name of a variant; without it all variants.
+            variant: Name of a variant; None means all variants.
 
         Returns:
             Records of variant, time_us, link, source, destination, busy_percent (share of the time since the
-            last sample), queued_percent (of one receive buffer), up. A sample of a long run comes later.
+            last sample), queued_percent (of one receive buffer), up. In long runs, samples are farther apart.
         """
         return [
             row
@@ -189,70 +189,74 @@ class Result:
         return [*flows_of(self._chosen(variant))]
 
     def events(self, variant: str | None = None) -> list[Record]:
-        """Return faults, notices, takeovers, and begins and ends of jobs in their order; needs `record=`.
+        """Return faults, notices, takeovers, and begins and ends of jobs, by time; the run needs `record=`.
 
         Returns:
             Records of variant, time_us, kind, text, node and count (of a rewrite or a notice), links (names
-            of links that a fault is about).
+            of the links of a fault's target).
         """
         return [row for row in events_of(self._recorded(variant)) if row["variant"] in self._of(variant)]
 
     def incidents(self, variant: str | None = None) -> list[Record]:
-        """Return how each node came to know of each fault, from whom, and what it did.
+        """Return the reaction of each node to each fault: how the node learned of it, and its actions.
 
         Returns:
             Records of variant, fault, fault_us, node, learns (`by itself`: at an end of a failed link; `by a
             notice`; `by silence`; `by a request` for news of the link; `by a controller` of spares or
-            circuits), told_by (nodes whose notices it read, in their order), learned_us, acted_us (its first
-            action), recovered_us (its last table entry; None if it rewrote none), entries_rewritten,
+            circuits), told_by (nodes whose notices the node read, in order), learned_us, acted_us (first
+            action), recovered_us (last table write; None if the node rewrote no entry), entries_rewritten,
             notices. Times of nodes count from the fault. Each down and each up of a flap is a fault.
         """
         return [*incidents_of(self._chosen(variant))]
 
     def incident_ranks(self, variant: str | None = None) -> list[Record]:
-        """Return how long each rank received nothing after each fault, until the next.
+        """Return the longest time in which each rank received nothing between a fault and the next fault.
 
         Returns:
-            Records of variant, fault, fault_us, job, rank, node, stall_us, finished_us (None if it never
-            ended). A rank that waits for others receives nothing either. Times of silence are exact to a
-            slice of the run, 1/48 of the bound of the collective or 5 % of the time.
+            Records of variant, fault, fault_us, job, rank, node, stall_us, finished_us (None if the rank did
+            not finish). A rank that waits for other ranks receives nothing either. The resolution of stall_us
+            is a slice of the run: 1/48 of the collective's bound or 5 % of the time, whichever is longer.
         """
         return [*ranks_of(self._chosen(variant))]
 
     def blast_radius(self, variant: str | None = None) -> list[Record]:
-        """Return what each fault reached, a record each.
+        """Return the extent of each fault: a record with numbers of affected nodes, table entries and ranks.
 
         Returns:
             Records of variant, fault, fault_us, detected_by, detected_us and recovered_us (from the fault;
-            None if no node noticed it or rewrote entries), links, nodes_told, nodes_rewritten,
-            entries_rewritten, notices, jobs and ranks (that received nothing for a while), stall_us (the
+            None if no node detected it, or rewrote entries), links, nodes_told, nodes_rewritten,
+            entries_rewritten, notices, jobs and ranks (that received nothing for some time), stall_us (the
             longest such time).
         """
         return [*blasts_of(self._chosen(variant))]
 
     def incidents_json(self) -> str:
-        """Return all incidents by variant, with nodes and ranks, as `railyard run --incidents` does."""
+        """Return all incidents with nodes and ranks, as the JSON that `railyard run --incidents` writes."""
         return incidents_json(self.scenario.name, self.runs)
 
     def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
         if variant is not None:
             self._run(variant)
         if not self.records:
-            raise ScenarioError("the run was not recorded", remedy="call railyard.run(..., record=True)")
+            raise ScenarioError(
+                "the run was not recorded, so it has no tables over time",
+                remedy="call railyard.run(..., record=True)",
+            )
         return self.records
 
     def _of(self, variant: str | None) -> tuple[str, ...]:
         return self.variants if variant is None else (variant,)
 
     def operations(self, variant: str | None = None) -> list[Record]:
-        """Return every operation of traffic graphs, with its times.
+        """Return all operations of traffic graphs, with their times.
 
         Args:
-            variant: name of a variant; without it all variants.
+            variant: Name of a variant; None means all variants.
 
         Returns:
-            Records of variant, job, id, kind, members, bytes, begin_us, end_us, as in result.json, and source
-            and target (of a send, else empty); times are None for what never began or ended.
+            Records of variant, job, id, kind, members, bytes, begin_us, end_us, as in result.json, source
+            (the first member) and target (the receiver of a send, else empty). A time is None if the
+            operation did not begin or end.
         """
         return [
             renamed(
@@ -272,11 +276,11 @@ class Result:
         """Return the counters of P4 programs of your own (`program:` of a scenario) at the end of the run.
 
         Args:
-            variant: name of a variant; without it all variants.
+            variant: Name of a variant; None means all variants.
 
         Returns:
-            Records of variant, node, counter, index, packets, bytes: every cell other than 0 of each indexed
-            counter that the built-in program lacks.
+            Records of variant, node, counter, index, packets, bytes: all nonzero cells of the indexed
+            counters that the built-in program lacks.
         """
         return [
             {"variant": name, **asdict(cell)}
@@ -288,8 +292,9 @@ class Result:
         """Return the registers of P4 programs of your own at the end of the run; see `counters`.
 
         Returns:
-            Records of variant, node, register, index, value (without a sign). BMv2 lets nobody read
-            registers over P4Runtime: a run on it has none, and `verdict.unread_registers` names them.
+            Records of variant, node, register, index, value (unsigned). BMv2 does not support reading
+            registers over P4Runtime: a run on BMv2 has no records, and `verdict.unread_registers` names the
+            registers.
         """
         return [
             {"variant": name, **asdict(cell)}
@@ -298,7 +303,7 @@ class Result:
         ]
 
     def assertions(self) -> list[Record]:
-        """Return every assertion as in result.json, and its `verdict`: `holds`, `fails` or `not judged`.
+        """Return all assertions as in result.json, each with its verdict: `holds`, `fails` or `not judged`.
 
         Returns:
             Records of name, metric, op, limit, value, passed, judged, verdict.
@@ -309,7 +314,7 @@ class Result:
         ]
 
     def faults(self, variant: str | None = None) -> list[Record]:
-        """Return the faults by time: variant, and the keys that each has in a scenario file."""
+        """Return the faults by time: the variant, and the keys of the fault in a scenario file."""
         return [
             {"variant": name, **fault}
             for name, faults in self.verdict.faults.items()
@@ -318,7 +323,7 @@ class Result:
         ]
 
     def bounds(self, variant: str | None = None) -> list[Record]:
-        """Return the lower bounds of each job's collective: variant, job, bound (what it is), us."""
+        """Return the lower bounds of each job's collective: variant, job, bound (a description), us."""
         return [
             {"variant": name, **asdict(bound)}
             for name, bounds in self.verdict.bounds.items()
@@ -330,7 +335,7 @@ class Result:
         """Draw the result: busy links, arrivals over time and completion times on one sheet.
 
         Args:
-            variant: name of a variant, to draw its fabric alone, with busy and failed links.
+            variant: Name of a variant, to draw only its fabric with busy and failed links.
         """
         if variant is None:
             return Drawing(picture_svg(self.scenario, self.fabric, self.runs, self._charts))
@@ -340,11 +345,11 @@ class Result:
         return draw_links(self.fabric, busy_share(run), cut)
 
     def to_json(self) -> str:
-        """Return the text of result.json, which is the same for the same scenario and seed."""
+        """Return the text of result.json, which is equal for equal scenarios and seeds."""
         return to_json(self.verdict)
 
     def report(self) -> str:
-        """Return the text of report.html, one page that needs no other file."""
+        """Return the text of report.html, a page that needs no other file."""
         return report_html(
             self.scenario,
             self.verdict,
@@ -359,13 +364,13 @@ class Result:
         """Write result.json, report.html, picture.svg and timing.json; return the path of report.html.
 
         Raises:
-            RailyardError: the folder cannot be written.
+            RailyardError: The folder cannot be written.
         """
         with output_folder(Path(folder)) as target:
             return self.write(target)
 
     def write(self, target: OutputFolder, *, report: bool = True) -> Path:
-        """Write the files of `save` to an open folder; without `report`, only result.json and timing.json.
+        """Write the result's files to an open folder; without `report`, only result.json and timing.json.
 
         Returns:
             The path of report.html, or of result.json without `report`.
@@ -386,7 +391,7 @@ class Result:
     def _run(self, variant: str) -> VariantRun:
         if variant not in self.runs:
             raise ScenarioError(
-                f"no variant named {variant!r} ran", remedy=f"there are {', '.join(self.runs)}"
+                f"no variant named {variant!r} ran", remedy=f"choose among {', '.join(self.runs)}"
             )
         return self.runs[variant]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios: checked, run and measured, from a file or from values."""
+"""Scenarios, from a file or from values: loaded, checked and run."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def run(
     """Run a scenario in virtual time, in this process.
 
     Args:
-        scenario: path of a scenario file, a name of `railyard list`, the content of a file as a dict, or a
-            scenario that `load` has read; docs/use/scenarios.md describes the keys.
-        variant: name or names of the variants to run; without it all of them. Assertions about other
-            variants are left out.
-        seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
-        progress: called with variant, stage and the share of the stage that is done, 0 to 1.
-        threads: threads that run parts of the fabric at the same time, at most one a processor; no result
-            depends on them (docs/testbeds/performance.md). A recorded run takes one thread.
-        record: True keeps samples and events for `Result.links_over_time` and its like; a path also writes
-            them into this file, which `railyard serve` replays. No result depends on it.
+        scenario: Path of a scenario file, a name that `railyard list` prints, the content of a file as a
+            dict, or a scenario from `load`; docs/use/scenarios.md describes the keys.
+        variant: Name or names of the variants to run; None means all. Assertions about other variants are
+            left out.
+        seed: Seed in place of the scenario's own; equal scenarios and seeds give equal results.
+        progress: Called with the variant, the stage and the completed share of the stage, 0 to 1.
+        threads: Number of threads that run parts of the fabric in parallel, at most one per processor; no
+            result depends on it (docs/testbeds/performance.md). A recorded run uses one thread.
+        record: True keeps samples and events for `Result.links_over_time` and other tables over time. A path
+            also writes them to this file, which `railyard serve` replays. No result depends on it.
 
     Raises:
-        RailyardError: the scenario is wrong or cannot run; nothing has been started then.
+        RailyardError: The scenario is wrong or cannot run; then no testbed has started.
     """
     checked, document = _read(scenario)
     if variant is not None:
@@ -78,10 +78,10 @@ def run(
 
 
 def load(path: str | Path) -> Scenario:
-    """Read and check a scenario file, which `run` then takes.
+    """Read and check a scenario file; `run` accepts the returned scenario.
 
     Raises:
-        RailyardError: the file has faults; the message has a line for each, with FILE:LINE and a remedy.
+        RailyardError: The file has mistakes; the message has a line for each, with FILE:LINE and a remedy.
     """
     return read_scenario(Path(path))[0]
 
@@ -106,25 +106,27 @@ def execute(
     """Run a checked scenario on any testbed.
 
     Args:
-        scenario: the scenario.
-        document: the document that the scenario was read from; errors name its lines.
-        seed: seed in place of the scenario's own.
-        progress: called with variant, stage, the share of the stage that is done, 0 to 1, and the pace.
-        choice: the testbed.
-        captures: folder for the capture file of each link, by name of the link.
-        command: the command that repeats the run, for the report.
-        store: variants that have finished before, and those that finish now.
-        watcher: watches the run; the result is that of a scenario which has the faults by hand, if any.
-        prepared: the variants of the scenario, if they have been prepared before.
+        scenario: The scenario.
+        document: The document from which the scenario was read; errors name its lines.
+        seed: Seed in place of the scenario's own.
+        progress: Called with the variant, the stage, the completed share of the stage, 0 to 1, and the pace.
+        choice: The testbed.
+        captures: Folder for the capture file of each link, by the name of the link.
+        command: Command that repeats the run, for the report.
+        store: Store of finished variants of an interrupted run.
+        watcher: Watches the run; faults that it applies by hand become part of the result's scenario.
+        prepared: The prepared variants of the scenario, if they have been prepared before.
     """
     note = progress or silent
     seed = scenario.seed if seed is None else seed
     if not 0 <= seed < 2**63:
-        raise ScenarioError(f"a seed of {seed}", remedy="give a whole number from 0 to 2^63 - 1")
+        raise ScenarioError(
+            f"the seed {seed} is out of range", remedy="give a whole number from 0 to 2^63 - 1"
+        )
     scenario = scenario.model_copy(update={"seed": seed})
     if prepared is None:
         prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
-        # Algorithms that the file left to Railyard are known now.
+        # The prepared variants have the algorithms that `prepare` chose where the file gives none.
         scenario = scenario.model_copy(update={"variants": tuple(ready.variant for ready in prepared)})
     fabric = prepared[0].fabric
     for link in captures or {}:
@@ -145,7 +147,7 @@ def execute(
 
 
 def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario, Document]:
-    """Return a checked scenario and the document that its errors refer to."""
+    """Return a checked scenario, and the document whose lines or keys its errors name."""
     if isinstance(scenario, str | Path):
         return read_scenario(file_of(Path(scenario)))
     if isinstance(scenario, Scenario):
@@ -154,7 +156,7 @@ def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario
 
 
 def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | None) -> str:
-    """Return what repeats the run: a shell command where there is one, else a call in Python."""
+    """Return the shell command that repeats the run, or a Python call for a scenario without a file."""
     path = str(scenario) if isinstance(scenario, str | Path) else None
     if path is not None:
         names = (variant,) if isinstance(variant, str) else variant or ()
@@ -168,11 +170,13 @@ def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | 
 
 
 def only(scenario: Scenario, names: Sequence[str]) -> Scenario:
-    """Return the scenario with the named variants, and the assertions about none but these."""
+    """Return the scenario with only the named variants, and the assertions about these variants alone."""
     known = [variant.name for variant in scenario.variants]
     for name in names:
         if name not in known:
-            raise ScenarioError(f"no variant named {name!r}", remedy=f"there are {', '.join(known)}")
+            raise ScenarioError(
+                f"the scenario has no variant named {name!r}", remedy=f"choose among {', '.join(known)}"
+            )
     return scenario.model_copy(
         update={
             "variants": tuple(variant for variant in scenario.variants if variant.name in names),

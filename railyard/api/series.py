@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables over time, from the records of a watched run; tables of incidents."""
+"""Tables over time, from the records of a recorded run, and tables of incidents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UP = 1
 
 
 def links_of(records: Iterable[Record], fabric: Fabric) -> Iterator[Row]:
-    """Yield a row for each variant, sample and direction of a link, see `Result.links_over_time`."""
+    """Yield a row for each variant, sample and direction of a link; see `Result.links_over_time`."""
     for variant, tick, links in _samples(records, fabric):
         for number, link in enumerate(links):
             for way, (source, target) in enumerate(((link.a, link.b), (link.b, link.a))):
@@ -48,7 +48,7 @@ def links_of(records: Iterable[Record], fabric: Fabric) -> Iterator[Row]:
 
 
 def nodes_of(records: Iterable[Record], fabric: Fabric) -> Iterator[Row]:
-    """Yield a row for each variant, sample and node, see `Result.nodes_over_time`."""
+    """Yield a row for each variant, sample and node; see `Result.nodes_over_time`."""
     for variant, tick, links in _samples(records, fabric):
         sent = dict.fromkeys((node.name for node in fabric.nodes), 0.0)
         received, queued = dict(sent), dict(sent)
@@ -105,7 +105,7 @@ def flows_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
 
 
 def events_of(records: Iterable[Record]) -> Iterator[Row]:
-    """Yield a row for each event in its order, see `Result.events`."""
+    """Yield a row for each event, in the order of time; see `Result.events`."""
     variant = ""
     for record in records:
         if record.kind is Kind.VARIANT:
@@ -124,14 +124,14 @@ def events_of(records: Iterable[Record]) -> Iterator[Row]:
 
 
 def incidents_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
-    """Yield a row for each fault and node that reacts, see `Result.incidents`."""
+    """Yield a row for each fault and each node that reacts to it; see `Result.incidents`."""
     for variant, incident in _incidents(runs):
         for node in incident.nodes:
             yield {**_told(variant, incident), **node.record(incident.at_ps), "told_by": node.told_by}
 
 
 def ranks_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
-    """Yield a row for each fault and rank, see `Result.incident_ranks`."""
+    """Yield a row for each fault and rank; see `Result.incident_ranks`."""
     for variant, incident in _incidents(runs):
         for rank in incident.ranks:
             yield {
@@ -145,7 +145,7 @@ def ranks_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
 
 
 def blasts_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
-    """Yield a row for each fault, see `Result.blast_radius`."""
+    """Yield a row for each fault; see `Result.blast_radius`."""
     for variant, incident in _incidents(runs):
         record = incident_record(incident)
         yield {
@@ -169,7 +169,7 @@ def _told(variant: str, incident: Incident) -> Row:
 
 
 def _samples(records: Iterable[Record], fabric: Fabric) -> Iterator[tuple[str, Tick, list[Link]]]:
-    """Yield each sample with its variant and the links that it is about, in the order of its bytes."""
+    """Yield each sample with the name of its variant, and the links in the order of the sample's values."""
     variant = ""
     links: list[Link] = []
     for record in records:

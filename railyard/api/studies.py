@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies: a scenario run many times, along axes, over seeds, or with something failing in turn."""
+"""Studies: a scenario run many times, along axes, over seeds, or with one target after another failing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Study:
     """The results of a study.
 
     Attributes:
-        lost: what happened to runs that were tried and have no result, a sentence each.
+        plan: The planned runs of the study.
+        results: Contents of the result files, in the order of the planned runs.
+        lost: A sentence for each run that was tried and has no result.
     """
 
     plan: StudyPlan
@@ -43,19 +45,22 @@ class Study:
 
     @property
     def passed(self) -> bool:
-        """True when every run has a result and the data of all NPUs is right in each."""
+        """True if no run was lost, and every run is right or ended before its fault.
+
+        If switches or random links fail in turn, runs may also stop because nodes were unreachable.
+        """
         return not self.lost and passed(self.results, self.plan.study.fail_each)
 
     def records(self) -> list[Record]:
-        """Return a record for each run: variant, the axes, seed, cut, status, trouble, and every metric."""
+        """Return a record for each run: variant, axes, seed, cut, status, trouble, and every metric."""
         return [record_of(result) for result in self.results]
 
     def plot(self) -> Drawing:
-        """Draw the distributions of the times over the runs."""
+        """Draw the distributions of completion and convergence times over the runs."""
         return Drawing(distributions(self.records(), axes_of(self.results)) + "\n")
 
     def report(self) -> str:
-        """Return the text of report.html, one page that needs no other file."""
+        """Return the text of report.html, a page that needs no other file."""
         scenario = self.plan.scenario
         axes = axes_of(self.results)
         about = "; ".join([f"{len(values)} values of {key}" for key, values in self.plan.study.set.items()])
@@ -64,7 +69,11 @@ class Study:
         return study_html(title, about, self.records(), axes, "railyard.sweep(...)", compared)
 
     def save(self, folder: str | Path) -> None:
-        """Write sweep.json, sweep.svg and report.html; RailyardError if the folder cannot be written."""
+        """Write sweep.json, sweep.svg and report.html into a folder.
+
+        Raises:
+            RailyardError: The folder cannot be written.
+        """
         from harness.output import output_folder
 
         with output_folder(Path(folder)) as target:
@@ -97,21 +106,23 @@ def sweep(
     """Run a scenario many times, in several processes.
 
     Args:
-        scenario: path of a scenario file; its key `study:` may have axes as well.
-        axes: values of each axis, by the key of the file that takes them, as `link.detect_us`.
-        seeds: seeds of each point; none means the scenario's own.
-        fail_each: what fails in turn: `link`, `switch`, `npu`, `pair:N` or `random:NxR@US`.
-        combine: all combinations of values (`grid`), or the first of each, the second, and so on (`list`).
-        sample: number of points that are drawn from all; None means all.
-        variant: name or names of the variants to run; none means all.
-        seed: seed in place of the scenario's own.
-        jobs: number of processes, by default that of the processors; no result depends on it.
-        folder: keeps each result as soon as its run ends, and sweep.json, sweep.svg and report.html at the
-            end; the same call goes on where an earlier one stopped.
-        progress: called after each run with the number of runs that have ended, and of all that are to run.
+        scenario: Path of a scenario file; its key `study:` may have axes as well.
+        axes: Values of each axis, by the key of the file that takes them, such as `link.detect_us`.
+        seeds: Seeds of each point; empty means the scenario's own seed.
+        fail_each: Targets that fail in turn: `link`, `switch`, `npu`, `pair:N` or `random:NxR@US`.
+        combine: `grid` takes all combinations of values; `list` takes the first values of all axes together,
+            then the second values, and so on.
+        sample: Number of points drawn at random; None means all points.
+        variant: Name or names of the variants to run; empty means all.
+        seed: Seed in place of the scenario's own.
+        jobs: Number of processes, by default the number of processors; no result depends on it.
+        folder: Folder to which each result is written as soon as its run ends, and sweep.json, sweep.svg and
+            report.html at the end. Repeating an interrupted call runs only the missing runs.
+        progress: Called after each run with the number of ended runs and the number of all runs to do.
 
     Raises:
-        RailyardError: the scenario or an axis is wrong; nothing has been started then.
+        RailyardError: The scenario or an axis is wrong, and no run has started; or this machine cannot carry
+            out the runs.
     """
     plan = plan_study(
         Path(scenario), _axes(axes or {}, seeds, fail_each, combine, sample), _names(variant), seed
@@ -152,7 +163,7 @@ def _axes(
     combine: str,
     sample: int | None,
 ) -> Axes:
-    """Return the axes of a call; ScenarioError names an argument that is none."""
+    """Return the axes of a call of `sweep`; raise a ScenarioError that names an invalid argument."""
     given: dict[str, Any] = {
         "set": {key: values if isinstance(values, str) else tuple(values) for key, values in axes.items()},
         **({"seeds": tuple(seeds)} if seeds else {}),
@@ -166,7 +177,8 @@ def _axes(
         first = ex.errors(include_url=False)[0]
         key = str(first["loc"][0])
         raise ScenarioError(
-            f"{key}: {first['msg']}", remedy="docs/use/scenarios.md describes the axes of a study"
+            f"the argument {key} of sweep is invalid: {first['msg']}",
+            remedy="correct it; docs/use/scenarios.md describes the axes of a study",
         ) from None
 
 

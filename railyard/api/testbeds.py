@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric in virtual time, in this process: frames sent by hand, links cut, tables and counters read."""
+"""A fabric in virtual time, in this process: send frames by hand, take links down, read tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from topologies import Fabric
 
 __all__ = ["ManualHost", "Testbed", "testbed"]
 
-# Times of a scenario that says nothing else: docs/use/scenarios.md.
+# Default times of a scenario: docs/use/scenarios.md.
 _DETECT_PS = 10 * 10**6
 _PROCESSING_PS = 5 * 10**6
 
@@ -33,7 +33,10 @@ _PROCESSING_PS = 5 * 10**6
 @final
 @dataclass(slots=True)
 class ManualHost:
-    """The host of an endpoint: sends frames that are waiting, keeps frames that arrive with their times."""
+    """The host of an endpoint, which sends the frames in `waiting` and keeps arriving frames.
+
+    `waiting` has (frame, virtual lane), `arrived` (time in ps, frame).
+    """
 
     waiting: list[tuple[bytes, int]] = field(default_factory=list)
     arrived: list[tuple[int, bytes]] = field(default_factory=list)
@@ -52,7 +55,7 @@ class ManualHost:
 
 @final
 class Testbed:
-    """A running fabric whose tables hold a plan; made by `testbed`. Time passes in `run` alone."""
+    """A running fabric whose tables contain a plan, made by `testbed`; time passes only in `run`."""
 
     __test__ = False
 
@@ -75,7 +78,7 @@ class Testbed:
 
     @property
     def device_ids(self) -> Mapping[str, int]:
-        """P4Runtime device id by node."""
+        """P4Runtime device id of each node."""
         return self._bed.device_ids
 
     @property
@@ -86,24 +89,26 @@ class Testbed:
     def send(
         self, source: str, destination: str, *, bucket: int = 0, payload: bytes = bytes(16), count: int = 1
     ) -> None:
-        """Send data frames from one endpoint to another, now; they move when `run` lets time pass.
+        """Send data frames from one endpoint to another now; they move when `run` lets time pass.
 
         Args:
-            source: endpoint that sends.
-            destination: endpoint that the frames are for.
-            bucket: path bucket, 0 to 15, which selects one of the planned paths.
-            payload: content of each frame.
-            count: number of frames.
+            source: Endpoint that sends.
+            destination: Endpoint that receives.
+            bucket: Path bucket, 0 to 15, which selects one of the planned paths.
+            payload: Content of each frame.
+            count: Number of frames.
 
         Raises:
-            RailyardError: a name is unknown or no endpoint, or the payload is too long for a frame.
+            RailyardError: A name is unknown or not an endpoint, or the payload is too long for a frame.
         """
         for name in (source, destination):
             self.fabric.node(name)
             if name not in self._hosts:
                 raise PlanError(f"{name} is a switch and has no host", remedy="name two endpoints")
         if not 0 <= bucket < BUCKETS:
-            raise PlanError(f"no path bucket {bucket}", remedy=f"buckets are 0 to {BUCKETS - 1}")
+            raise PlanError(
+                f"the path bucket {bucket} does not exist", remedy=f"give a bucket from 0 to {BUCKETS - 1}"
+            )
         host = self._hosts[source]
         for _ in range(count):
             order = Order(source, destination, bucket=bucket, psn=self._psn, payload=payload)
@@ -115,7 +120,8 @@ class Testbed:
         """Let virtual time pass.
 
         Args:
-            until_us: time to stop at, in microseconds; without it, time passes until nothing moves.
+            until_us: Virtual time to stop at, in microseconds; without it, time passes until no event is
+                left.
         """
         self._bed.run(None if until_us is None else round(until_us * 10**6))
 
@@ -123,7 +129,7 @@ class Testbed:
         """Return the frames that reached endpoints: node, time_us, source, psn, bucket, bytes.
 
         Args:
-            node: name of an endpoint; without it all endpoints.
+            node: Name of an endpoint; None means all endpoints.
         """
         if node is not None:
             self.fabric.node(node)
@@ -135,17 +141,17 @@ class Testbed:
         ]
 
     def cut(self, link: str) -> None:
-        """Take a link down, now. The controllers of its ends notice 10 µs later and route around it."""
+        """Take a link down now; the controllers of its ends detect this 10 µs later and reroute."""
         self._bed.set_link(link, False)
 
     def restore(self, link: str) -> None:
-        """Bring a link up again, now."""
+        """Bring a link up again now."""
         self._bed.set_link(link, True)
 
     def links(self) -> list[Record]:
         """Return the counters of every link, a record for each direction, with the columns of `Result.links`.
 
-        The busy share is that of the virtual time until now.
+        Busy shares refer to the virtual time until now.
         """
         return [
             record
@@ -181,12 +187,12 @@ def testbed(
     """Start a fabric in virtual time with the tables of a plan; stop it when the block ends.
 
     Args:
-        fabric: the fabric.
-        plan: a plan of that fabric; without it, the plan that `plan(fabric)` returns.
+        fabric: The fabric.
+        plan: Plan of this fabric; without it, the plan that `plan(fabric)` returns.
         address: HOST:PORT of the P4Runtime server; port 0 takes a free port.
 
     Raises:
-        RailyardError: the plan belongs to another fabric, or the fabric cannot start.
+        RailyardError: The plan belongs to another fabric, or the fabric cannot start.
     """
     if plan is not None and plan.fabric != fabric:
         raise PlanError(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `railyard`, one file a verb. A verb imports its machinery when called, so `--help` is quick.
+"""The command `railyard`, with a file for each subcommand, here called a verb.
+
+A verb imports what it needs when it is called, so that `--help` is fast.
 
 options     options that several verbs share
 display/    tables, progress, summaries, frames and journeys on the terminal
@@ -10,8 +12,8 @@ papers/     railyard experiments, model
 scenarios/  railyard run, check, serve, sweep, results
 list, lab, man, torchrun  verbs of these names
 
-Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input is at fault, 3 the machine is (disk,
-port, rights, memory, a missing program), 130 Ctrl-C, 143 SIGTERM.
+Exit codes: 0 all assertions hold, 1 an assertion fails, 2 an error in the input, 3 an error of the machine
+(disk, port, rights, memory, a missing program), 130 Ctrl-C, 143 SIGTERM.
 """
 
 import atexit
@@ -47,7 +49,7 @@ app = typer.Typer(
 )
 
 
-# What the system lacks when it refuses a call although the call is right.
+# Errors of the operating system that mean a lack of disk space, memory or file descriptors.
 _EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 _VERBS = {
@@ -76,13 +78,14 @@ _VERBS = {
 
 
 def _help(verb: Callable[..., object]) -> str:
-    """Return the docstring of a verb with a single line for each paragraph, which the terminal then wraps."""
+    """Return the docstring of a verb with a single line for each paragraph, so that the terminal wraps it."""
     paragraphs = (inspect.getdoc(verb) or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 for _name, (_verb, _examples) in _VERBS.items():
-    _words = {"allow_interspersed_args": _verb is not torchrun.torchrun}  # a script has options of its own
+    # Options after the script of `torchrun` are options of the script.
+    _words = {"allow_interspersed_args": _verb is not torchrun.torchrun}
     app.command(
         _name,
         help=_help(_verb),
@@ -95,21 +98,20 @@ for _name, (_verb, _examples) in _VERBS.items():
 app.add_typer(lab.app, name="lab")
 
 
-# Allocations, less deallocations, between two runs of the cyclic garbage collector; the default is 700.
-# Imports, plans and figures allocate many objects and leave little garbage in cycles: it would find
-# next to nothing.
+# Surplus of allocations over deallocations that triggers the cyclic garbage collector; Python's default is
+# 700. Imports, plans and figures allocate many objects but leave hardly any garbage in cycles.
 _YOUNGEST = 50_000
 
-# Such runs between two that look at older objects as well; the default is 10.
+# Number of collections of young objects between two collections of older objects; Python's default is 10.
 _MIDDLE = 100
 
 
 def main() -> None:
-    """Run the command; errors become one line on standard error and exit code 2 or 3."""
+    """Run the command; an error becomes a message on standard error and exit code 2 or 3."""
     gc.set_threshold(_YOUNGEST, _MIDDLE)
-    # As a process ends, Python looks for garbage among all objects that are left, twice.
+    # Exclude all objects from the two garbage collections that Python makes at its exit.
     atexit.register(gc.freeze)
-    # Without a handler SIGTERM would end the process and leave behind what it started.
+    # Without a handler, SIGTERM would end this process but not the processes that it started.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app()
@@ -117,7 +119,7 @@ def main() -> None:
         complain(str(ex))
         sys.exit(exit_code(ex))
     except MemoryError:
-        complain("this machine has no memory left; take a smaller fabric or array, see `railyard check`")
+        complain("this machine has no memory left; use a smaller fabric or array, see `railyard check`")
         sys.exit(MACHINE)
     except OSError as ex:
         if ex.errno not in _EXHAUSTED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard lab: labs for a class: start, check, hints, progress; grades for the teacher."""
+"""railyard lab: labs for a class, with checks, hints and progress for students and grades for teachers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["app"]
 
 _FAILED = 1
 
-# Seconds between two looks at the files that a student saves.
+# Seconds between two checks for changed files in `railyard lab watch`.
 _LOOK_SECONDS = 0.5
 
 app = typer.Typer(
-    help="Labs for a class: something is broken, you mend it, and a check measures the fabric.",
+    help="Labs for a class: you repair a broken network, and a check measures the fabric.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -36,11 +36,11 @@ app = typer.Typer(
 )
 
 _FOLDER = typer.Argument(help="your folder of the lab, by default this folder")
-_LAB = typer.Option("--lab", help="number or name of the lab, if the folder has no record of it")
+_LAB = typer.Option("--lab", help="number or name of the lab, if the folder does not record it")
 
 
 def _this_command() -> str:
-    """Return the command as a shell in the current folder finds it: by name if on the PATH, else by path."""
+    """Return the command `railyard` as a shell finds it: by name if it is on the PATH, else by path."""
     called = Path(sys.argv[0])
     on_path = shutil.which("railyard")
     if on_path and Path(on_path).resolve() == called.resolve():
@@ -56,7 +56,7 @@ def _say(text: str = "") -> None:
 
 @app.command("list", cls=Command)
 def list_labs() -> None:
-    """List the labs: number, what they are about, minutes, stages, programs that they need."""
+    """List the labs with number, title, subject, minutes, stages and required programs."""
     from harness.lessons.catalogue import labs
 
     rows = [
@@ -79,9 +79,10 @@ def start(
     number: Annotated[str, typer.Argument(metavar="N", help="number or name of the lab")],
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="new folder; else lab-N")] = None,
 ) -> None:
-    """Copy the starter of a lab into a new folder of your own.
+    """Copy the files of a lab into a new folder of your own.
 
-    The folder then has README.md with the task, the file that you write, and what the lab gives you.
+    The folder then contains README.md with the task, the file that you write, and files that the lab
+    provides.
     """
     from harness.lessons.catalogue import find_lab
     from harness.lessons.folder import start as start_lab
@@ -103,11 +104,11 @@ def check(
 ) -> None:
     """Check all stages of your lab, and write report.json into your folder.
 
-    For each stage the check says what it expected, what came, and where to look.
-    It draws a new seed each time.
+    For each stage, the check prints the expected and the observed behaviour, and a hint where to look. Each
+    check draws a new seed.
 
-    Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing, without
-    which the only stages that do not pass cannot be checked.
+    Exit code 0: all stages pass; 1: a stage fails; 2: the folder is not a folder of a lab; 3: all checked
+    stages pass, but some stages need a program that is not installed.
     """
     from harness.lessons.checker import draw_seed
     from harness.lessons.folder import lab_of
@@ -119,13 +120,13 @@ def check(
 
 
 def _failing(folder: Path, lab: Lab, seed: int) -> list[Verdict]:
-    """Check a folder, print and write the verdicts, and return those of the stages that do not pass."""
+    """Check a folder, print and write the verdicts, and return the verdicts of stages that do not pass."""
     from harness.lessons.checker import check_folder
     from harness.lessons.folder import changed_files, note_check
     from harness.lessons.report import make_report, write_report
 
     for name in changed_files(folder, lab):
-        _say(f"note: {name} is the lab's own file; the check takes the original, not yours")
+        _say(f"note: you changed {name}, a file of the lab; the check uses the original instead of yours")
     verdicts = check_folder(folder, lab, seed, on_verdict=_print_verdict)
     report = make_report(folder, lab, seed, verdicts)
     write_report(report, folder)
@@ -146,11 +147,13 @@ def _print_verdict(stage: Stage, verdict: Verdict) -> None:
 
 @app.command(cls=Command)
 def hint(
-    stage: Annotated[str, typer.Argument(help="id or number of a stage; else the first that fails")] = "",
+    stage: Annotated[
+        str, typer.Argument(help="id or number of a stage; else the first stage that fails")
+    ] = "",
     folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
     lab_name: Annotated[str, _LAB] = "",
 ) -> None:
-    """Print the next of the three hints of a stage; your progress notes how many you took."""
+    """Print the next of the three hints of a stage; your progress records the number of hints."""
     from harness.lessons.folder import lab_of, next_hint
 
     lab = lab_of(folder, lab_name)
@@ -169,7 +172,7 @@ def _first_failing(lab: Lab, folder: Path) -> Stage:
 
 @app.command(cls=Command)
 def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
-    """Show the stages of your lab: when each first passed, whether it passed last, hints taken, restored."""
+    """Show each stage of your lab: its state, the first time it passed, its hints, and if it was restored."""
     from harness.lessons.folder import lab_of, read_record
 
     lab, record = lab_of(folder, lab_name), read_record(folder)
@@ -188,19 +191,19 @@ def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str,
         headings,
         rows,
         names=("stage",),
-        caption=f"{checks}; from your own record, which proves nothing to a teacher",
+        caption=f"{checks}; from your own record, which is no proof for a teacher",
     )
 
 
 @app.command(cls=Command)
 def restore(
-    stage: Annotated[str, typer.Argument(help="id or number of the stage that shall pass")],
+    stage: Annotated[str, typer.Argument(help="id or number of the stage to make pass")],
     folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
     lab_name: Annotated[str, _LAB] = "",
 ) -> None:
-    """Put in files with which a stage passes, to go on with the next; your progress notes it.
+    """Replace your files by files with which a stage passes, so that you can continue with the next stage.
 
-    Your own file stays beside the new one as FILE.before.
+    Your own file is kept as FILE.before, and your progress records the replacement.
     """
     from harness.lessons.folder import lab_of
     from harness.lessons.folder import restore as restore_stage
@@ -235,9 +238,10 @@ def verify(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
     lab_name: Annotated[str, _LAB] = "",
 ) -> None:
-    """Repeat the check of each folder's report.json with its seed, and compare files and outcome.
+    """Repeat the check of each folder with the seed in its report.json, and compare files and outcome.
 
-    Exit code 0: every report holds; 1: a report does not, and the line says why; 2: no folder of a lab.
+    Exit code 0: every report is confirmed; 1: a report is not, for the printed reason; 2: a folder is not a
+    folder of a lab.
     """
     from harness.lessons.folder import lab_of
     from harness.lessons.report import disagreement, read_report
@@ -245,7 +249,7 @@ def verify(
     wrong = 0
     for folder in folders:
         lab, report = lab_of(folder, lab_name), read_report(folder)
-        why = "no report.json" if report is None else disagreement(report, folder, lab, repeat=True)
+        why = "there is no report.json" if report is None else disagreement(report, folder, lab, repeat=True)
         wrong += bool(why)
         _say(f"{folder}: {why or 'the report holds'}")
     if wrong:
@@ -257,14 +261,14 @@ def grade(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
     lab_name: Annotated[str, _LAB] = "",
     to: Annotated[Path, typer.Option("--out", help="folder for grades.csv and grades.html")] = Path("grades"),
-    jobs: Annotated[int, typer.Option(min=1, help="folders that are checked at a time")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="number of folders to check at the same time")] = 2,
 ) -> None:
-    """Check every folder of a class with a new seed and write one table, as grades.csv and grades.html.
+    """Check every folder of a class with a new seed, and write a table as grades.csv and grades.html.
 
-    A folder that holds the folders of students stands for all of them. A folder that is empty, or whose code
-    never ends, has a line that says so. Nothing in the folders changes.
+    A folder that contains students' folders stands for all of them. The table also has a line for an empty
+    folder, and for code that never ends. The folders are not changed.
 
-    Exit code 0: the table is written, whatever it says; 2 or 3: it is not.
+    Exit code 0: the table is written, with any grades; 2 or 3: the table is not written.
     """
     from harness.lessons.confined.walls import keeps_reads
     from harness.lessons.folder import folders_of_class

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard list: scenarios, studies, topologies and collectives by name, parameters, metrics."""
+"""railyard list: list scenarios, studies, topologies, collectives, parameters and metrics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def list_names(
     console = out()
     if topology and (schema or metrics):
         option = "--schema" if schema else "--metrics"
-        raise typer.BadParameter(f"takes no NAME, got {topology!r}; leave out one of both", param_hint=option)
+        raise typer.BadParameter(
+            f"{option} takes no topology, and {topology!r} is given; leave out one of them",
+            param_hint=option,
+        )
     if schema:
         from harness.report.document import result_schema
 
@@ -77,7 +80,7 @@ def _print_metrics(console: Console) -> None:
 
 
 def _document(topology: str) -> dict[str, Any]:
-    """Return everything that is listed as JSON values; with the name of a topology, that topology alone."""
+    """Return all lists as a JSON object, or the parameters of `topology` if it is given."""
     from emulation.traffic.collectives.registry import kinds
     from harness.report.document import units
     from harness.scenario.metrics import ALL_METRICS
@@ -120,7 +123,7 @@ def _family_document(family: Family[...]) -> dict[str, Any]:
 
 
 def _files() -> dict[str, list[tuple[str, str, str]]]:
-    """Return name, file and title of scenarios and studies."""
+    """Return name, file and title of each scenario and of each study that comes with Railyard."""
     from harness.errors import ScenarioError
     from harness.scenario.document import name_of, title_of
     from harness.scenario.library import scenario_files
@@ -136,7 +139,7 @@ def _files() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def _print_files(console: Console) -> None:
-    """Print a table of scenarios and a table of studies."""
+    """Print a table of scenarios, and a table of studies."""
     for kind, rows in _files().items():
         lines = [(name, escape(title)) for name, _, title in rows]
         print_table(console, (kind, "what it is"), lines, names=(kind,))
@@ -166,7 +169,7 @@ def _print_collectives(console: Console) -> None:
 
 
 def _print_family(console: Console, family: Family[...]) -> None:
-    """Print what a topology is, and its parameters."""
+    """Print the description, source and parameters of a topology."""
     console.print(f"{family.name}: {family.text}", markup=False)
     if family.source is not None:
         console.print(f"source: {family.source}", markup=False)
@@ -183,6 +186,6 @@ def _print_family(console: Console, family: Family[...]) -> None:
 
 
 def _relative(path: Path) -> str:
-    """Return a path as the user can type it in the current folder."""
+    """Return a path relative to the current folder if it lies inside, else the whole path."""
     folder = Path.cwd()
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

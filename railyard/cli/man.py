@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard man: the manual page of all verbs."""
+"""railyard man: print the manual page of all verbs."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _topologies(incomplete: str) -> list[str]:
-    """Return the topologies whose names begin so, for the completion of a shell."""
+    """Return the names of topologies that begin with `incomplete`, for the completion of a shell."""
     from topologies.families.registry import names
 
     return [name for name in names() if name.startswith(incomplete)]
@@ -47,12 +47,12 @@ TOPOLOGY = typer.Argument(
 )
 """Argument that names a fabric."""
 
-Dims = Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")]
+Dims = Annotated[str, typer.Option(help="number of nodes in each dimension, such as 4x4")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
 ]
-"""Options beside the name of a fabric, for `fabric_of`."""
+"""Option for parameters of a topology, which `fabric_of` takes."""
 
 Seed = Annotated[
     int | None,
@@ -63,32 +63,36 @@ MachinesFile = Annotated[
     typer.Option(
         "--machines",
         metavar="FILE",
-        help="spread the fabric over the machines of this YAML file, by ssh and VXLAN; on mininet",
+        help="divide the fabric among the machines of this YAML file, by ssh and VXLAN; for mininet",
     ),
 ]
-"""Option of the verbs that start a fabric on Mininet."""
+"""Option `--machines` of the verbs that start a fabric on Mininet."""
 
 
 class TestbedKind(StrEnum):
-    """Testbeds."""
+    """Values of `--testbed`."""
 
     embedded = "embedded"
     mininet = "mininet"
 
 
 class Switch(StrEnum):
-    """Switches of the Mininet testbed."""
+    """Values of `--switch`: software switches of the Mininet testbed."""
 
     builtin = "builtin"
     bmv2 = "bmv2"
 
 
-# Packages of the extra `web` of pyproject.toml.
+# Python packages of the extra `web` in pyproject.toml.
 _WEB = ("starlette", "uvicorn", "websockets")
 
 
 def page_server() -> Callable[..., AbstractContextManager[str]]:
-    """Return `serving` of railyard.web.server; OutputError if a package that it needs is not installed."""
+    """Return the function `serving` of railyard.web.server.
+
+    Raises:
+        OutputError: A Python package of the live page is not installed.
+    """
     try:
         from railyard.web.server import serving
     except ModuleNotFoundError as ex:
@@ -105,23 +109,32 @@ def page_server() -> Callable[..., AbstractContextManager[str]]:
 
 
 def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
-    """Build the fabric of a topology's name, its `dims` and its parameters written NAME=VALUE.
+    """Build the fabric that a command line names.
 
-    The name may also be that of a file with a fabric, or FILE.py:NAME. TopologyError, or a usage error,
-    names what is wrong.
+    Args:
+        name: Name of a topology, a file with a fabric, or FILE.py:NAME.
+        dims: Nodes in each dimension, such as 4x4; may be empty.
+        given: Parameters written NAME=VALUE.
+
+    Raises:
+        TopologyError: The topology or a parameter is unknown or out of range.
+        BadParameter: A value cannot be read, or `dims` is given for a file.
     """
     from topologies.families.registry import find
     from topologies.sources.fabrics import is_outside, open_fabric
 
     if is_outside(name):
         if dims:
-            raise typer.BadParameter(f"{name} is no family of fabrics", param_hint="--dims")
+            raise typer.BadParameter(
+                f"{name} is not a topology of `railyard list`, so it has no dims; leave --dims out",
+                param_hint="--dims",
+            )
         return open_fabric(name, dict(_pair(text) for text in given))
     return find(name).build(**parameters_of(name, dims, given))
 
 
 def parameters_of(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the parameters of a family of fabrics; a usage error names one that cannot be read."""
+    """Return the parameters of a topology from a command line; a usage error names an unreadable one."""
     from topologies.families.registry import find
 
     family = find(name)
@@ -129,28 +142,30 @@ def parameters_of(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, 
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
-            raise typer.BadParameter(f"{text!r} is not like radix=64", param_hint="--param")
+            raise typer.BadParameter(f"{text!r} has no `=`; write it like radix=64", param_hint="--param")
         parameter = family.parameter(key)
         try:
             parameters[key] = parameter.parse(value)
         except ValueError:
             example = f"{key}={_example(parameter)}"
-            raise typer.BadParameter(f"{text!r} is not like {example}", param_hint="--param") from None
+            raise typer.BadParameter(
+                f"{text!r} cannot be read; write it like {example}", param_hint="--param"
+            ) from None
     return parameters
 
 
 def _pair(text: str) -> tuple[str, Any]:
-    """Return name and value of a parameter of a Python function; the value is read as YAML."""
+    """Return name and value of NAME=VALUE, a parameter of a Python function; the value is read as YAML."""
     from ruamel.yaml import YAML
 
     key, equals, value = text.partition("=")
     if not equals:
-        raise typer.BadParameter(f"{text!r} is not like radix=64", param_hint="--param")
+        raise typer.BadParameter(f"{text!r} has no `=`; write it like radix=64", param_hint="--param")
     return key, YAML(typ="safe", pure=True).load(value)
 
 
 def _example(parameter: Parameter) -> str:
-    """Return a value to show when another cannot be read."""
+    """Return an example of a parameter's value, for an error message."""
     if parameter.kind == "boolean":
         return "true"
     if parameter.kind == "whole numbers":
@@ -159,17 +174,19 @@ def _example(parameter: Parameter) -> str:
 
 
 def dims_of(text: str) -> tuple[int, ...]:
-    """Return extents written as 4x4; a usage error says when they are not."""
+    """Return the extents in a text such as 4x4; raise a usage error for any other text."""
     try:
         return tuple(int(extent) for extent in text.split("x"))
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not like 4x4", param_hint="--dims") from None
+        raise typer.BadParameter(
+            f"{text!r} cannot be read; write numbers like 4x4", param_hint="--dims"
+        ) from None
 
 
 def resized(scenario: Scenario, dims: str) -> Scenario:
-    """Return the scenario on a full mesh of other dims, whose links keep the lanes and rates of the file.
+    """Return the scenario on a full mesh of `dims`, with the lanes and rates of links from the file.
 
-    Title, description and assertions of the file are about its own topology, and are left out.
+    Title, description and assertions of the file are left out, because they are about its own topology.
     """
     extents = dims_of(dims)
     topology = scenario.topology.resized("full-mesh", dims=extents)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard torchrun: run a PyTorch script on a fabric."""
+"""railyard torchrun: run a PyTorch script on an emulated fabric."""
 
 from __future__ import annotations
 
@@ -41,30 +41,33 @@ def torchrun(
     ] = None,
     ranks: Annotated[
         int | None,
-        typer.Option(min=1, help="number of ranks; unless given, one on each member of the fabric"),
+        typer.Option(min=1, help="number of ranks; unless given, a rank on each member of the fabric"),
     ] = None,
     dims: Dims = "",
     param: Parameters = None,
     variant: Annotated[
-        str, typer.Option(metavar="NAME", help="variant of the scenario; unless given, its first")
+        str, typer.Option(metavar="NAME", help="variant of the scenario; unless given, the first")
     ] = "",
     seed: Annotated[int, typer.Option(min=0, help="seed of the fabric's random choices")] = 1,
     tflops: Annotated[
         float | None,
         typer.Option(
             min=1e-9,
-            help="rate of each rank in 10^12 floating-point operations a second, by which counted operations "
-            "take virtual time; a run then repeats exactly",
+            help="speed of each rank in 10^12 floating-point operations per second: counted operations then "
+            "take virtual time, and a run repeats exactly",
         ),
     ] = None,
     measured: Annotated[
         float,
         typer.Option(
-            min=0, help="virtual seconds for each second of processor time; 0: only declared time passes"
+            min=0,
+            help="virtual seconds for each second of a rank's processor time; with 0, measured time does not "
+            "count",
         ),
     ] = 0.0,
     launch_us: Annotated[
-        float, typer.Option(min=0.001, help="microseconds from a call of a collective to its effect")
+        float,
+        typer.Option(min=0.001, help="microseconds from the call of a collective to its begin on the fabric"),
     ] = 5.0,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for training.json, trace.json and report.html")
@@ -77,16 +80,18 @@ def torchrun(
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of --serve; 0: any free one")] = 8642,
 ) -> None:
-    """Run a PyTorch script, one process a rank, whose collectives cross the fabric as frames.
+    """Run a PyTorch script with a process for each rank; its collectives cross the fabric as frames.
 
-    The script uses `init_process_group("railyard")` and is otherwise unchanged. Time is virtual:
-    communication takes what the fabric takes, computation what `--tflops` says of counted operations, or
-    `railyard.torch.compute` declares. Options stand before the fabric; what follows the script belongs to it.
+    The script calls `init_process_group("railyard")` and is otherwise unchanged. Time is virtual:
+    communication takes the time of the emulated frames, and computation the time that `--tflops` gives
+    counted operations or that `railyard.torch.compute` declares. Give options before the fabric; arguments
+    after the script are passed to the script.
 
-    Faults of a scenario strike during the run. A lost NPU ends its process, and the others get PyTorch's
-    DistBackendError.
+    Faults of a scenario happen during the run. The loss of an NPU kills the process of its rank, and the
+    other ranks get PyTorch's DistBackendError.
 
-    Exit code 0: all ranks end well; 1: a rank fails or is lost; 2: the input is at fault; 3: the machine is.
+    Exit code 0: all ranks end without an error; 1: a rank fails or is lost; 2: an error in the input; 3: an
+    error of the machine.
     """
     from harness.recording.file import RECORDING, RecordingWriter
     from railyard.torch.launch import Settings, train
@@ -95,7 +100,8 @@ def torchrun(
 
     if tflops is not None and measured:
         raise typer.BadParameter(
-            "counts operations; leave one of them out", param_hint="--tflops, --measured"
+            "--tflops counts operations, and --measured measures time; leave one of them out",
+            param_hint="--tflops, --measured",
         )
     if record and folder is None:
         raise typer.BadParameter("needs a folder; give --out as well", param_hint="--record")
@@ -140,7 +146,7 @@ def _page(port: int) -> Iterator[Session]:
 
 
 def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> tuple[Scenario, Prepared]:
-    """Return a scenario and its variant: of a scenario file, or of defaults on a fabric."""
+    """Return a scenario and its prepared variant: of a scenario file, or with default settings on a fabric."""
     from harness.run.prepare import prepare
     from harness.scenario.document import Document
     from harness.scenario.library import file_of
@@ -149,12 +155,17 @@ def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> tupl
 
     if Path(where).suffix in (".yaml", ".yml"):
         if dims or param:
-            raise typer.BadParameter("belongs to a topology", param_hint="--dims, --param")
+            raise typer.BadParameter(
+                "a scenario file has its own topology; leave these options out", param_hint="--dims, --param"
+            )
         scenario, document = load(file_of(Path(where)))
         name = variant or scenario.variants[0].name
         return scenario, prepare(only(scenario, (name,)), document)[0]
     if variant:
-        raise typer.BadParameter("belongs to a scenario file", param_hint="--variant")
+        raise typer.BadParameter(
+            "a topology has no variants; leave the option out, or give a scenario file",
+            param_hint="--variant",
+        )
     from railyard.cli.options import parameters_of
 
     topology = {"name": where, **parameters_of(where, dims, param)}

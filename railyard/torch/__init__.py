@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch on a fabric: the backend `railyard` of `torch.distributed`, in virtual time.
 
-`import railyard.torch` registers the backend. PyTorch also registers it as it loads, by the entry point
-`torch.backends`.
-`railyard torchrun FABRIC SCRIPT` starts the processes; docs/use/pytorch.md is the guide.
+PyTorch registers the backend when it loads, by the entry point `torch.backends`; so does `import
+railyard.torch`. `railyard torchrun FABRIC SCRIPT` starts the processes of ranks; docs/use/pytorch.md is the
+guide.
 
     clock        the clock of a rank: counted operations, declared or measured time
-    process      the connection of a rank's process with the fabric
+    process      the connection of a rank's process with the fabric's process
     store        the store of `init_process_group`, kept by the fabric's process
-    elements     tensors as bytes for the wire, and back
-    work         a collective under way
+    elements     conversion of tensors to bytes for the wire, and back
+    sparse       sums of sparse tensors
+    work         handles of operations in progress
     backend      the process group
-    worker       the processes of ranks: started, one forked for each rank
-    launch       the fabric and the processes together: `railyard torchrun`
+    worker       the processes of ranks, forked from a process that has loaded PyTorch
+    launch       starts the fabric and the processes of ranks, for `railyard torchrun`
     timeline     steps, shares of time and the trace of a run
 
-`compute(us=...)` advances the clock of the calling rank, `now()` returns it in microseconds, `note(loss=...)`
-adds values to the last training step for the report.
+In a script, `compute(us=...)` advances the clock of the calling rank, `now()` returns its time in
+microseconds, and `note(loss=...)` adds values to the last training step for the report.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ __all__ = ["compute", "note", "now", "register"]
 
 
 def compute(*, us: float) -> None:
-    """Advance the rank's clock by declared microseconds of computation."""
+    """Advance the clock of the calling rank by `us` microseconds, as if it computed."""
     current().clock.add_ps(round(us * 10**6))
 
 
 def now() -> float:
-    """Return the rank's virtual time in microseconds."""
+    """Return the virtual time of the calling rank in microseconds."""
     return current().clock.now_ps() / 10**6
 
 
 def note(**values: float) -> None:
-    """Add values such as `loss` to the rank's last step, which ended with a step of an optimizer."""
+    """Add values such as `loss` to the calling rank's last training step, which an optimizer step ended."""
     current().note("values", values)
 
 
 def register() -> None:
-    """Register the backend `railyard`; a second call does nothing."""
+    """Register the backend `railyard` with PyTorch; a second call does nothing."""
     from railyard.torch.backend import register_backend
 
     register_backend()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process group of the backend `railyard`: every collective goes over the fabric."""
+"""The process group of the backend `railyard`, which carries out every collective on the fabric."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _create(options: Any, _: object) -> FabricProcessGroup:
 
 
 _made: dict[str, int] = {}
-"""Groups that this process has made, by name: a group made again is another group."""
+"""Number of groups that this process has made with each name, to tell groups of one name apart."""
 
 
 @final
@@ -58,7 +58,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         if size > 1:
             store.set(f"railyard/{rank}", f"{self._process.rank} {self._group}")
 
-    # -- what PyTorch asks of a group
+    # -- properties that PyTorch reads
 
     def getBackendName(self) -> str:
         """Return the name of the backend."""
@@ -99,10 +99,10 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
     group_desc = property(getGroupDesc)
 
     def abort(self) -> None:
-        """Do nothing: a work that has failed is gone."""
+        """Do nothing, because a failed operation has already ended."""
 
     def shutdown(self) -> None:
-        """Do nothing: no connection outlives a collective."""
+        """Do nothing, because no connection outlives a collective."""
 
     def __repr__(self) -> str:
         return f"FabricProcessGroup(rank {self._own} of {self._count}, {self._group_name})"
@@ -110,7 +110,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
     # -- collectives on one array
 
     def allreduce(self, tensors: Tensors, opts: Any = None) -> dist.Work:
-        """Reduce tensors of all members."""
+        """Reduce the tensors of all members; all members get the result."""
         opts = opts or c10d.AllreduceOptions()
         if tensors[0].is_sparse:
             return self._allreduce_sparse(tensors, opts)
@@ -120,16 +120,18 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def _allreduce_sparse(self, tensors: Tensors, opts: Any) -> dist.Work:
         if opts.reduceOp != dist.ReduceOp.SUM:
-            raise ValueError(f"railyard: {opts.reduceOp} of a sparse tensor; sparse tensors have sums alone")
+            raise ValueError(
+                f"railyard does not support {opts.reduceOp} of sparse tensors; use SUM or a dense tensor"
+            )
         all_reduce_sparse(tensors[0], self._count, self.alltoall)
         return Done(tensors)
 
     def allreduce_coalesced(self, tensors: Tensors, opts: Any = None) -> dist.Work:
-        """Reduce several tensors of all members."""
+        """Reduce several tensors of all members; all members get the results."""
         return Done(tensors, [self.allreduce([tensor], opts) for tensor in tensors])
 
     def reduce(self, tensors: Tensors, opts: Any = None) -> dist.Work:
-        """Reduce tensors of all members at the root."""
+        """Reduce the tensors of all members; the root gets the result."""
         opts = opts or c10d.ReduceOptions()
         kind, combine = reduction_of(tensors[0], opts.reduceOp)
         call = self._array("reduce", tensors, kind, combine, root=opts.rootRank)
@@ -137,40 +139,40 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return self._start(call, opts, tensors, finish)
 
     def broadcast(self, tensors: Tensors, opts: Any = None) -> dist.Work:
-        """Copy tensors of the root to all members."""
+        """Copy the tensors of the root to all members."""
         opts = opts or c10d.BroadcastOptions()
         at_root = self._own == opts.rootRank
         call = self._array("broadcast", tensors, root=opts.rootRank, empty=not at_root)
         return self._start(call, opts, tensors, _nothing if at_root else _filling(tensors))
 
     def barrier(self, opts: Any = None) -> dist.Work:
-        """Wait for all members."""
+        """Synchronise: the work ends when all members have called this method."""
         return self._start(Call("barrier", b"\0" * 8, 8), opts or c10d.BarrierOptions(), [], _nothing)
 
     # -- collectives on a block for each member
 
     def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None) -> dist.Work:
-        """Gather a tensor of each member at all members."""
+        """Gather a tensor of each member in a list of tensors at all members."""
         call = self._array("all_gather", inputs)
         return self._start(call, opts or c10d.AllgatherOptions(), outputs[0], _filling(outputs[0]))
 
     def all_gather_single(self, output: torch.Tensor, value: torch.Tensor, opts: Any = None) -> dist.Work:
-        """Gather a tensor of each member in one tensor."""
+        """Gather a tensor of each member in one tensor at all members."""
         if output.numel() != value.numel() * self._count or output.dtype != value.dtype:
             raise ValueError(
-                f"railyard: all_gather of {value.numel()} elements of {value.dtype} from {self._count} ranks "
-                f"into {output.numel()} elements of {output.dtype}"
+                f"the output of all_gather has {output.numel()} elements of {output.dtype}, and "
+                f"{self._count} ranks give {value.numel()} of {value.dtype} each; give an output of that size"
             )
         call = self._array("all_gather", [value])
         return self._start(call, opts or c10d.AllgatherOptions(), [output], _filling([output]))
 
     def all_gather_single_coalesced(self, outputs: Tensors, values: Tensors, opts: Any = None) -> dist.Work:
-        """Gather several tensors of each member."""
+        """Gather several tensors of each member at all members, each in one tensor."""
         pairs = zip(outputs, values, strict=True)
         return Done(outputs, [self.all_gather_single(output, value, opts) for output, value in pairs])
 
     def allgather_coalesced(self, outputs: Sequence[Tensors], values: Tensors, opts: Any = None) -> dist.Work:
-        """Gather several tensors; `outputs[i]` has those of member i."""
+        """Gather several tensors of each member at all members; `outputs[i]` gets the tensors of member i."""
         works = [
             self.allgather([[row[index] for row in outputs]], [value], opts)
             for index, value in enumerate(values)
@@ -178,22 +180,22 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return Done([tensor for row in outputs for tensor in row], works)
 
     def reduce_scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any = None) -> dist.Work:
-        """Reduce a tensor for each member."""
+        """Reduce lists of tensors, one tensor for each member; a member gets the sum of its tensors."""
         return self._reduce_scatter(outputs[0], inputs[0], opts or c10d.ReduceScatterOptions())
 
     def reduce_scatter_single(self, output: torch.Tensor, value: torch.Tensor, opts: Any = None) -> dist.Work:
-        """Reduce a tensor, of which each member gets a part."""
+        """Reduce a tensor of all members; each member gets an equal part of the result."""
         if value.numel() != output.numel() * self._count or output.dtype != value.dtype:
             raise ValueError(
-                f"railyard: reduce_scatter of {value.numel()} elements of {value.dtype} over {self._count} "
-                f"ranks into {output.numel()} elements of {output.dtype}"
+                f"the input of reduce_scatter has {value.numel()} elements of {value.dtype}, and "
+                f"{self._count} ranks get {output.numel()} of {output.dtype} each; give an input of that size"
             )
         return self._reduce_scatter(output, [value], opts or c10d.ReduceScatterOptions())
 
     def reduce_scatter_single_coalesced(
         self, outputs: Tensors, values: Tensors, opts: Any = None
     ) -> dist.Work:
-        """Reduce several tensors, of which each member gets a part."""
+        """Reduce several tensors of all members; each member gets an equal part of each result."""
         pairs = zip(outputs, values, strict=True)
         return Done(outputs, [self.reduce_scatter_single(output, value, opts) for output, value in pairs])
 
@@ -204,7 +206,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return self._start(call, opts, [output], self._averaging([output], opts))
 
     def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None) -> dist.Work:
-        """Gather a tensor of each member at the root."""
+        """Gather a tensor of each member in a list of tensors at the root."""
         opts = opts or c10d.GatherOptions()
         call = self._array("gather", inputs, root=opts.rootRank)
         at_root = self._own == opts.rootRank
@@ -212,7 +214,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return self._start(call, opts, tensors, _filling(tensors) if at_root else _nothing)
 
     def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any = None) -> dist.Work:
-        """Give each member a tensor of the root."""
+        """Send each member a tensor from a list of tensors at the root."""
         opts = opts or c10d.ScatterOptions()
         given = inputs[0] if self._own == opts.rootRank else []
         with plain():
@@ -222,7 +224,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
     # -- exchanges
 
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> dist.Work:
-        """Exchange a tensor with each member."""
+        """Send a tensor to each member, and receive a tensor from each member."""
         with plain():
             call = Call(
                 "all_to_all",
@@ -240,7 +242,10 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         input_splits: Sequence[int] | None = None,
         opts: Any = None,
     ) -> dist.Work:
-        """Exchange parts of a tensor with each member; splits count rows."""
+        """Send a part of `value` to each member, and receive a part of `output` from each member.
+
+        The splits are the numbers of rows for each member; without them all parts are equal.
+        """
         with plain():
             call = Call(
                 "all_to_all",
@@ -254,12 +259,15 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         if rows:
             if len(rows) != self._count or sum(rows) != tensor.size(0):
                 raise ValueError(
-                    f"railyard: splits {list(rows)} of {tensor.size(0)} rows for {self._count} ranks"
+                    f"the splits {list(rows)} do not divide {tensor.size(0)} rows among {self._count} ranks; "
+                    "give a number of rows for each rank"
                 )
             each = total_bytes([tensor]) // max(1, tensor.size(0))
             return tuple(count * each for count in rows)
         if tensor.dim() and tensor.size(0) % self._count:
-            raise ValueError(f"railyard: {tensor.size(0)} rows have no equal parts for {self._count} ranks")
+            raise ValueError(
+                f"{tensor.size(0)} rows cannot be divided equally among {self._count} ranks; give splits"
+            )
         return (total_bytes([tensor]) // self._count,) * self._count
 
     def send(self, tensors: Tensors, target: int, tag: int = 0) -> dist.Work:
@@ -276,7 +284,10 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def _pair(self, name: str, tensors: Tensors, partner: int, tag: int) -> dist.Work:
         if partner == self._own or partner >= self._count:
-            raise ValueError(f"railyard: rank {self._own} of {self._count} and rank {partner} are no pair")
+            raise ValueError(
+                f"rank {self._own} of {self._count} cannot exchange data with rank {partner}; name another "
+                "rank of the group"
+            )
         call = self._array("send", tensors, empty=name == "receive")
         finish = _filling(tensors) if name == "receive" else _nothing
         number = self._process.begin(name, self._group_id(), self._ranks(), call, partner, tag)
@@ -299,7 +310,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return Call(kind, data, total_bytes(tensors), dtype, combine, root)
 
     def _start(self, call: Call, opts: Any, tensors: Tensors, finish: Callable[[bytes], None]) -> dist.Work:
-        """Begin a collective; of a single member it ends at once."""
+        """Begin a collective, and return its work; in a group of one member the work ends at once."""
         if self._count == 1:
             with plain():
                 finish(call.data)
@@ -309,7 +320,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return FabricWork(self._process, number, timeout, tensors, finish)
 
     def _averaging(self, tensors: Tensors, opts: Any) -> Callable[[bytes], None]:
-        """Return what takes a sum into tensors, divided by the number of members for an average."""
+        """Return a function that writes a result into tensors, divided by the group's size for an average."""
         if opts.reduceOp != dist.ReduceOp.AVG:
             return _filling(tensors)
 
@@ -324,7 +335,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return finish
 
     def _ranks(self) -> tuple[int, ...]:
-        """Return the run's ranks of all members, which they have told each other by the store."""
+        """Return the rank in the run of each member, which the members have published in the store."""
         if self._members is None:
             values = self._store.multi_get([f"railyard/{rank}" for rank in range(self._count)])
             pairs = [bytes(value).decode().split(" ", 1) for value in values]
@@ -338,7 +349,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
 
 
 def _nothing(_: bytes) -> None:
-    """Take no result."""
+    """Ignore the result."""
 
 
 def _filling(tensors: Tensors) -> Callable[[bytes], None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of a rank: virtual time that computation takes."""
+"""The virtual clock of a rank, which computation and waiting advance."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _PS = 10**12
 class Clock:
     """Virtual time of a rank, in ps.
 
-    With `tflops` counted floating-point operations take time at this rate, and a run repeats exactly. Else
-    processor time of the thread counts, times `scale`; with a scale of 0 only declared time passes.
+    With `tflops`, counted floating-point operations take time at this rate, and a run repeats exactly.
+    Otherwise the processor time of the thread, multiplied by `scale`, advances the clock; with a scale of 0,
+    only declared time does.
     """
 
     def __init__(self, tflops: float | None, scale: float = 0.0) -> None:
@@ -32,11 +33,11 @@ class Clock:
         self._flops += count
 
     def add_ps(self, amount: int) -> None:
-        """Let declared time pass."""
+        """Advance the clock by `amount` ps of declared computation."""
         self._ps += amount
 
     def now_ps(self) -> int:
-        """Return the present time."""
+        """Return the virtual time of the rank in ps."""
         if self._rate is not None:
             self._ps += round(self._flops * _PS / self._rate)
             self._flops = 0
@@ -47,16 +48,16 @@ class Clock:
         return self._ps
 
     def advance_to(self, time_ps: int) -> None:
-        """Set a later time, at which a wait has ended; what the wait itself took does not count."""
+        """Advance the clock to the end of a wait; processor time of the wait itself does not count."""
         self._ps = max(self._ps, time_ps)
         self._since = time.thread_time()
 
 
 def counting(clock: Clock) -> Any:
-    """Return a context in which floating-point operations count, by the formulas of PyTorch's flop counter.
+    """Return a context in which floating-point operations advance `clock`, by PyTorch's flop formulas.
 
-    Attention on a processor, for which that counter has no formula, counts as attention on a GPU does.
-    Operations of tensor subclasses such as DTensor count as the operations of their local tensors.
+    Attention on a CPU, for which PyTorch has no formula, counts like attention on a GPU. Operations of tensor
+    subclasses such as DTensor count as the operations of their local tensors.
     """
     from torch import Tensor
     from torch._subclasses.fake_tensor import FakeTensor
@@ -73,7 +74,7 @@ def counting(clock: Clock) -> Any:
         ) -> Any:
             kwargs = kwargs or {}
             if any(issubclass(kind, FakeTensor) for kind in types):
-                return func(*args, **kwargs)  # a shape is worked out, nothing is computed
+                return func(*args, **kwargs)  # only shapes are derived, so no operation counts
             if not plain.issuperset(types):
                 return NotImplemented
             packet = getattr(func, "_overloadpacket", None)
@@ -91,7 +92,7 @@ def counting(clock: Clock) -> Any:
 
 
 def _attention_on_a_processor() -> dict[Any, Callable[..., int]]:
-    """Return the formulas of attention's operations on a processor: those of the same operations on a GPU."""
+    """Return flop formulas for attention on a CPU, which are the formulas for attention on a GPU."""
     from torch import ops
     from torch.utils.flop_counter import flop_registry
 
@@ -105,6 +106,6 @@ def _attention_on_a_processor() -> dict[Any, Callable[..., int]]:
 
 
 def _is_meta(result: Any) -> bool:
-    """Return whether a result has a shape alone."""
+    """Return whether a result is a meta tensor, which has a shape but no data."""
     first = result[0] if isinstance(result, (tuple, list)) and result else result
     return bool(getattr(first, "is_meta", False))

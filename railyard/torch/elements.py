@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as bytes for the wire, and back; operations and element types of PyTorch as those of frames."""
+"""Conversion of tensors to bytes for the wire and back, and of PyTorch's reductions to those of frames."""
 
 from __future__ import annotations
 
@@ -39,22 +39,32 @@ _OPERATIONS = {
     dist.ReduceOp.BXOR: Combine.XOR,
 }
 
-# Truth values 0 and 1: a sum is true if any is, a product if all are.
+# For booleans, a sum is true if any value is true, and a product is true if all values are true.
 _OF_BOOL = {Combine.REDUCE: Combine.MAXIMUM, Combine.PRODUCT: Combine.MINIMUM}
 
 _BITWISE = (Combine.AND, Combine.OR, Combine.XOR)
 
 
 def reduction_of(tensor: torch.Tensor, operation: object) -> tuple[ElementType, Combine]:
-    """Return element type and operation of a reduction; ValueError if the wire has no such reduction."""
+    """Return the element type and operation in frames for a reduction of PyTorch.
+
+    Raises:
+        ValueError: Frames do not support this reduction for the type of the tensor.
+    """
     kind = _TYPES.get(tensor.dtype)
     combine = next((own for known, own in _OPERATIONS.items() if operation == known), None)
     if kind is None or combine is None:
-        raise ValueError(f"railyard: no reduction {operation} of {tensor.dtype}")
+        raise ValueError(
+            f"railyard does not support the reduction {operation} of {tensor.dtype}; use another type"
+        )
     if combine in _BITWISE and (tensor.is_floating_point() or tensor.is_complex()):
-        raise ValueError(f"railyard: {operation} of {tensor.dtype}; it takes integers and bool")
+        raise ValueError(
+            f"railyard does not support {operation} of {tensor.dtype}; use a tensor of integers or bool"
+        )
     if tensor.is_complex() and combine is not Combine.REDUCE:
-        raise ValueError(f"railyard: {operation} of {tensor.dtype}; complex numbers have sums alone")
+        raise ValueError(
+            f"railyard does not support {operation} of {tensor.dtype}; use a sum or average, or a real tensor"
+        )
     if tensor.dtype == torch.bool:
         combine = _OF_BOOL.get(combine, combine)
     return kind, combine
@@ -62,25 +72,25 @@ def reduction_of(tensor: torch.Tensor, operation: object) -> tuple[ElementType, 
 
 @contextmanager
 def plain() -> Iterator[None]:
-    """Run operations on tensors that count as no computation and have no gradient."""
+    """Return a context whose tensor operations neither advance the clock nor record gradients."""
     with _disable_current_modes(), torch.no_grad():
         yield
 
 
 def bytes_of(tensors: Sequence[torch.Tensor]) -> bytes:
-    """Return the elements of tensors, one tensor after the other."""
+    """Return the elements of tensors as bytes, one tensor after the other."""
     return b"".join(
         _flat(tensor.detach().contiguous().resolve_conj()).numpy().tobytes() for tensor in tensors
     )
 
 
 def total_bytes(tensors: Sequence[torch.Tensor]) -> int:
-    """Return the bytes of all elements of tensors."""
+    """Return the number of bytes of all elements of tensors."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def fill(tensors: Sequence[torch.Tensor], data: bytes) -> None:
-    """Replace the elements of tensors, one tensor after the other."""
+    """Replace the elements of tensors by the bytes `data`, one tensor after the other."""
     done = 0
     for tensor in tensors:
         size = tensor.numel() * tensor.element_size()

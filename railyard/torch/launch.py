@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric and the processes of ranks on it: one script, unchanged, in virtual time."""
+"""Runs an unchanged PyTorch script, with a process for each rank, on a fabric in virtual time."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ __all__ = ["Settings", "Trained", "lost_ranks", "train"]
 @final
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Script, number of ranks and rates of a run.
+    """Script, number of ranks and speed of computation of a run.
 
     Attributes:
-        script: Python file.
-        arguments: Its arguments.
-        ranks: Number of ranks; None for one on each member of the fabric.
-        tflops: Rate of counted floating-point operations, 10^12 a second; None to count none.
-        scale: Virtual seconds for each second of processor time that a rank takes.
-        launch_us: Time from a call to its effect.
+        script: Python file that every rank runs.
+        arguments: Arguments of the script.
+        ranks: Number of ranks; None for a rank on each member of the fabric.
+        tflops: Rate of counted floating-point operations, in 10^12 per second; None counts none.
+        scale: Virtual seconds for each second of a rank's processor time.
+        launch_us: Time from the call of an operation to its begin on the fabric.
     """
 
     script: Path
@@ -52,7 +52,13 @@ class Settings:
 @final
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Result of a run: a record of each rank, the fabric's last time, busy time of links both ways, in ps."""
+    """Result of a run of a script.
+
+    Attributes:
+        ranks: Record of each rank.
+        end_ps: Virtual time of the fabric at the end, in ps.
+        busy: Busy time of each link in ps, from its first to its second end, and back.
+    """
 
     ranks: Sequence[RankRecord]
     end_ps: int
@@ -60,7 +66,7 @@ class Trained:
 
     @property
     def failed(self) -> list[RankRecord]:
-        """Ranks that have not ended well."""
+        """Records of the ranks that did not finish the script without an error."""
         return [rank for rank in self.ranks if rank.outcome != "done"]
 
 
@@ -70,7 +76,7 @@ def train(
     """Run a script on the fabric of a variant; `recorder` records the run.
 
     Raises:
-        OutputError: PyTorch or the script is missing.
+        OutputError: PyTorch or the script is missing, or the processes do not start.
         ScenarioError: The fabric has too few members.
     """
     nodes = _nodes(ready, settings)
@@ -100,7 +106,7 @@ def train(
 
 def _nodes(ready: Prepared, settings: Settings) -> tuple[str, ...]:
     if not settings.script.is_file():
-        raise OutputError(f"{settings.script}: no such script", remedy="name a Python file")
+        raise OutputError(f"the script {settings.script} does not exist", remedy="name a Python file")
     if importlib.util.find_spec("torch") is None:
         raise OutputError(
             "PyTorch is not installed", remedy="install it with `pip install 'railyard[torch]'`"
@@ -110,14 +116,14 @@ def _nodes(ready: Prepared, settings: Settings) -> tuple[str, ...]:
     count = len(nodes) if settings.ranks is None else settings.ranks
     if not 1 <= count <= len(nodes):
         raise ScenarioError(
-            f"{count} ranks on {len(nodes)} members of {ready.fabric.name}",
-            remedy=f"take 1 to {len(nodes)} with --ranks",
+            f"the run has {count} ranks, and {ready.fabric.name} has {len(nodes)} members for them",
+            remedy=f"give --ranks 1 to {len(nodes)}",
         )
     return nodes[:count]
 
 
 def lost_ranks(ready: Prepared, nodes: Sequence[str]) -> dict[int, int]:
-    """Return the time at which a fault takes down the node of each rank, in ps; others keep theirs."""
+    """Return the ranks whose nodes a fault takes down, with the time in ps of the first such fault."""
     lost: dict[int, int] = {}
     for fault in ready.faults:
         ends = [node for node in fault.target.hosts if fault.event == "down" and fault.target.links]
@@ -129,7 +135,7 @@ def lost_ranks(ready: Prepared, nodes: Sequence[str]) -> dict[int, int]:
 
 @contextmanager
 def _processes(settings: Settings, count: int) -> Iterator[tuple[list[Connection], _Stop]]:
-    """Start the processes of all ranks; end them afterwards, whatever they do."""
+    """Start the processes of all ranks, and yield their connections; end all of them with the context."""
     pairs = [socket.socketpair() for _ in range(count)]
     reading, writing = os.pipe()
     theirs = [there.fileno() for _, there in pairs]
@@ -161,15 +167,15 @@ def _processes(settings: Settings, count: int) -> Iterator[tuple[list[Connection
         yield connections, stop
         leader.wait()
     finally:
-        leader.terminate()  # it ends the processes of all ranks, and waits for them
+        leader.terminate()  # the leader then ends the processes of all ranks, and waits for them
         leader.wait()
         with suppress(ProcessLookupError):
-            os.killpg(leader.pid, signal.SIGKILL)  # what the script has started
+            os.killpg(leader.pid, signal.SIGKILL)  # processes that the script has started
 
 
 @final
 class _Stop:
-    """Ends the process of a rank; `ids` are the ids of all."""
+    """Function that kills the process of a rank; `ids` has the process id of each rank."""
 
     def __init__(self) -> None:
         self.ids: list[int] = []

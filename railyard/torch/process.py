@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connection of a rank's process with the process of the fabric (harness.ranks.coordinator)."""
+"""Connection of a rank's process to the process of the fabric (harness.ranks.coordinator)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["RankProcess", "current", "set_current"]
 
 @final
 class RankProcess:
-    """A rank: its number, its clock and its calls, which any thread may make."""
+    """The rank of this process, with its clock and its connection to the fabric; safe for several threads."""
 
     def __init__(self, rank: int, size: int, connection: Connection, clock: Clock) -> None:
         self.rank, self.size, self.clock = rank, size, clock
@@ -25,16 +25,25 @@ class RankProcess:
         self._works = 0
 
     def begin(self, name: str, group: str, members: tuple[int, ...], call: Call, *more: int) -> int:
-        """Call an operation, `call`, `send` or `receive`; return the number of the work."""
+        """Begin an operation in a group, and return its number.
+
+        Args:
+            name: `call` for a collective, `send` or `receive`.
+            group: Name of the group.
+            members: Rank in the run of each member of the group.
+            call: Kind, data and sizes of the operation.
+            more: Partner and tag of a send or receive.
+        """
         with self._lock:
             self._works += 1
             self._tell(name, self._works, group, members, call, *more)
             return self._works
 
     def wait(self, work: int, timeout_ps: int | None) -> tuple[bytes, int]:
-        """Wait for a work; return its result and the group rank of a receive's sender.
+        """Wait for the end of an operation; return its result, and the group rank of a receive's sender.
 
-        RuntimeError with the reason if the work has failed.
+        Raises:
+            RuntimeError: The operation has failed; the message is the reason.
         """
         good, *answer = self._ask("wait", work, timeout_ps)
         if not good:
@@ -42,25 +51,29 @@ class RankProcess:
         return answer[0], answer[1]
 
     def ended(self, work: int) -> bool:
-        """Return whether a work has ended; asking takes time."""
+        """Return whether an operation has ended; each call takes virtual time."""
         return bool(self._ask("poll", work)[0])
 
     def store(
         self, request: str, keys: Sequence[str], values: Sequence[bytes] = (), timeout_ps: int | None = None
     ) -> Any:
-        """Return the answer of the shared store; RuntimeError if keys have no value in time."""
+        """Send a request to the store that all ranks share, and return its answer.
+
+        Raises:
+            RuntimeError: A key has no value within the timeout.
+        """
         good, value = self._ask("store", request, list(keys), list(values), timeout_ps)
         if not good:
             raise RuntimeError(value)
         return value
 
     def note(self, name: str, value: object) -> None:
-        """Note a value for the report."""
+        """Add a value to the report of the run, with the present time."""
         with self._lock:
             self._tell("note", name, value)
 
     def end(self, why: str = "") -> None:
-        """Say that the rank calls nothing more; `why` it failed."""
+        """Tell the fabric's process that the rank has ended; `why` is the reason if it failed."""
         with self._lock:
             self._tell("end", why)
 
@@ -79,14 +92,18 @@ _current: list[RankProcess] = []
 
 
 def set_current(process: RankProcess) -> None:
-    """Set the rank of this process."""
+    """Set the rank that this process is."""
     _current[:] = [process]
 
 
 def current() -> RankProcess:
-    """Return the rank of this process; RuntimeError outside of `railyard torchrun`."""
+    """Return the rank that this process is.
+
+    Raises:
+        RuntimeError: The process was not started by `railyard torchrun`.
+    """
     if not _current:
         raise RuntimeError(
-            "this process is no rank on a fabric; start the script with `railyard torchrun FABRIC SCRIPT`"
+            "this process is not a rank on a fabric; start the script with `railyard torchrun FABRIC SCRIPT`"
         )
     return _current[0]

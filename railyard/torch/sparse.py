@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of sparse tensors: each member sends its indices and values to all others."""
+"""Sums of sparse tensors, for which each member sends its indices and values to all other members."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ def all_reduce_sparse(tensor: torch.Tensor, size: int, exchange: Exchange) -> No
         total = torch.zeros_like(own)
         for indices, values in zip(*parts, strict=True):
             total = total + torch.sparse_coo_tensor(indices.t(), values, own.shape)
-        tensor.copy_(total.coalesce())  # a detached sparse tensor would take them alone
+        tensor.copy_(total.coalesce())  # copying to `tensor.detach()` would leave `tensor` itself unchanged

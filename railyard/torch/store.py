@@ -21,11 +21,11 @@ _stores: list[FabricStore] = []
 
 @final
 class FabricStore(dist.Store):  # type: ignore[misc]
-    """A store that all ranks of a run share."""
+    """A key-value store of PyTorch that all ranks of a run share."""
 
     def __init__(self, process: RankProcess, timeout: timedelta = timedelta(minutes=5)) -> None:
         super().__init__()
-        _stores.append(self)  # PyTorch keeps its own part of the object alone
+        _stores.append(self)  # keep a reference, because PyTorch keeps only the C++ part of the object
         self._process = process
         self._timeout = timeout
 
@@ -38,11 +38,11 @@ class FabricStore(dist.Store):  # type: ignore[misc]
         self._process.store("set", [key], [_bytes(value)])
 
     def get(self, key: str) -> bytes:
-        """Return the value of a key, once it has one."""
+        """Wait until a key has a value, and return the value."""
         return self.multi_get([key])[0]
 
     def add(self, key: str, value: int) -> int:
-        """Add to the number of a key; return the sum."""
+        """Add `value` to the number stored under a key, and return the sum."""
         return int(self._process.store("add", [key], [str(value).encode()]))
 
     def append(self, key: str, value: str | bytes) -> None:
@@ -50,7 +50,7 @@ class FabricStore(dist.Store):  # type: ignore[misc]
         self._process.store("append", [key], [_bytes(value)])
 
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
-        """Set the value of a key if it is as expected; return its value."""
+        """Set a key to `desired` if its value is `expected`, and return its value after that."""
         return bytes(self._process.store("compare_set", [key], [_bytes(expected), _bytes(desired)]))
 
     def check(self, keys: Sequence[str]) -> bool:
@@ -62,7 +62,7 @@ class FabricStore(dist.Store):  # type: ignore[misc]
         self._process.store("wait", keys, timeout_ps=_ps(timeout or self._timeout))
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """Return the values of keys, once all have one."""
+        """Wait until all keys have values, and return the values."""
         return list(self._process.store("get", keys, timeout_ps=_ps(self._timeout)))
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
@@ -70,7 +70,7 @@ class FabricStore(dist.Store):  # type: ignore[misc]
         self._process.store("set", keys, [*map(_bytes, values)])
 
     def has_extended_api(self) -> bool:
-        """Return True: `append`, `multi_get` and `multi_set` exist."""
+        """Return True, because this store has `append`, `multi_get` and `multi_set`."""
         return True
 
     def delete_key(self, key: str) -> bool:
@@ -100,9 +100,9 @@ def _ps(timeout: timedelta) -> int:
 
 
 def install(process: RankProcess) -> None:
-    """Let `init_process_group` find ranks by the fabric's process, whatever its `init_method`.
+    """Make `init_process_group` use the store of the fabric's process, for every `init_method`.
 
-    `rank` and `world_size` that a script gives are those of the group, in any order of the run's ranks.
+    A script may give `rank` and `world_size` of the group; their order need not follow the ranks of the run.
     """
 
     def handler(url: str, timeout: timedelta = timedelta(minutes=5), **_: object) -> Iterator[Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of a run: steps, shares of time by rank, operations, and a trace of all ranks.
+"""Report of a run of a script: training steps, shares of time by rank, operations, and a trace.
 
-A step ends with a step of an optimizer. While a rank waits for an operation it waits for other ranks until
-the operation begins, and communicates from then on.
+A training step ends with a step of an optimizer. A wait for an operation counts as waiting for other ranks
+until the operation begins, and as communication from then on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _US = 10**6
 
 
 def document(trained: Trained) -> dict[str, Any]:
-    """Return the run as values for JSON; times are microseconds."""
+    """Return the content of training.json; times are in microseconds."""
     return {
         "end_us": trained.end_ps / _US,
         "ranks": [_rank(rank) for rank in trained.ranks],
@@ -59,7 +59,7 @@ def _rank(rank: RankRecord) -> dict[str, Any]:
 
 
 def _shares(rank: RankRecord) -> tuple[int, int]:
-    """Return the time that a rank has spent in communication, and in waiting for other ranks, in ps."""
+    """Return the times in ps that a rank spent in communication and in waiting for other ranks."""
     communication = waiting = 0
     for wait in rank.waits:
         begun = wait.work.begun_ps if wait.work.begun_ps >= 0 else wait.to_ps
@@ -84,7 +84,7 @@ def _operation(work: Work) -> dict[str, Any]:
 
 
 def trace(trained: Trained) -> dict[str, Any]:
-    """Return the run as a trace that ui.perfetto.dev opens: computation and operations of each rank."""
+    """Return the content of trace.json, for ui.perfetto.dev: computation and operations of each rank."""
     return {"displayTimeUnit": "ns", "traceEvents": [*_events(trained)]}
 
 
@@ -127,7 +127,7 @@ def _slice(process: int, thread: int, name: str, from_ps: int, to_ps: int) -> di
 
 
 def summary(trained: Trained) -> Iterator[str]:
-    """Yield lines of a table: each rank, its steps, and its shares of time."""
+    """Yield the lines of a table with the steps and the shares of time of each rank."""
     columns = f"{'rank':>4}  {'node':<10} {'steps':>5} {'time us':>12}"
     yield f"{columns} {'compute %':>9} {'communicate %':>13} {'wait %':>6}"
     for rank in trained.ranks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collective under way: who waits for it waits in virtual time."""
+"""Handles of operations in progress (`dist.Work`); waiting for them takes virtual time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from railyard.torch.process import RankProcess
 __all__ = ["Done", "FabricWork"]
 
 Outcome = tuple[bytes, int]
-"""Result of a work, and the group rank of a receive's sender."""
+"""Result of an operation, and the group rank of a receive's sender."""
 
 
 class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
@@ -35,7 +35,7 @@ class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
         return super().wait()
 
     def then(self, callback: Callable[[Any], Any]) -> Any:
-        """Return the future of what `callback` makes of this one."""
+        """Return a future of `callback(future)`, which is called when this future has a value."""
         chained = _WaitingFuture(self.wait)
 
         def carry_out(future: Any) -> None:
@@ -52,7 +52,10 @@ class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
 
 @final
 class FabricWork(dist.Work):  # type: ignore[misc]
-    """A work of the fabric; `finish` takes its result into the tensors, which are the value of its future."""
+    """Handle of an operation on the fabric.
+
+    `finish` writes the result of the operation into `tensors`, which are the value of the future.
+    """
 
     def __init__(
         self,
@@ -71,7 +74,11 @@ class FabricWork(dist.Work):  # type: ignore[misc]
         self._source = -1
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for the result; DistBackendError names the rank at fault if there is none."""
+        """Wait until the tensors have the result.
+
+        Raises:
+            DistBackendError: The operation has failed; the message names the rank that caused it.
+        """
         if not self._ended:
             self._fetch(timeout or self._timeout)
         if self._error is not None:
@@ -79,39 +86,39 @@ class FabricWork(dist.Work):  # type: ignore[misc]
         return True
 
     def synchronize(self) -> None:
-        """Wait for the result."""
+        """Wait until the tensors have the result."""
         self.wait()
 
     def is_completed(self) -> bool:
-        """Return whether the result is there; asking takes time."""
+        """Return whether the operation has ended; each call takes virtual time."""
         if not self._ended and self._process.ended(self._number):
             self._fetch(self._timeout)
         return self._ended
 
     def is_success(self) -> bool:
-        """Return whether the work has ended well."""
+        """Return whether the operation has ended without an error."""
         return self._ended and self._error is None
 
     def exception(self) -> Exception | None:
-        """Return why the work has failed."""
+        """Return the error of a failed operation, else None."""
         return self._error
 
     def source_rank(self) -> int:
-        """Return the group rank of the sender, of a receive that has ended."""
+        """Return the group rank of the sender for a receive that has ended, else -1."""
         return self._source
 
     _source_rank = source_rank
 
     def result(self) -> list[torch.Tensor]:
-        """Return the tensors of the work."""
+        """Wait for the result, and return the tensors."""
         self.wait()
         return self._tensors
 
     def get_future(self) -> Any:
         """Return a future of the tensors.
 
-        PyTorch's own code waits for a future without telling anybody. Inside of a backward pass the work is
-        therefore waited for at its end, before the callbacks of PyTorch's own that come later.
+        PyTorch's C++ code waits for a future without calling `wait` of this class. In a backward pass, a
+        callback at the end of the pass therefore waits for the operation, before later callbacks of PyTorch.
         """
         if self._future is None:
             self._future = _WaitingFuture(self.wait)
@@ -132,14 +139,14 @@ class FabricWork(dist.Work):  # type: ignore[misc]
         self._settle()
 
     def _settle(self) -> None:
-        # A future without a value: whoever waits for a failed work gets its error from `wait`.
+        # The future of a failed operation gets no value; `wait` raises the error.
         if self._future is not None and self._error is None:
             self._future.set_result(self._tensors)
 
 
 @final
 class Done(dist.Work):  # type: ignore[misc]
-    """Several works as one; none for a work that has ended from the beginning."""
+    """Handle of several operations together; without `works`, of an operation that has already ended."""
 
     def __init__(self, tensors: Sequence[torch.Tensor], works: Sequence[dist.Work] = ()) -> None:
         super().__init__()
@@ -147,7 +154,7 @@ class Done(dist.Work):  # type: ignore[misc]
         self._future: _WaitingFuture | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for all works."""
+        """Wait for all operations."""
         for work in self._works:
             work.wait(timeout)
         if self._future is not None and not self._future.done():
@@ -155,24 +162,24 @@ class Done(dist.Work):  # type: ignore[misc]
         return True
 
     def synchronize(self) -> None:
-        """Wait for all works."""
+        """Wait for all operations."""
         self.wait()
 
     def is_completed(self) -> bool:
-        """Return whether all works have ended."""
+        """Return whether all operations have ended."""
         return all(work.is_completed() for work in self._works)
 
     def is_success(self) -> bool:
-        """Return whether all works have ended well."""
+        """Return whether all operations have ended without an error."""
         return all(work.is_success() for work in self._works)
 
     def result(self) -> list[torch.Tensor]:
-        """Return the tensors of all works."""
+        """Wait for all operations, and return their tensors."""
         self.wait()
         return self._tensors
 
     def get_future(self) -> Any:
-        """Return a future of the tensors."""
+        """Return a future of the tensors of all operations."""
         if self._future is None:
             self._future = _WaitingFuture(self.wait)
             if self._works:
@@ -183,5 +190,5 @@ class Done(dist.Work):  # type: ignore[misc]
 
 
 def _at_end_of_backward(call: Callable[[], object]) -> None:
-    with suppress(RuntimeError):  # no backward pass is under way
+    with suppress(RuntimeError):  # `queue_callback` raises it outside a backward pass
         torch.autograd.Variable._execution_engine.queue_callback(call)

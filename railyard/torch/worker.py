@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of ranks: PyTorch is loaded once, then a process is forked for each rank.
+"""Processes of ranks, forked from a process that has loaded PyTorch, so that it is loaded only once.
 
-Started by railyard.torch.launch as `python -m railyard.torch.worker SETTINGS`, SETTINGS being JSON.
+railyard.torch.launch runs `python -m railyard.torch.worker SETTINGS`, in which SETTINGS is JSON.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Fork the processes of all ranks, write their ids to the file descriptor `pids`, wait for all."""
+    """Fork the processes of all ranks, write their ids to the file descriptor `pids`, and wait for them."""
     settings = json.loads(sys.argv[1])
     _end_with_parent()
     import torch
-    import torch._dynamo  # every optimizer and every DDP loads it, which takes longer than all else
+    import torch._dynamo  # every optimizer and DDP needs it; load this slow module before the fork
     import torch.nn.parallel
 
     import railyard.torch
@@ -73,12 +73,15 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Let the kernel end this process with its parent."""
+    """Make the kernel kill this process when its parent dies."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def become_rank(rank: int, size: int, connection: Connection, clock: Clock) -> RankProcess:
-    """Make this process a rank on the fabric behind a connection, with the environment that torchrun sets."""
+    """Make this process a rank on the fabric behind `connection`, and set the variables of torchrun.
+
+    `size` is the number of ranks of the run.
+    """
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     from railyard.torch.process import RankProcess, set_current
@@ -107,7 +110,7 @@ def become_rank(rank: int, size: int, connection: Connection, clock: Clock) -> R
 
 
 def _rank(rank: int, size: int, descriptor: int, settings: dict[str, Any]) -> int:
-    """Run the script as a rank; return the exit status."""
+    """Run the script in a rank's process, and return the exit status."""
     from railyard.torch.clock import Clock, counting
 
     _end_with_parent()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that a page may ask, by name: each function gets the context and the values of the question."""
+"""Questions that a page may ask, by name, each with the function that answers it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ Answer = Callable[[Context, Mapping[str, Any]], Mapping[str, Any]]
 
 
 def _link(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return counters and waiting bytes by VL of both directions of a link."""
+    """Return the counters of both directions of the link `values["name"]`, and waiting bytes by VL."""
     if context.testbed is None:
-        raise ScenarioError("no run is under way", remedy="counters of a link belong to a live run")
+        raise ScenarioError(
+            "no run is in progress, so links have no counters", remedy="ask while a live run is in progress"
+        )
     testbed, name = context.testbed, str(values.get("name"))
     usage = testbed.link_usage().get(name)
     if usage is None:
-        raise ScenarioError(f"no link named {name!r}", remedy="click a link of the fabric")
+        raise ScenarioError(f"the fabric has no link named {name!r}", remedy="click a link of the fabric")
     return {
         "name": name,
         "directions": [
@@ -42,12 +44,16 @@ def _link(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 ANSWERS: dict[str, Answer] = {"link": _link, "frames": frames_of_link, "follow": follow_frame}
-"""Every question by its name. Functions run in the thread of the run, between two ticks."""
+"""Function that answers each question, by name; it runs in the thread of the run, between two ticks."""
 
 
 def answer(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the answer to a question; a RailyardError if there is none."""
+    """Return the answer to the question `values["what"]`.
+
+    Raises:
+        RailyardError: The question is unknown, or has no answer now.
+    """
     what = values.get("what")
     if what not in ANSWERS:
-        raise ScenarioError(f"no question named {what!r}", remedy=f"there are {', '.join(ANSWERS)}")
+        raise ScenarioError(f"there is no question named {what!r}", remedy=f"ask {', '.join(ANSWERS)}")
     return ANSWERS[what](context, values)

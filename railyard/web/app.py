@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web application: page, packages, websocket, and who may connect.
+"""The web application of the live page: page, packages, websocket and access control.
 
-A page needs the token of its address. A request for another host name, and a websocket that a page of another
-origin opens, are refused: no other site can drive a run, not even by a name that leads to this machine.
+A page needs the token in its address. Requests for another host name, and websockets from pages of another
+origin, are refused. So no other site can control a run, not even by a host name that leads to this machine.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ PACKAGES = {
     "uplot.js": "uplot/dist/uPlot.esm.js",
     "uplot.css": "uplot/dist/uPlot.min.css",
 }
-"""Files of npm packages that the page loads, by the name under /npm/."""
+"""Files of npm packages that the page loads, by their names under /npm/."""
 
-# The websocket closes with this code when the token is wrong.
+# Code with which the websocket closes if the token or the origin is wrong.
 _NO_TOKEN = 4401
 
 
@@ -52,18 +52,18 @@ def check_packages() -> None:
     if missing:
         package = missing[0].partition("/")[0]
         raise OutputError(
-            f"the page's package {package} is missing",
+            f"the npm package {package}, which the live page needs, is not installed",
             remedy="run `make lab-setup` in a clone; elsewhere install a wheel that `make wheels` has built",
         )
 
 
 def application(session: Session, token: str, hosts: Collection[str]) -> Starlette:
-    """Return the application of a session.
+    """Return the web application of a session.
 
     Args:
-        session: What the pages look at.
-        token: Secret that the address of the page has.
-        hosts: Host names by which it may be asked for; `*` for any.
+        session: Session that the pages show.
+        token: Secret in the address of the page.
+        hosts: Host names that requests may name; `*` allows any.
     """
     pages = Pages(session)
 
@@ -79,7 +79,7 @@ def application(session: Session, token: str, hosts: Collection[str]) -> Starlet
     async def package(request: Request) -> Response:
         path = PACKAGES.get(request.path_params["name"])
         if path is None:
-            return PlainTextResponse("no such package", status_code=404)
+            return PlainTextResponse("this package does not exist", status_code=404)
         return FileResponse(PAGE / "node_modules" / path, headers=_HEADERS)
 
     async def live(socket: WebSocket) -> None:
@@ -118,18 +118,18 @@ _HEADERS = {
 
 
 class _Modules(StaticFiles):
-    """Modules and styles of the page, but not the packages beside them."""
+    """Serves modules, styles and icon of the page, but not the npm packages in its folder."""
 
     async def get_response(self, path: str, scope) -> Response:  # type: ignore[no-untyped-def]
         if Path(path).suffix not in {".js", ".css", ".svg"} or "node_modules" in path:
-            return PlainTextResponse("no such file", status_code=404)
+            return PlainTextResponse("this file does not exist", status_code=404)
         response = await super().get_response(path, scope)
         response.headers.update(_HEADERS)
         return response
 
 
 def _policy(html: str) -> str:
-    """Return a policy: nothing is loaded from elsewhere, and no inline script runs but the page's map."""
+    """Return a content security policy: no loads from other sites, no inline script but the import map."""
     maps = re.findall(r'<script type="importmap">(.*?)</script>', html, flags=re.DOTALL)
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in maps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that answers to questions of a page use."""
+"""The values from which questions of a page are answered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ __all__ = ["Context"]
 @final
 @dataclass(slots=True)
 class Context:
-    """Values that answers may use: prepared variants; while a run is held, the run and its testbed."""
+    """Values that answers may use.
+
+    Attributes:
+        prepared: Prepared variants of the scenario.
+        testbed: Testbed of the run, between two ticks of a run; else None.
+        run: The run itself, between two ticks of a run; else None.
+        frames: Frames that pages have seen.
+    """
 
     prepared: Sequence[Prepared] = ()
     testbed: WatchableTestbed | None = field(default=None)
@@ -26,9 +33,10 @@ class Context:
     frames: LinkFrames = field(default_factory=LinkFrames)
 
     def variant(self, name: str) -> Prepared:
-        """Return a prepared variant; a ScenarioError names those that exist."""
+        """Return the prepared variant `name`; raise a ScenarioError with the known names if it is missing."""
         for ready in self.prepared:
             if ready.variant.name == name:
                 return ready
-        known = ", ".join(ready.variant.name for ready in self.prepared) or "none, this is a recording"
-        raise ScenarioError(f"no variant named {name!r}", remedy=f"there are {known}")
+        known = ", ".join(ready.variant.name for ready in self.prepared)
+        remedy = f"choose among {known}" if known else "open a live run, because a recording has no plans"
+        raise ScenarioError(f"no variant named {name!r} is prepared", remedy=remedy)

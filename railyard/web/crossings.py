@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question `frames`: the last frames that crossed a link, one of which may then be followed."""
+"""The question `frames` of a page: the last frames that crossed a link; `follow` can then follow one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ __all__ = ["frames_of_link"]
 
 
 def frames_of_link(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the last frames of a link with number, time in ps, sender, receiver, length and words."""
+    """Return the last frames of the link `values["name"]` in a live run.
+
+    A frame has its number, time in ps, sender, receiver, length, and a description.
+
+    Raises:
+        ScenarioError: No run is in progress, or the link does not exist.
+    """
     if context.testbed is None:
-        raise ScenarioError("no run is under way", remedy="frames of a link belong to a live run")
+        raise ScenarioError(
+            "no run is in progress, so there are no frames", remedy="ask while a live run is in progress"
+        )
     testbed, name = context.testbed, str(values.get("name"))
     if name not in testbed.link_names:
-        raise ScenarioError(f"no link named {name!r}", remedy="click a link of the fabric")
+        raise ScenarioError(f"the fabric has no link named {name!r}", remedy="click a link of the fabric")
     fabric = testbed.fabric
     return {
         "name": name,

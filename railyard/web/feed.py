@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feed of an open page: records of the history, the state when it has changed, replies to its commands.
+"""Feed of an open page: records of the history, changes of the state, and replies to the page's commands.
 
-Each page has a place in the history of its own. A page that is slow waits for nobody but itself: the history
-keeps fewer ticks the older they are, and so does the page that reads late.
+Each page has its own position in the history, so a slow page delays no other page. The history thins out old
+ticks, so a page that reads late receives fewer of them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from railyard.web.session import Command, Session
 
 __all__ = ["Feed", "Pages"]
 
-# Replies that a page has not read, after which its further commands are refused.
+# Number of unread replies from which further commands of a page are ignored; longest command in bytes.
 _MOST_REPLIES = 64
 _MOST_COMMAND = 1 << 16
 
 
 @final
 class Pages:
-    """All open pages of a session; the thread of the run wakes them by `wake`."""
+    """All open pages of a session; the thread of the run calls `wake` when there is news."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -36,21 +36,21 @@ class Pages:
         session.changed = self.wake
 
     def use(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wake pages in this loop from now on."""
+        """Set the event loop in which `wake` wakes the pages."""
         self._loop = loop
 
     @property
     def idle(self) -> bool:
-        """True if every page has received all that there is; any thread may ask."""
+        """True if every page has received the state and all records; safe to call from any thread."""
         return all(feed.idle for feed in tuple(self.feeds))
 
     @property
     def sent(self) -> int:
-        """Number of messages that pages have taken; any thread may ask."""
+        """Number of messages sent to pages; safe to call from any thread."""
         return sum(feed.sent for feed in tuple(self.feeds))
 
     def wake(self) -> None:
-        """Tell all pages that something is new; any thread may call it, at any rate."""
+        """Make all pages send new records and states; safe and cheap to call from any thread."""
         loop = self._loop
         if loop is None or self._pending or not self.feeds or loop.is_closed():
             return
@@ -65,7 +65,7 @@ class Pages:
 
 @final
 class Feed:
-    """One open page."""
+    """The feed of an open page; `presents` is true for the page of a presenter."""
 
     def __init__(self, pages: Pages, socket: WebSocket, *, presents: bool = False) -> None:
         self.news = asyncio.Event()
@@ -76,7 +76,7 @@ class Feed:
         self._loop = asyncio.get_running_loop()
         self._replies: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self._sent_state: Mapping[str, Any] = {}
-        self._number = -1  # of the record that was sent last
+        self._number = -1  # number of the last record that was sent
 
     @property
     def idle(self) -> bool:
@@ -86,12 +86,12 @@ class Feed:
 
     @property
     def _state(self) -> Mapping[str, Any]:
-        """The state as this page receives it: a presenter's page is not read-only."""
+        """State of the session for this page, which is not read-only for a presenter's page."""
         state = self._pages.session.state
         return {**state, "read_only": state["read_only"] and not self._presents}
 
     async def serve(self) -> None:
-        """Send and receive until the page is closed."""
+        """Send records and receive commands until the page is closed."""
         self._pages.feeds.add(self)
         sending = asyncio.create_task(self._send())
         receiving = asyncio.create_task(self._receive())
@@ -129,14 +129,16 @@ class Feed:
                 return
             try:
                 values = json.loads(text) if len(text) < _MOST_COMMAND else None
-                json.dumps(values, allow_nan=False)  # a reply repeats the id of its command
+                # Refuse values that a reply, which repeats the id of its command, could not contain.
+                json.dumps(values, allow_nan=False)
             except (ValueError, RecursionError):
                 values = None
             if not isinstance(values, dict):
                 self._reply(
                     {
                         "type": "refused",
-                        "text": "a command is a JSON object of 64 kB at most, of finite numbers",
+                        "text": "the command is not a JSON object of at most 64 kB with finite numbers; "
+                        "reload the page",
                     }
                 )
             elif self._replies.qsize() < _MOST_REPLIES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question `follow`: a frame, crafted or picked off a link, through the switches as they are now."""
+"""The question `follow` of a page: the hops of a crafted frame, or of a frame of a link, through switches."""
 
 from __future__ import annotations
 
@@ -21,23 +21,29 @@ _PAYLOAD = bytes(range(16))
 
 
 def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the journey of a frame (`harness.frames.describe`), its `tables`, and the links that are `down`.
+    """Return the journey of a frame (`harness.frames.describe`), with `tables` and the links that are `down`.
 
-    While a run is held, the tables are those of its switches, and links that are down lose the frame. Before
-    and after a run they are those of the plan. The switches are copies: the run does not notice.
+    During a run, the frame meets the present tables of the switches, and links that are down lose it. Before
+    and after a run, it meets the planned tables. The switches are copies, so the run is not affected.
 
     Args:
         context: The run, or the prepared variants.
-        values: `variant`; `link` and `number` of a frame that `frames` has returned, or `from`, `to`, and the
-            other keys of an Order: `kind`, `route`, `bucket`, `psn`, `changes`.
+        values: `variant`, and either `link` and `number` of a frame from the question `frames`, or `from`,
+            `to` and further keys of an Order: `kind`, `route`, `bucket`, `psn`, `changes`.
+
+    Raises:
+        ScenarioError: There is no plan, no such variant or frame, or nodes run programs of the user's own.
     """
     run = context.run
     if run is not None and not isinstance(run, WatchedRun):
-        raise ScenarioError("this fabric has no plan to follow", remedy="open a run of a scenario")
+        raise ScenarioError(
+            "this fabric has no plan, so frames cannot be followed", remedy="open a run of a scenario"
+        )
     ready = run.ready if run is not None else context.variant(str(values.get("variant", "")))
     if ready.own.files:
         raise ScenarioError(
-            "a node runs a program of your own", remedy="follow frames of the built-in programs"
+            "a node runs a program of your own, and `follow` supports the built-in programs only",
+            remedy="choose a variant with built-in programs only",
         )
     plan = ready.plan
     if "number" in values:
@@ -59,7 +65,7 @@ def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _crafted(fabric: Fabric, values: Mapping[str, Any]) -> tuple[bytes, End]:
-    """Return the frame of an order, and the host's port by which it enters."""
+    """Return the frame that `values` describe, and the host port by which it enters the fabric."""
     order = Order(
         source=str(values["from"]),
         destination=str(values["to"]),
@@ -72,5 +78,5 @@ def _crafted(fabric: Fabric, values: Mapping[str, Any]) -> tuple[bytes, End]:
         changes=tuple(map(str, values.get("changes", ()))),
     )
     if order.kind not in ("data", "ack", "notice"):
-        raise ScenarioError(f"no frame of kind {order.kind!r}", remedy="there are data, ack and notice")
+        raise ScenarioError(f"there is no frame of kind {order.kind!r}", remedy="use data, ack or notice")
     return bytes(craft(fabric, order)), End(order.source, HOST_PORT)

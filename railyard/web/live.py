@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: a scenario that runs under the hands of the page, and the replay of a recording."""
+"""Sessions of pages: a scenario that the page runs, and the replay of a recording."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from railyard.web.session import Session
 
 __all__ = ["Live", "opened", "replay"]
 
-# Failing assertions that the page names.
+# Largest number of failing assertions that the page names.
 _SHOWN = 3
 
 
 @final
 class Live:
-    """A scenario that a page runs, any number of times."""
+    """A scenario that pages can run any number of times, in one session."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Live:
         self.session.watch(self._recorder)
 
     def run(self) -> Result:
-        """Run the scenario once, as fast as the page wants."""
+        """Run the scenario once, at the pace that the page sets, and return the result."""
         result = execute(
             self._scenario, self._document, self._seed, watcher=self._recorder, prepared=self._prepared
         )
@@ -59,7 +59,7 @@ class Live:
 
 
 def _outcome(result: Result) -> str:
-    """Return how many assertions hold, and those that fail with their values."""
+    """Return a sentence with the number of assertions that hold, and the values of those that fail."""
     verdict = result.verdict
     words = f"{verdict.held} of {len(verdict.assertions)} assertions hold"
     failing = [item for item in verdict.assertions if item.verdict == "fails"]
@@ -82,16 +82,18 @@ def opened(
     Args:
         path: A scenario file, a recording, a folder of results with a recording, or a bundle; a bundle
             without a recording is run live.
-        variants: Variants of a live scenario to run; all if empty.
+        variants: Variants of a live scenario to run; empty means all.
         seed: Seed of a live scenario in place of its own.
-        read_only: Whether pages look only.
+        read_only: True if only the presenter's page may control a live scenario.
 
     Raises:
-        RailyardError: Nothing of these, or it cannot be read.
+        RailyardError: The file cannot be read, or is none of these.
     """
     if path.is_dir():
         if not (path / RECORDING).is_file():
-            raise RecordingError(f"{path}: no {RECORDING}", remedy="run the scenario again with --record")
+            raise RecordingError(
+                f"the folder {path} contains no {RECORDING}", remedy="run the scenario again with --record"
+            )
         yield replay(path / RECORDING)
     elif is_recording(path) or path.suffix == SUFFIX:
         yield replay(path)
@@ -110,10 +112,14 @@ def opened(
 
 
 def replay(file: Path) -> Session:
-    """Return a session that replays a recording; a RecordingError if the file cannot be read."""
+    """Return a session that replays the recording in a file.
+
+    Raises:
+        RecordingError: The file cannot be read.
+    """
     recording = read_recording(file)
     session = Session("replay")
     for record in recording.records:
         session.history(record)
-    session.end("" if recording.whole else f"{file.name} was cut short: this is what it has")
+    session.end("" if recording.whole else f"{file.name} was cut short; its beginning is shown")
     return session

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application on an address, in a thread of its own."""
+"""Server of the live page: serves the web application at an address, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ __all__ = ["DEFAULT_PORT", "presenters", "serving"]
 
 DEFAULT_PORT = 8642
 LOOPBACK = "127.0.0.1"
-# A virtual machine and a container set these: the address to listen on where the command names none, and the
-# address under which a browser outside reaches the default port.
+# Environment variables that a virtual machine or a container sets: the default address to listen on, and the
+# address at which a browser outside reaches the default port.
 HOST_VARIABLE = "RAILYARD_PAGE_HOST"
 ADDRESS_VARIABLE = "RAILYARD_PAGE_ADDRESS"
-# Addresses that stand for all of this machine, and an address of the documentation to ask the way to.
+# Wildcard addresses, each with an address reserved for documentation, for asking the system for a route.
 _EVERY = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}
-# At the end pages receive the last records: for as long as a page gets on, but no longer than this in all.
+# Time for pages to receive the last records: seconds without any progress, and seconds in all.
 _FAREWELL_SECONDS = 2.0
 _LONGEST_FAREWELL_SECONDS = 60.0
 
 
 @contextmanager
 def serving(session: Session, host: str | None = None, port: int = DEFAULT_PORT) -> Iterator[str]:
-    """Serve a session; yield the address to open, which has the token.
+    """Serve a session in a thread; yield the address to open, which contains the token.
 
     Args:
-        session: What the pages look at.
-        host: Address to listen on. None: the address of `RAILYARD_PAGE_HOST`, else loopback; on the default
-            port the yielded address is then that of `RAILYARD_PAGE_ADDRESS`, if set.
-        port: Port to listen on; 0 for any that is free.
+        session: Session that the pages show.
+        host: Address to listen on. None takes `RAILYARD_PAGE_HOST`, or else loopback; on the default port the
+            yielded address is then that of `RAILYARD_PAGE_ADDRESS`, if it is set.
+        port: Port to listen on; 0 takes any free port.
 
     Raises:
-        OutputError: The port is taken, the host is no address of this machine, `RAILYARD_PAGE_ADDRESS` is no
-            address of a page, or packages are missing.
+        OutputError: The port is in use, the host is not an address of this machine, `RAILYARD_PAGE_ADDRESS`
+            is not an address of a page, or packages are missing.
     """
     check_packages()
     outside = _outside_address() if host is None and port == DEFAULT_PORT else ""
@@ -88,14 +88,14 @@ def _outside_address() -> str:
     parts = urlsplit(address)
     if address and (parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query):
         raise OutputError(
-            f"{ADDRESS_VARIABLE} is {address!r}, which is no address of a page",
+            f"{ADDRESS_VARIABLE} is {address!r}, which is not an address of a page",
             remedy="set it to an address such as http://127.0.0.1:8642, or unset it",
         )
     return address
 
 
 def _farewell(pages: Pages) -> None:
-    """Wait until every page has received all that there is; a page that sleeps delays nobody for long."""
+    """Wait until every page has received all records, or until pages make no progress for two seconds."""
     limit = time.monotonic() + _LONGEST_FAREWELL_SECONDS
     sent, since = pages.sent, time.monotonic()
     while not pages.idle and time.monotonic() < min(limit, since + _FAREWELL_SECONDS):
@@ -106,10 +106,10 @@ def _farewell(pages: Pages) -> None:
 
 @final
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the command."""
+    """A server that leaves signals to the command `railyard`."""
 
     def install_signal_handlers(self) -> None:
-        """Do nothing."""
+        """Do nothing, because the command handles signals."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -117,7 +117,7 @@ class _Server(uvicorn.Server):
 
 
 def presenters(address: str, session: Session) -> str:
-    """Return the address of a presenter's page, by the address of the pages that only look."""
+    """Return the address of the presenter's page, from `address`, that of the read-only pages."""
     return f"{address.partition('?')[0]}?token={session.presenter}"
 
 
@@ -128,7 +128,7 @@ def _reachable(host: str) -> str:
     family, elsewhere = _EVERY[host]
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((elsewhere, 9))  # chooses the route, and sends nothing
+            probe.connect((elsewhere, 9))  # makes the system choose a route, without sending a packet
             return probe.getsockname()[0]
         except OSError:
             return socket.gethostname()
@@ -144,15 +144,16 @@ def _listener(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(64)  # a page that comes before the thread is ready waits
+        listener.listen(64)  # pages that connect before the thread is ready wait
     except (OSError, OverflowError) as ex:
         listener.close()
         if getattr(ex, "errno", None) == errno.EADDRINUSE:
             raise OutputError(
-                f"port {port} of {host} is in use", remedy="give another with --port, or 0 for any"
+                f"port {port} of {host} is in use",
+                remedy="give another port with --port, or 0 for any free port",
             ) from None
         raise OutputError(
-            f"{host}:{port}: {getattr(ex, 'strerror', None) or ex}",
+            f"the page cannot be served at {host}:{port}: {getattr(ex, 'strerror', None) or ex}",
             remedy="give an address of this machine with --host, and a port with --port",
         ) from None
     return listener

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run under the hands of the page: pause, pace, step, faults by hand, the scenario that repeats them."""
+"""A run that pages control: pause, pace, step, faults by hand, and a scenario file that repeats them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Mode = Literal["live", "replay"]
 
 
 class HeldRun(Protocol):
-    """Run that a session holds: that of a scenario, or a fabric kept running."""
+    """A run that a session can hold: the run of a scenario, or a fabric kept running."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class HeldRun(Protocol):
 
     @property
     def busy(self) -> bool:
-        """True while the pace counts."""
+        """True while the session paces the run."""
         ...
 
     @property
@@ -51,52 +51,52 @@ class HeldRun(Protocol):
 
     @property
     def struck(self) -> tuple[Fault, ...]:
-        """Faults by hand up to now."""
+        """Faults by hand so far."""
         ...
 
     def strike(self, keys: Mapping[str, Any]) -> Fault:
-        """Apply a fault now."""
+        """Apply the fault with these keys of a scenario now, and return it."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request of a page, and the function that takes the reply back to that page."""
+    """A request of a page, with the function that sends the reply to the page."""
 
     values: Mapping[str, Any]
     reply: Callable[[Mapping[str, Any]], None]
     presents: bool = False
-    """True for the page of a presenter, which may act although other pages only look."""
+    """True for the page of a presenter, which may control a read-only session."""
 
 
 @final
 @dataclass
 class Session:
-    """One run, or one recording, that any number of pages look at.
+    """A run or a recording that any number of pages show.
 
-    Pages put commands from any thread; the thread of the run carries them out in `hold`, between two ticks.
+    Pages put commands from any thread. The thread of the run carries them out in `hold`, between two ticks.
     """
 
     mode: Mode
     history: History = field(default_factory=History)
     read_only: bool = False
-    """True if only pages with the token `presenter` may act."""
+    """True if only pages with the token `presenter` may control the run."""
     paused: bool = True
-    """A live run begins paused if this is True."""
+    """True if a live run begins paused."""
     context: Context = field(default_factory=Context)
     real: bool = False
     """True for a run in real time, which cannot be paused."""
     source: tuple[Path, Scenario, int] | None = None
     """Scenario file, scenario and seed of a live run."""
     changed: Callable[[], None] = lambda: None
-    """Called when the state has changed, by the thread of the run."""
+    """Callback that the thread of the run calls when the state has changed."""
 
     def __post_init__(self) -> None:
         self.presenter = secrets.token_urlsafe(18) if self.read_only else ""
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._paused = self.mode == "live" and self.paused
-        self._pace: float | None = None  # virtual microseconds for each second; None: as fast as it can
+        self._pace: float | None = None  # virtual microseconds per second; None runs as fast as possible
         self._until: Literal["", "tick", "event"] = ""
         self._run: HeldRun | None = None
         self._variant = ""
@@ -109,7 +109,7 @@ class Session:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """The state as pages receive it."""
+        """State of the session as a message for pages."""
         faults = {
             name: [fault.model_dump(by_alias=True, exclude_none=True) for fault in faults]
             for name, faults in self._struck.items()
@@ -130,28 +130,28 @@ class Session:
 
     @property
     def records(self) -> Sequence[Record]:
-        """All records that the history has."""
+        """All records of the history."""
         return self.history.after(-1, most=sys.maxsize)[0]
 
     def put(self, command: Command) -> None:
-        """Take a command of a page; the reply comes from the thread of the run."""
+        """Queue a command of a page; the thread of the run carries it out and replies."""
         self._commands.put(command)
 
     def sink(self, record: Record) -> None:
-        """Receive records of the run: an event may be what a step waits for."""
+        """Add a record of the run to the history; an event pauses the run after a step to the next event."""
         self.history(record)
         if record.kind is Kind.EVENT and self._until == "event":
             self._until, self._paused = "", True
             self.changed()
 
     def watch(self, recorder: Recorder) -> None:
-        """Show what a recorder records, and hold its run for the page."""
+        """Show the records of a recorder, and let pages control its run."""
         recorder.sinks.append(self.sink)
         recorder.pause = self.hold
         recorder.opened = self.begin
 
     def begin(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
-        """Note that a run of these variants begins."""
+        """Handle the start of a run of the variants `prepared`."""
         self.context.prepared = prepared
         if self.source is not None:
             self.source = self.source[0], scenario, seed
@@ -160,7 +160,10 @@ class Session:
         self.changed()
 
     def hold(self, run: HeldRun) -> None:
-        """Hold a run for as long as the page wants, and carry out commands; called after each tick."""
+        """Carry out commands of pages, and hold the run while it is paused or ahead of the pace.
+
+        The run calls this method after each tick.
+        """
         self._run, self.context.testbed, self.context.run = run, run.testbed, run
         self.context.frames.expire(run.testbed)
         name = run.name
@@ -184,30 +187,30 @@ class Session:
         self._run = self.context.testbed = self.context.run = None
 
     def end(self, words: str) -> None:
-        """Note that the run has ended, and how."""
+        """Handle the end of the run; `words` describe its outcome for pages."""
         self._ended, self._words, self._paused = True, words, True
         self.changed()
 
     def wait(self, seconds: float) -> bool:
-        """Answer questions while no run is under way; return True when a page asks to run again."""
+        """Answer a question while no run is in progress; return True if a page asks to run again."""
         with suppress(queue.Empty):
             self._carry_out(self._commands.get(timeout=seconds))
         again, self._again = self._again, False
         return again
 
     def _pace_for(self, run: HeldRun) -> None:
-        """Set the time of the next tick by the pace; a run whose jobs are done is not paced."""
+        """Compute the wall-clock time of the next tick from the pace; a run without busy jobs has no pace."""
         now = time.monotonic()
         passed_us = (run.testbed.now_ps - self._seen_ps) / 10**6
         self._seen_ps = run.testbed.now_ps
         if self._pace is None or self._until or not run.busy:
             self._due = now
         else:
-            # A tick that was late does not hurry the next ones.
+            # After a late tick, later ticks keep the pace instead of catching up.
             self._due = max(self._due + passed_us / self._pace, now - 0.1)
 
     def _seconds_left(self) -> float:
-        """Return the seconds to wait for commands: a while in a pause, until the next tick otherwise."""
+        """Return the seconds to wait for commands: 0.25 during a pause, else the time until the next tick."""
         if self._paused:
             self._due = time.monotonic()
             return 0.25
@@ -219,7 +222,7 @@ class Session:
         except RailyardError as ex:
             reply = {"type": "refused", "text": str(ex)}
         except (KeyError, TypeError, ValueError) as ex:
-            reply = {"type": "refused", "text": f"not a command of this page: {ex}"}
+            reply = {"type": "refused", "text": f"the command is invalid: {ex}; reload the page"}
         if reply is not None:
             if "id" in command.values:
                 reply = {**reply, "id": command.values["id"]}
@@ -234,14 +237,17 @@ class Session:
         if self.mode == "replay":
             raise ScenarioError("a recording cannot be changed", remedy="open a live run")
         if self.read_only and not presents:
-            raise ScenarioError("this page only looks", remedy="act on the presenter's page")
+            raise ScenarioError(
+                "this page is read-only and cannot control the run", remedy="use the presenter's page"
+            )
         if self._ended:
             if verb != "again":
                 raise ScenarioError("the run has ended", remedy="run it again")
             self._again = True
         elif verb in ("pause", "step") and self.real:
             raise ScenarioError(
-                f"real time does not {verb}", remedy="drag the time bar, which shows any time up to now again"
+                f"a run in real time cannot {verb}",
+                remedy="drag the time bar, which shows any time of the run so far",
             )
         elif verb == "pause":
             self._paused, self._until = True, ""
@@ -255,14 +261,16 @@ class Session:
         elif verb == "fault":
             return self._strike(values["keys"])
         else:
-            raise ScenarioError(f"no command named {verb!r}", remedy="reload the page")
+            raise ScenarioError(f"there is no command named {verb!r}", remedy="reload the page")
         self.changed()
         return None
 
     def _strike(self, keys: Mapping[str, Any]) -> Mapping[str, Any]:
         run = self._run
         if run is None:
-            raise ScenarioError("no variant is running", remedy="wait for the next one")
+            raise ScenarioError(
+                "no variant is running, so a fault has no effect", remedy="wait for the next variant"
+            )
         fault = run.strike(keys)
         self._struck[run.name] = run.struck
         self.changed()
@@ -270,14 +278,16 @@ class Session:
 
     def _scenario(self) -> str:
         if self.source is None:
-            raise ScenarioError("there is no scenario file", remedy="open a live run of a scenario")
+            raise ScenarioError(
+                "this session has no scenario file to save", remedy="open a live run of a scenario"
+            )
         file, scenario, seed = self.source
         return yaml_with_faults(file, scenario, seed, self._struck)
 
 
 def _finite(value: Any) -> float:
-    """Return a finite number; ValueError for a number that JSON cannot hold."""
+    """Return a value as a finite number, or raise a ValueError."""
     number = float(value)
     if not isfinite(number):
-        raise ValueError(f"{value} is no finite number")
+        raise ValueError(f"{value} is not a finite number")
     return number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric kept running by `railyard up`, shown on the page: frames that clients send, faults by hand."""
+"""A fabric that `railyard up` keeps running, on the page: frames of clients, and faults by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPAN_PS = 1_000_000
 
 @final
 class StandingFabric:
-    """Watches a started testbed whose virtual time passes while frames are on their way."""
+    """Watches a started testbed, whose virtual time passes while frames are in flight, for pages."""
 
     busy = False
 
@@ -44,7 +44,7 @@ class StandingFabric:
         testbed.watch = self
 
     def tick(self) -> None:
-        """Put a tick if anything has changed, and carry out the commands of pages."""
+        """Record a tick if anything has changed, and carry out the commands of pages."""
         names = self.testbed.link_names
         if len(names) > self._links:
             self.session.sink(json_record(Kind.LINKS, {"links": list(names[self._links :])}))

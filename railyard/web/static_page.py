@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replay as a single HTML file that opens without a server: page, packages and recording inside.
+"""A replay as a single HTML file with page, packages and recording, which opens without a server.
 
-A browser refuses modules that a page from a file imports by path. Here each module is a data URL under a name
-of its own in the page's import map, and imports of other modules are rewritten to these names.
+A browser does not let a page from a file import modules by path. Therefore each module is a data URL with a
+name in the page's import map, and imports of modules are rewritten to these names.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _BARE = {"preact": "preact.js", "preact/hooks": "hooks.js", "htm": "htm.js", "up
 
 
 def static_page(records: Iterable[Record], words: str = "") -> str:
-    """Return the page that replays records, as one HTML document.
+    """Return the page that replays records, as a single HTML document.
 
     Args:
-        records: Records of a recording, in their order.
-        words: What the page says about the recording, such as that it was cut short; may be empty.
+        records: Records of a recording, in order.
+        words: Note about the recording on the page, such as that it was cut short; may be empty.
 
     Raises:
         OutputError: The packages of the page are not installed.
@@ -76,7 +76,7 @@ def static_page(records: Iterable[Record], words: str = "") -> str:
 
 
 def _modules() -> Iterator[tuple[str, str]]:
-    """Yield name and text of each module of the page, which import each other by their names."""
+    """Yield the name and the text of each module of the page, with imports rewritten to these names."""
     for path in sorted(PAGE.glob("**/*.js")):
         if "node_modules" in path.parts:
             continue
@@ -85,12 +85,12 @@ def _modules() -> Iterator[tuple[str, str]]:
             lambda match, place=place: f'{match[1]}"{_joined(place.parent, match[2])}"',
             path.read_text(encoding="utf-8"),
         )
-        # Styles are in the head, all at once.
+        # The head of the document has all style sheets, so modules need not load theirs.
         yield str(place), _STYLE.sub("", text).replace("/page/icon.svg", _icon())
 
 
 def _joined(folder: PurePosixPath, relative: str) -> str:
-    """Return the place to which a relative path leads from a folder."""
+    """Return the path to which a relative path leads from a folder, without `..`."""
     parts = [*folder.parts]
     for part in PurePosixPath(relative).parts:
         if part == "..":
@@ -101,7 +101,7 @@ def _joined(folder: PurePosixPath, relative: str) -> str:
 
 
 def _styles() -> Iterator[str]:
-    """Yield the style sheets, those of the packages first."""
+    """Yield the text of all style sheets, first that of the package uPlot."""
     yield _package("uplot.css")
     yield (PAGE / "style.css").read_text(encoding="utf-8")
     for path in sorted(PAGE.glob("*/*.css")):

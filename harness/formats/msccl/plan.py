@@ -394,7 +394,7 @@ class _Block:
             if not of_peers and what == "dst_buff" and len(parts) > own:
                 item.refuse(
                     f"operation {name!r} has {len(parts)} parts in dst_buff, but writes only {own}",
-                    "remove the parts behind",
+                    "remove the other parts",
                 )
         if name in _PAIRED and len(sources) != len(targets):
             item.refuse(

@@ -70,7 +70,9 @@ def _events(run: VariantRun) -> list[tuple[int, str]]:
 
 
 def links_by_load(run: VariantRun) -> list[list[Any]]:
-    """Return a row for each link, ordered by the busy share of its busier direction.
+    """Return a row for each of the MAX_LINKS busiest links, and for further links that lost frames.
+
+    Rows are ordered by the busy share of a link's busier direction.
 
     A row has: name, busy share from the first end and from the second end in percent, bytes from both ends,
     frames from both ends, lost or refused frames, and the longest queue in bytes.

@@ -105,6 +105,5 @@ def _concurrent_flow_ps(fabric: Fabric, members: Sequence[str], each: float) -> 
     cost = np.zeros(columns)
     cost[-1] = 1.0
     solved = linprog(cost, limits, np.zeros(len(arcs)), balance, left, method="highs")
-    # Without a solution, as on a fabric that does not join all members, this bound is 0; the plan reports
-    # why.
+    # If a fabric does not join all members, there is no solution, and this bound is 0; the plan says why.
     return solved.fun * each * 8 * _PS_PER_SECOND / fastest if solved.status == 0 else 0.0

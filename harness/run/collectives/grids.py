@@ -185,7 +185,7 @@ def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Group of a partition: members with equal coordinates, and all NPUs or GPUs with them (`place`)."""
+    """Group of a partition: `members` of equal coordinates, and all NPUs or GPUs at them (`place`)."""
 
     members: frozenset[str]
     place: frozenset[str]

@@ -277,7 +277,7 @@ def _wrong_iterations(
 def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
     """Return the number of frames that an NPU received from its links and forwarded; 0 for a switch."""
     if ready.fabric.node(node).is_switch:
-        return 0  # all frames of a switch are in transit, so its number tells nothing about a spare
+        return 0  # a switch only forwards frames, so this number would have no meaning
     received = 0
     for name, directions in usage.items():
         link = link_of(ready.fabric, name)

@@ -65,7 +65,7 @@ class NodeReaction:
 @final
 @dataclass(frozen=True, slots=True)
 class RankStall:
-    """Longest time in which a rank of a job received nothing after a fault; `finished_ps` is its end."""
+    """Stall of a rank: the longest time (`stall_ps`) in which it received nothing after a fault."""
 
     job: str
     rank: int
@@ -114,7 +114,7 @@ class Incident:
 
     @property
     def tellers(self) -> tuple[str, ...]:
-        """Nodes whose notices other nodes reacted to first, ordered by the number of these nodes."""
+        """Nodes from which other nodes got their first notice, ordered by the number of nodes told."""
         told = Counter(node.told_by[0] for node in self.nodes if node.told_by)
         return tuple(name for name, _ in told.most_common())
 

@@ -34,15 +34,15 @@ def program_name(program: str, header: NetworkHeader, *, marks: bool = False, re
     if reduces:
         if marks or header != "cna16" or program not in _REDUCING_PROGRAMS:
             raise ProgramError(
-                f"program {program} has no form that combines values with the {header.upper()} network header"
+                f"program {program} has no variant that combines values with the header {header.upper()}"
                 + (" and congestion marks" if marks else ""),
                 remedy="leave out `ecn_frames:` and `network_header:`, or use another algorithm than "
-                f"switch-tree; {' and '.join(_REDUCING_PROGRAMS)} have that form",
+                f"switch-tree; {' and '.join(_REDUCING_PROGRAMS)} have that variant",
             )
         return f"{program}_reduce"
     if marks and (header != "cna16" or program not in _ECN_PROGRAMS):
         raise ProgramError(
-            f"program {program} has no form that marks frames with the {header.upper()} network header",
+            f"program {program} has no variant that marks frames with the {header.upper()} network header",
             remedy="leave out `ecn_frames:` or `network_header:`; "
             f"{', '.join(_ECN_PROGRAMS)} mark frames with the CNA16 header",
         )
@@ -52,8 +52,8 @@ def program_name(program: str, header: NetworkHeader, *, marks: bool = False, re
         return program
     if program not in _CNA24_PROGRAMS:
         raise ProgramError(
-            f"program {program} has no form for the CNA24 network header",
-            remedy=f"leave out `network_header: cna24`; {' and '.join(_CNA24_PROGRAMS)} have that form",
+            f"program {program} has no variant for the CNA24 network header",
+            remedy=f"leave out `network_header: cna24`; {' and '.join(_CNA24_PROGRAMS)} have that variant",
         )
     return f"{program}_cna24"
 

@@ -71,7 +71,8 @@ def own_programs(plan: Plan, chosen: Mapping[str, OwnProgram]) -> OwnPrograms:
             _check_against_plan(info, plan, nodes[name])
         except InstallError as ex:
             raise InstallError(
-                f"{source} in place of {name}: {ex.message}", remedy=f"keep the tables and counters of {name}"
+                f"{source} cannot replace {name}: {ex.message}",
+                remedy=f"keep the tables and counters of {name}",
             ) from ex
         files.update(dict.fromkeys(nodes[name], compiled))
         if program.entries is not None:
@@ -121,7 +122,7 @@ def entries_for(fabric: Fabric, files: ProgramFiles, path: Path | None) -> Mappi
 
 def _compiled(source: Path) -> ProgramFiles:
     if not source.is_file():
-        raise ProgramError(f"{source}: no such file", remedy="give the path of a P4 program")
+        raise ProgramError(f"{source}: the file does not exist", remedy="give the path of a P4 program")
     compiler = shutil.which(_COMPILER)
     if compiler is None:
         raise ProgramError(

@@ -35,7 +35,7 @@ class GraphSettings(Model):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if (self.file is None) == (not self.operations):
-            raise ValueError("a graph has `operations:` or a `file:`; give one of them")
+            raise ValueError("a graph needs either `operations:` or a `file:`; give exactly one of them")
         return self
 
     def __hash__(self) -> int:

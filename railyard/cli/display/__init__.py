@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terminal output of the verbs: tables that fit, progress, a run's summary, a frame's headers."""
+"""Terminal output of the verbs: tables, progress, summaries of runs and studies, frames and their hops."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A frame and its hops on a terminal: every header has a colour, in its bytes and in its fields."""
+"""A frame and its hops on a terminal, with a colour for each header."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAYLOAD_BYTES = 32
 
 
 def frame_view(fabric: Fabric, frame: bytes) -> Iterator[Text]:
-    """Yield lines for each header: its name, its bytes, its fields."""
+    """Yield the lines that show a frame: name, bytes and fields of each header, then the payload."""
     yield Text(f"{len(frame)} bytes", style="bold")
     for part in parts(fabric, frame):
         own = frame[part.start : part.stop]
@@ -49,7 +49,7 @@ def frame_view(fabric: Fabric, frame: bytes) -> Iterator[Text]:
 
 
 def print_journey(console: Console, fabric: Fabric, journey: Journey) -> None:
-    """Print a row for each switch: ingress port, the rule that decided, egress port."""
+    """Print a row for each hop: ingress port, rule that decided, egress port, virtual lane, source route."""
     rows = []
     for number, hop in enumerate(journey.hops):
         before, after = Ether(hop.frame_in), Ether(hop.frame_out) if hop.frame_out is not None else None
@@ -90,7 +90,7 @@ def _port(fabric: Fabric, node: str, port: int) -> str:
 
 
 def _ptr(before: Packet, after: Packet | None) -> str:
-    """Return the ptr of the source route before and after the hop; - stands for no source route."""
+    """Return the field ptr of the source route before and after the hop; - means no source route."""
     ingress = before.getlayer(SRH)
     egress = after.getlayer(SRH) if after is not None else None
     words = ["-" if route is None else str(route.ptr) for route in (ingress, egress)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help texts of the verbs, in which flags have no type and brackets stay; the same texts as a man page."""
+"""Help texts of the verbs on the terminal, and the manual page made from them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Command", "Group", "man_page"]
 
 
 class Command(TyperCommand):
-    """A verb whose help names the type of what takes a value, and no type of a flag."""
+    """A verb whose help shows no type for flags, and brackets as they are."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters as help and man page show them."""
+        """Return the parameters in the form that help and manual page show."""
         return _shown(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of a command line; a refusal is said without the opening that pydantic gives it."""
+        """Parse the words of a command line; errors are shown without pydantic's prefix `Value error, `."""
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as ex:
@@ -31,10 +31,10 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A verb of several verbs, with help as `Command` has it."""
+    """A group of verbs, with help in the form of `Command`."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters as help and man page show them."""
+        """Return the parameters in the form that help and manual page show."""
         return _shown(super().get_params(ctx))
 
 
@@ -66,8 +66,8 @@ def man_page(root: Any, version: str) -> str:
         lines += _verb(f"railyard {name}", verb)
     lines += [
         ".SH EXIT STATUS",
-        "0 all assertions hold, 1 an assertion fails, 2 the input is at fault,",
-        "3 the machine is, 130 Ctrl\\-C, 143 SIGTERM.",
+        "0 all assertions hold, 1 an assertion fails, 2 an error in the input,",
+        "3 an error of the machine, 130 Ctrl\\-C, 143 SIGTERM.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -94,6 +94,6 @@ def _verb(name: str, verb: Any) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text in which no character is a command of troff."""
+    """Return text with escaped characters, so that troff reads none of them as a command."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped

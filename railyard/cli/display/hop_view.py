@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hop of a frame in detail: fields that it changed, and the lines of P4 that it executed."""
+"""Details of a frame's hops on a terminal: changed fields, and executed lines of P4."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST_DECIMAL = 0xFFFF
 
 
 def print_hops(console: Console, fabric: Fabric, journey: Journey) -> None:
-    """Print each hop: its changes, then a row for each table, condition, counter and write to a header."""
+    """Print the changed fields of each hop, then a row for each table, condition, counter and write."""
     for number, hop in enumerate(journey.hops):
         console.print(f"\nhop {number}, {hop.node}", style="bold", markup=False)
         for line in _changes(fabric, hop):
@@ -52,7 +52,7 @@ def _changes(fabric: Fabric, hop: Hop) -> Iterator[str]:
 
 
 def _shown(step: Step) -> bool:
-    """Return whether a step is more than a parser state or a change of the program's own variables."""
+    """Return whether to show a step: parser states and changes of the program's variables are left out."""
     if step.kind == "statement":
         return not step.target.startswith("scalars.")
     return step.kind != "state"

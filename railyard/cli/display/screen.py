@@ -20,18 +20,18 @@ if TYPE_CHECKING:  # the command starts faster without the runner
 __all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress", "tell"]
 
 INPUT = 2
-"""Exit code when the input is at fault."""
+"""Exit code for an error in the input."""
 
 MACHINE = 3
-"""Exit code when the machine is at fault."""
+"""Exit code for an error of the machine, such as missing memory or rights."""
 
-# Width of the lines that go to no terminal, unless COLUMNS says otherwise.
+# Width of output that does not go to a terminal, unless COLUMNS sets it.
 _WIDTH = 160
 
-# Seconds after which progress is said again without a terminal.
+# Longest time in seconds between two lines of progress if the output is not a terminal.
 _SILENCE = 30.0
 
-# A rate is shown from this age of a stage on, in seconds, and the time left from this completed share on.
+# Age of a stage, in seconds, from which its rate is shown; completed share from which the time left is shown.
 _FIRST_SECONDS = 0.5
 _LEAST_SHARE = 0.01
 
@@ -39,7 +39,7 @@ _err = Console(stderr=True, highlight=False)
 
 
 def out() -> Console:
-    """Return the console for results: as wide as the terminal or COLUMNS, else 160 columns."""
+    """Return the console for results, which is as wide as the terminal or COLUMNS, else 160 columns."""
     console = Console(highlight=False)
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
@@ -47,27 +47,27 @@ def out() -> Console:
 
 
 def exit_code(error: RailyardError) -> int:
-    """Return the exit code for an error."""
+    """Return the exit code for an error: MACHINE for an error of the machine, else INPUT."""
     return MACHINE if error.of_machine else INPUT
 
 
 def tell(message: str) -> None:
-    """Print a message about the course of a command on standard error."""
+    """Print a message about the progress of a command on standard error."""
     _err.print(message, markup=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:
-    """Print an error on standard error."""
+    """Print an error message on standard error."""
     _err.print("[bold red]error:[/]", end=" ")
     _err.print(message, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def counting(total: int, what: str) -> Iterator[Callable[[], None]]:
-    """Show a bar on a terminal, else a line at every eighth, both with an estimate of the time left.
+    """Show the progress of `total` items and the time left; yield a function to call after each item.
 
-    Yields a function to call for each item done. Without a terminal a line appears at the latest every half
-    minute.
+    On a terminal, progress is a bar. Otherwise it is a line at every eighth of the items, and at least every
+    half minute.
     """
     columns = (TextColumn(what), BarColumn(), TextColumn("{task.completed:g} of {task.total:g}"))
     times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
@@ -94,17 +94,18 @@ def counting(total: int, what: str) -> Iterator[Callable[[], None]]:
 
 
 def _duration(seconds: float) -> str:
-    """Return a time for a person, such as `4 min`."""
+    """Return a time in seconds as rounded text, such as `4 min`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class VariantProgress:
-    """Progress of several variants: a bar for the current one on a terminal, else lines.
+    """Progress of the variants of a run: a bar for the current variant on a terminal, else lines.
 
-    Without a terminal there is a line for each stage, and every half minute of a stage. Where a run tells its
-    pace, bar and lines have the virtual time, packet-hops a second, and an estimate of the time left.
+    Without a terminal, there is a line for each stage, and for each half minute of a stage. If the run
+    reports its pace, bar and lines show the virtual time, packet-hops per second, and an estimate of the time
+    left.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class VariantProgress:
 
 
 def _figures(pace: Pace, share: float, seconds: float) -> str:
-    """Return virtual time, packet-hops a second, and the time left if the stage goes on as until now."""
+    """Return virtual time, packet-hops per second, and the time left at the present speed, as text."""
     figures = [f"{pace.now_ps / 10**6:.1f} µs"]
     if seconds > _FIRST_SECONDS:
         rate = pace.hops / seconds
@@ -150,9 +151,9 @@ def _figures(pace: Pace, share: float, seconds: float) -> str:
 
 @contextmanager
 def progress(variants: list[str], *, quiet: bool = False) -> Iterator[VariantProgress]:
-    """Show the progress of variants; yields a function to call with variant, stage and share done.
+    """Show the progress of variants; yield a function to call with variant, stage and completed share.
 
-    With `quiet` nothing is shown.
+    With `quiet`, nothing is shown.
     """
     figures = TextColumn("{task.fields[figures]}")
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), figures)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of `railyard sweep` when all runs of a study have ended: tables, sweep.json, report.html."""
+"""Output of `railyard sweep` after the last run of a study: tables, sweep.json, report.html."""
 
 from __future__ import annotations
 
@@ -40,7 +40,15 @@ _SHOWN = 20
 def print_study(
     plan: StudyPlan, results: Sequence[RunResult], late: Sequence[Run], folder: OutputFolder, command: str
 ) -> bool:
-    """Write sweep.json, sweep.svg and report.html; print statistics; return whether the study passed."""
+    """Write the files of a study, print its statistics, and return whether the study passed.
+
+    Args:
+        plan: Plan of the study.
+        results: Contents of the result files.
+        late: Runs that were left out, because their faults come after the end of the healthy run.
+        folder: Folder for sweep.json, sweep.svg and report.html.
+        command: Command that repeats the study.
+    """
     console = out()
     records = [record_of(result) for result in results]
     axes = axes_of(results)
@@ -70,7 +78,7 @@ def print_study(
 
 
 def _print_groups(console: Console, groups: Sequence[Group], axes: Sequence[str]) -> None:
-    """Print median and maximum of each metric over the runs of each group."""
+    """Print a table with median and maximum of each metric over the runs of each group."""
     cut = any(group.failed for group in groups)
     rows = []
     for group in groups:
@@ -99,7 +107,7 @@ def _shown(group: Group, metric: str) -> str:
 
 
 def _print_worst(console: Console, records: Sequence[Record]) -> None:
-    """Print the failures that cost most, where something failed."""
+    """Print a table of the worst runs with failed targets; nothing if no targets failed in turn."""
     rows = [
         (
             escape(record["variant"]),
@@ -131,7 +139,7 @@ def _print_troubles(console: Console, records: Sequence[Record]) -> None:
 
 
 def _print_comparisons(console: Console, compared: Sequence[Comparison]) -> None:
-    """Print in how many places each assertion about several variants holds."""
+    """Print at how many points and seeds each assertion about several variants holds."""
     counts: dict[str, list[bool]] = {}
     for item in compared:
         counts.setdefault(item.outcome.name, []).append(item.outcome.passed)
@@ -142,7 +150,7 @@ def _print_comparisons(console: Console, compared: Sequence[Comparison]) -> None
 
 
 def _print_late(console: Console, late: Sequence[Run]) -> None:
-    """Print which runs were left out because their faults come after the end of the healthy run."""
+    """Print the runs that were left out because their faults come after the end of the healthy run."""
     counts: dict[str, list[Run]] = {}
     for run in late:
         counts.setdefault(run.variant.name, []).append(run)

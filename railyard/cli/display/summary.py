@@ -33,7 +33,7 @@ COLUMNS = {
     "convergence_us": "converged, µs",
 }
 
-# Figures about the measurement of a run in real time, by heading.
+# Functions that return the values of the table about a run in real time, by heading.
 MEASURED: Mapping[str, Callable[[Measured], str]] = {
     "a second took": lambda m: f"{shown(m.dilation)} s",
     "real time": lambda m: duration(10**6 * m.seconds),
@@ -53,7 +53,7 @@ def print_summary(
     report: Path,
     console: Console | None = None,
 ) -> None:
-    """Print figures of every variant, errors, whether the times are trustworthy, and the report's path."""
+    """Print metrics of all variants, errors, failed assertions, trust in the times, and the report's path."""
     console = console or out()
     _print_figures(scenario, result, runs, console)
     for variant, run in runs.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that fit any width: text folds between words, numbers and names stay whole, nothing is cut."""
+"""Tables that fit any width: text wraps between words, numbers and names stay whole, no text is cut."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 
 __all__ = ["print_table"]
 
-# Spaces between two columns; one where text would otherwise fold into less than this.
+# Spaces between two columns; if text would wrap in a column narrower than _NARROW, a single space is used.
 _GAP = 2
 _NARROW = 16
 
@@ -28,16 +28,16 @@ def print_table(
     title: str = "",
     caption: str = "",
 ) -> None:
-    """Print rows under headings; on a screen too narrow for columns, a block of lines for each row.
+    """Print a table; on a screen too narrow for its columns, print a block of lines for each row.
 
     Args:
-        console: where to print.
-        headings: a heading for each column; headings fold like text.
-        rows: cells, with rich's markup; a row of a single cell is a line across the table.
-        numbers: headings of columns that are kept whole and flush right.
-        names: headings of columns that are kept whole, because a person types their words again.
-        title: text above the table.
-        caption: text below the table.
+        console: Console to print on.
+        headings: Heading of each column; headings wrap like text.
+        rows: Cells with rich's markup; a row of a single cell is a line across the table.
+        numbers: Headings of columns that do not wrap and are right-aligned.
+        names: Headings of columns that do not wrap, because users type or copy their words.
+        title: Text above the table.
+        caption: Text below the table.
     """
     cells = [[Text.from_markup(cell) for cell in row] for row in rows]
     columns = list(zip(*(row for row in cells if len(row) > 1), strict=True)) or [()] * len(headings)
@@ -69,7 +69,7 @@ def print_table(
 def _widths(
     headings: Sequence[str], columns: Sequence[Sequence[Text]], whole: Sequence[bool], room: int
 ) -> list[int] | None:
-    """Return a width for each column that breaks no word, or None when there is no room for that."""
+    """Return a width for each column that breaks no word, or None if `room` is too small for that."""
     least, cells, most = [], [], []
     for heading, column, kept in zip(headings, columns, whole, strict=True):
         lengths = [cell_len(cell.plain) for cell in column]
@@ -83,7 +83,7 @@ def _widths(
 
 
 def _grown(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
-    """Return widths that come closer to those wanted; columns that lack least grow first."""
+    """Return widths grown towards `wanted` within `room`; columns that need the least grow first."""
     grown, spare = list(widths), room - sum(widths)
     order = sorted(range(len(grown)), key=lambda index: wanted[index] - grown[index])
     for number, index in enumerate(order):
@@ -94,7 +94,7 @@ def _grown(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]
 
 
 def _folded(widths: Sequence[int], columns: Sequence[Sequence[Text]]) -> list[int]:
-    """Return the widths of columns whose cells fold."""
+    """Return the widths of the columns with cells that wrap."""
     lengths = [max((cell_len(cell.plain) for cell in column), default=0) for column in columns]
     return [width for width, length in zip(widths, lengths, strict=True) if width < length]
 
@@ -116,7 +116,7 @@ def _table(
 
 
 def _block(headings: Sequence[str], row: Sequence[Text]) -> Text:
-    """Return a row as its first cell, then a line for each other cell that is not empty."""
+    """Return a row as lines: its first cell, then each further cell that is not empty, with its heading."""
     pairs = zip(headings[1:], row[1:], strict=False)
     lines = [
         Text.assemble("  ", f"{heading}: " if heading else "", cell) for heading, cell in pairs if cell.plain

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard clean: remove namespaces and processes of runs that were killed."""
+"""railyard clean: remove namespaces and processes that killed Mininet runs have left."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ def clean(
         bool, typer.Option("--dry-run", help="print what would be removed, and remove nothing")
     ] = False,
     local: Annotated[
-        bool, typer.Option("--local", help="only what parts of runs on other machines have left here")
+        bool,
+        typer.Option(
+            "--local", help="remove only leftovers on this machine of runs that other machines started"
+        ),
     ] = False,
 ) -> None:
-    """Remove the namespaces and processes of Mininet runs that were killed; needs root.
+    """Remove the namespaces and processes that killed Mininet runs have left; needs root.
 
-    What a run over several machines has left on the others is removed by ssh.
+    Leftovers of a run over several machines are removed on the other machines by ssh.
 
-    A run records every namespace before making it; only recorded namespaces are removed.
+    A run records every namespace before creating it, and only recorded namespaces are removed.
 
-    Exit code 1: something could not be removed.
+    Exit code 1: a namespace or process could not be removed.
     """
     from emulation.linux import record
 

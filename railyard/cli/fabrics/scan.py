@@ -31,26 +31,28 @@ def scan(
     dims: Dims = "",
     param: Parameters = None,
     root: Annotated[
-        str, typer.Option(metavar="NODE", help="node at which the controller is; the first by default")
+        str, typer.Option(metavar="NODE", help="node of the controller; the first node by default")
     ] = "",
     swap: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="LINK LINK", help="two links whose second ends are exchanged in the fabric"),
+        typer.Option(
+            metavar="LINK LINK", help="exchange the second ends of two links in the emulated fabric"
+        ),
     ] = None,
     unplug: Annotated[
         list[str] | None,
-        typer.Option(metavar="LINK", help="a link that is missing in the fabric; may be repeated"),
+        typer.Option(metavar="LINK", help="leave a link out of the emulated fabric; may be repeated"),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="print nodes, links, dark ports and findings as JSON")
     ] = False,
 ) -> None:
-    """Discover a fabric by source-routed requests alone, and name each cable that is not where it belongs.
+    """Discover an emulated fabric with source-routed requests, and print cables that differ from the plan.
 
-    Every node runs the P4 program ub_scan, which knows its own GUID and its ports. The controller sends a
-    request through every port, hop by hop further, and compares the answers with the planned fabric.
+    Every node runs the P4 program ub_scan, which knows only its GUID and its ports. The controller sends
+    requests through every port, one hop farther each time, and compares the answers with the planned fabric.
 
-    Exit code 1 if the fabric differs from the plan.
+    Exit code 1: the fabric differs from the plan.
     """
     from controller.discovery import compare_cables
     from harness.topology_scan import scan_fabric

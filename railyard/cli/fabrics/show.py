@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard show: a fabric, or one of its nodes."""
+"""railyard show: show a fabric, or one of its nodes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def show(
     topology: Annotated[str, TOPOLOGY],
     dims: Dims = "",
     param: Parameters = None,
-    node: Annotated[str, typer.Option(help="show this node: its address, device id and ports")] = "",
+    node: Annotated[str, typer.Option(help="show address, device id and ports of this node")] = "",
     json: Annotated[bool, typer.Option("--json", help="print the whole fabric as JSON")] = False,
-    svg: Annotated[Path | None, typer.Option(help="draw the fabric into this file")] = None,
+    svg: Annotated[Path | None, typer.Option(help="draw the fabric as SVG to this file")] = None,
 ) -> None:
-    """Show a topology in a few lines, as JSON, or as a drawing."""
+    """Show a fabric as a short table, as JSON, or as a drawing."""
     from railyard.cli.options import fabric_of
     from topologies.model.codec import to_json
 
@@ -73,7 +73,7 @@ def _summary(fabric: Fabric) -> None:
 
 
 def _kinds(fabric: Fabric) -> Iterator[tuple[str, str]]:
-    """Yield the links and lanes of the nodes of each kind and tier."""
+    """Yield a row for each kind and tier of nodes, with the numbers of neighbours and lanes of a node."""
     from topologies.model.checks import lane_audit
 
     audit = lane_audit(fabric)
@@ -124,7 +124,9 @@ def _draw(fabric: Fabric, path: Path) -> None:
     from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
 
     if words := too_large(fabric):
-        raise OutputError(f"{fabric.name}: {words}", remedy="give --dims or --param of a smaller one")
+        raise OutputError(
+            f"{fabric.name} cannot be drawn: {words}", remedy="give --dims or --param of a smaller fabric"
+        )
     drawing = fabric_svg(fabric).replace("</title>", f"</title><style>{FABRIC_STYLE}</style>", 1)
     with output_folder(path.parent, lock="none") as folder:
         folder.write(path.name, drawing + "\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard up: keep a fabric running for P4Runtime clients and for people."""
+"""railyard up: keep a fabric running for P4Runtime clients and for experiments by hand."""
 
 from __future__ import annotations
 
@@ -47,21 +47,24 @@ def up(
     topology: Annotated[str, TOPOLOGY],
     testbed: Annotated[
         TestbedKind,
-        typer.Option(help="embedded: in this process, no root; mininet: in namespaces, as root"),
+        typer.Option(help="embedded: in this process, no root; mininet: in namespaces, needs root"),
     ] = TestbedKind.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="switch on mininet; unless given, bmv2 if installed")
+        Switch | None, typer.Option(help="software switch on mininet; unless given, bmv2 if it is installed")
     ] = None,
     grpc: Annotated[
         str,
-        typer.Option(metavar="HOST:PORT", help=f"P4Runtime server on embedded; unless given, {_GRPC}"),
+        typer.Option(
+            metavar="HOST:PORT", help=f"address of the P4Runtime server on embedded; unless given, {_GRPC}"
+        ),
     ] = "",
     dims: Dims = "",
     param: Parameters = None,
     p4: Annotated[
-        Path | None, typer.Option(help="program of your own: JSON that p4c wrote, or a .p4 file; on embedded")
+        Path | None,
+        typer.Option(help="program of your own for all nodes: JSON from p4c, or a .p4 file; on embedded"),
     ] = None,
-    p4info: Annotated[Path | None, typer.Option(help="p4info of that JSON, in text form")] = None,
+    p4info: Annotated[Path | None, typer.Option(help="p4info of the JSON of --p4, in text form")] = None,
     entries: Annotated[
         Path | None,
         typer.Option(
@@ -69,54 +72,70 @@ def up(
         ),
     ] = None,
     controller: Annotated[
-        bool, typer.Option(help="fill the tables; --no-controller leaves them to your client")
+        bool, typer.Option(help="fill the tables, or leave them empty for your P4Runtime client")
     ] = True,
     tap: Annotated[
-        bool, typer.Option("--tap", help="a TAP device at each host port, in a namespace; as root")
+        bool, typer.Option("--tap", help="create a TAP device for each host port, in a namespace; needs root")
     ] = False,
     ip: Annotated[
-        bool, typer.Option("--ip", help="an IPv4 interface ub0 on every host, for your programs; on mininet")
+        bool,
+        typer.Option(
+            "--ip", help="create an IPv4 interface ub0 on every host, for your programs; on mininet"
+        ),
     ] = False,
     launch: Annotated[
         str,
         typer.Option(
             metavar="COMMAND",
-            help="with --ip: run this command on every host, and end with it; see docs/testbeds/ip.md",
+            help="with --ip: run this command on every host, then end; see docs/testbeds/ip.md",
         ),
     ] = "",
     machines: MachinesFile = None,
     live: Annotated[
         bool, typer.Option("--live", help="show the fabric in a browser; on embedded, see `railyard serve`")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port of --live; 0: any free one")] = 8642,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of --live; 0 takes any free port")] = 8642,
 ) -> None:
-    """Start a fabric, fill its tables and keep it running until Ctrl-C.
+    """Start a fabric, fill its tables, and keep it running until Ctrl-C.
 
-    On the embedded testbed, a single P4Runtime server answers for all switches, each with its own device id;
-    the clients that connect control them. With --p4 the switches run your program with your entries. Frames
-    enter and leave at the hosts' ports: `railyard send`, `craft --grpc`, or interfaces with --tap.
+    On the embedded testbed, a single P4Runtime server serves all switches, each with its own device id, and
+    any client may take control. With --p4, the switches run your program with your entries. Frames enter and
+    leave at host ports, by `railyard send`, `railyard craft --grpc`, or interfaces with --tap.
 
-    On mininet, controllers route around links that fail, and the terminal shows Mininet's command line.
+    On mininet, controllers route around failed links, and the terminal shows Mininet's command line.
     """
     from controller.planner import make_plan
     from railyard.cli.options import fabric_of
 
     if testbed is not TestbedKind.mininet:
         if ip or launch or machines is not None:
-            raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch, --machines")
+            raise typer.BadParameter(
+                "these options are for --testbed mininet; add that, or leave them out",
+                param_hint="--ip, --launch, --machines",
+            )
         if switch is not None:
-            raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
+            raise typer.BadParameter(
+                "this option is for --testbed mininet; add that, or leave it out", param_hint="--switch"
+            )
     if Path(topology).is_dir():
         if testbed is TestbedKind.mininet or entries is not None or p4info is not None:
-            raise typer.BadParameter("of an exercise takes --p4 alone, on embedded", param_hint="TOPOLOGY")
+            raise typer.BadParameter(
+                "an exercise runs on embedded with --p4 only; leave out --testbed, --entries and --p4info",
+                param_hint="TOPOLOGY",
+            )
         _keep_exercise(Path(topology), p4, grpc or _GRPC, tap=tap, live=port if live else None)
         return
     fabric = fabric_of(topology, dims, param or ())
     if p4 is not None or p4info is not None or entries is not None or not controller:
         if testbed is TestbedKind.mininet:
-            raise typer.BadParameter("is for --testbed embedded", param_hint="--p4, --no-controller")
+            raise typer.BadParameter(
+                "these options are for --testbed embedded; leave them out", param_hint="--p4, --no-controller"
+            )
         if p4 is None and controller:
-            raise typer.BadParameter("belongs to a program: give --p4", param_hint="--p4info, --entries")
+            raise typer.BadParameter(
+                "these options describe a program of your own; give the program with --p4",
+                param_hint="--p4info, --entries",
+            )
         _keep_own(fabric, p4, p4info, entries, grpc or _GRPC, tap=tap, live=port if live else None)
         return
     if testbed is TestbedKind.mininet:
@@ -126,13 +145,19 @@ def up(
         from railyard.cli.fabrics.up_mininet import keep_mininet, launch_on_mininet
 
         if grpc:
-            raise typer.BadParameter("on mininet every switch has an address of its own", param_hint="--grpc")
+            raise typer.BadParameter(
+                "on mininet every switch has an address of its own; leave --grpc out", param_hint="--grpc"
+            )
         if tap:
-            raise typer.BadParameter("on mininet every host has an interface eth0", param_hint="--tap")
+            raise typer.BadParameter(
+                "on mininet every host has an interface eth0; leave --tap out", param_hint="--tap"
+            )
         if live:
-            raise typer.BadParameter("is for --testbed embedded", param_hint="--live")
+            raise typer.BadParameter(
+                "this option is for --testbed embedded; leave it out", param_hint="--live"
+            )
         if launch and not ip:
-            raise typer.BadParameter("needs IPv4 on the hosts: add --ip", param_hint="--launch")
+            raise typer.BadParameter("the command needs IPv4 on the hosts; add --ip", param_hint="--launch")
         words = check_command(launch) if launch else []
         if machines is not None:
             from emulation.mininet.cluster.machines import read_machines
@@ -172,7 +197,7 @@ def _keep_own(
     tap: bool,
     live: int | None,
 ) -> None:
-    """Keep a fabric whose switches run the user's program, or the project's with empty tables."""
+    """Keep a fabric running with the user's program on all nodes, or built-in programs with empty tables."""
     from emulation.embedded.testbed import EmbeddedTestbed
     from harness.run.boot import filled, programs_of
     from harness.run.programs.own_program import entries_for, own_program
@@ -188,7 +213,7 @@ def _keep_own(
 
 
 def _keep_exercise(folder: Path, p4: Path | None, grpc: str, *, tap: bool, live: int | None) -> None:
-    """Keep an exercise of the P4 tutorials; commands of its hosts are printed only."""
+    """Keep an exercise of the P4 tutorials running; the commands of its hosts are printed, not run."""
     from emulation.embedded.testbed import EmbeddedTestbed
     from harness.formats.p4lang_exercise import read_exercise
     from harness.run.boot import filled
@@ -208,7 +233,7 @@ def _keep_exercise(folder: Path, p4: Path | None, grpc: str, *, tap: bool, live:
 def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bool, live: int | None) -> None:
     import threading
 
-    # With the controller gone, a client may become primary with any election id.
+    # Without the controller's connection, a client may become primary with any election id.
     running.client.close()
     console = out()
     testbed.on_log = lambda line: console.print(line, markup=False, soft_wrap=True)
@@ -231,7 +256,7 @@ def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bo
 
 
 def _welcome(fabric: Fabric, testbed: EmbeddedTestbed, entries: int) -> Iterator[str]:
-    """Yield lines that say how a client reaches the switches of an embedded fabric."""
+    """Yield lines about the ways in which clients reach the switches and hosts of an embedded fabric."""
     first, last = fabric.nodes[0], fabric.nodes[-1]
     yield f"{fabric.name}: {len(fabric.nodes)} switches, {entries} table entries"
     yield f"P4Runtime: {testbed.address}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of `railyard up` for a fabric over several machines."""
+"""The part of `railyard up` for a Mininet fabric that is divided among several machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["keep_machines"]
 
 
 def keep_machines(testbed: MachinesTestbed, plan: Plan, words: list[str]) -> None:
-    """Keep a fabric running on several machines until Ctrl-C, or until a command has ended on every host."""
+    """Keep a fabric running on several machines until Ctrl-C, or until the command `words` ends on all."""
     from emulation.control.loop import ControlLoop
     from harness.run.boot import booted
 
@@ -60,7 +60,10 @@ def _welcome(testbed: MachinesTestbed, entries: int) -> Iterator[str]:
 
 
 def _account(testbed: MachinesTestbed, before: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-    """Yield a line with the frames over links inside of machines and between them."""
+    """Yield a line with the numbers of frames over all links, and over links between machines.
+
+    `before` has the frames of each link before the command.
+    """
     crossing = {link.name for link in testbed.division.crossing}
     frames = {link: sum(now) - sum(before[link]) for link, now in testbed.carried().items()}
     between = sum(count for link, count in frames.items() if link in crossing)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of `railyard up` for the Mininet testbed: its command line, and programs on all hosts."""
+"""The part of `railyard up` for the Mininet testbed: Mininet's command line, and programs on all hosts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
 
 
 def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> None:
-    """Run a command on every host, print its output, and the frames that have crossed the fabric."""
+    """Run the command `words` on every host, and print its output and the number of frames over links."""
     from emulation.mininet.ip.programs import Programs, variables
 
     console = out()
@@ -57,7 +57,7 @@ def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> 
 
 @final
 class _Serving:
-    """A thread in which a testbed's time passes; `check` raises its error in the caller's thread."""
+    """A thread that serves a testbed; `check` raises the thread's error in the caller's thread."""
 
     def __init__(self, testbed: MininetTestbed | MachinesTestbed, running: Booted) -> None:
         self.running = running
@@ -88,7 +88,7 @@ class _Serving:
 
 @contextmanager
 def _served(testbed: MininetTestbed, plan: Plan) -> Iterator[_Serving]:
-    """Start a testbed with its tables and controllers, and let its time pass; say what it consists of."""
+    """Start a testbed with tables and controllers, print its size, and serve it in a thread."""
     from emulation.control.loop import ControlLoop
     from harness.run.boot import booted
 
@@ -107,7 +107,7 @@ def _served(testbed: MininetTestbed, plan: Plan) -> Iterator[_Serving]:
 
 @contextmanager
 def serving(testbed: MininetTestbed | MachinesTestbed, running: Booted) -> Iterator[_Serving]:
-    """Let a testbed's time pass in a thread meanwhile; raise its error, if any, at the end."""
+    """Serve a testbed in a thread during the context; raise the thread's error, if any, at the end."""
     thread = _Serving(testbed, running)
     try:
         yield thread
@@ -117,7 +117,7 @@ def serving(testbed: MininetTestbed | MachinesTestbed, running: Booted) -> Itera
 
 
 def _places(testbed: MininetTestbed) -> Iterator[str]:
-    """Yield lines with the namespaces and the P4Runtime address of a node."""
+    """Yield lines with the namespaces of the fabric, and the P4Runtime address of a node."""
     node = testbed.cabling.hosts[0]
     yield f"switches are in the namespace: {testbed.shared_namespaces['fabric']}"
     yield f"the other sides of their interfaces in: {testbed.shared_namespaces['links']}"
@@ -126,7 +126,7 @@ def _places(testbed: MininetTestbed) -> Iterator[str]:
 
 
 def _account(testbed: MininetTestbed, before: Any) -> Iterator[str]:
-    """Yield lines with the packets of the hosts, and the frames that carried them over links."""
+    """Yield lines with the packets of the hosts, and the frames over links since `before`."""
     assert testbed.ip is not None
     counters = testbed.ip.counters().values()
     sent, received = (sum(getattr(port, name) for port in counters) for name in ("sent", "received"))
@@ -141,7 +141,7 @@ def _account(testbed: MininetTestbed, before: Any) -> Iterator[str]:
 
 
 def _instead_of_ping(net: Any) -> str:
-    """Return the answer to `ping` and its like on hosts without an IP address."""
+    """Return the text that replaces `ping` and similar commands on hosts without an IP address."""
     first, last = net.hosts[0].name, net.hosts[-1].name
     return "\n".join(
         [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard bundle: pack a run into one file; `railyard run` replays it and compares."""
+"""railyard bundle: pack a run into one file, which `railyard run` runs again and compares."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ def bundle(
         Path, typer.Argument(metavar="RESULT", help="folder of a run's results, or a file of claims")
     ],
     scenario: Annotated[
-        Path | None, typer.Option(help="the scenario file, if it is no longer where it ran")
+        Path | None, typer.Option(help="the scenario file, if it has moved since the run")
     ] = None,
     results: Annotated[
         Path | None, typer.Option(help="folder of the results of a file of claims; else results/NAME")
     ] = None,
-    target: Annotated[Path | None, typer.Option("--out", help="file; else NAME.railyard")] = None,
+    target: Annotated[Path | None, typer.Option("--out", help="bundle to write; else NAME.railyard")] = None,
 ) -> None:
-    """Pack scenario, fabric, plan, seed, versions, results and captures of a run into one file.
+    """Pack scenario, fabric, plan, seed, versions, results and captures of a run into a single file.
 
-    `railyard run FILE.railyard` runs it again, on any machine and without root, and compares the results.
+    `railyard run FILE.railyard` runs the scenario again, on any machine and without root, and compares the
+    results.
 
     For a file of claims, pack the file, its scenarios and models, and its results. `railyard experiments
-    FILE.railyard` computes them again and compares.
+    FILE.railyard` computes the results again and compares them.
     """
     from harness.report.bundle import SUFFIX, pack, write
     from harness.run.prepare import prepare
@@ -64,7 +65,7 @@ def bundle(
 
 
 def _bundle_claims(file: Path, results: Path | None, target: Path | None) -> None:
-    """Pack a file of claims and its results."""
+    """Pack a file of claims and its results into a bundle."""
     from harness.report.bundle import SUFFIX, write
     from papers.claims import read_claims
     from papers.claims.form.bundle import pack
@@ -77,7 +78,7 @@ def _bundle_claims(file: Path, results: Path | None, target: Path | None) -> Non
 
 
 def replay(path: Path, folder: Path | None) -> bool:
-    """Run the scenario of a bundle on the embedded testbed; print whether the results are the same."""
+    """Run the scenario of a bundle on the embedded testbed; print and return if the results are equal."""
     from tempfile import TemporaryDirectory
 
     from harness.output import output_folder
@@ -120,26 +121,32 @@ def replay(path: Path, folder: Path | None) -> bool:
 
 
 def _links(scenario: Scenario, captures: Iterable[str]) -> list[str]:
-    """Return the links of captures, whose names are VARIANT-LINK."""
+    """Return the names of the links of captures, which are named VARIANT-LINK."""
     variants = sorted((variant.name for variant in scenario.variants), key=len, reverse=True)
     of = {name: next((v for v in variants if name.startswith(f"{v}-")), "") for name in captures}
     return [*dict.fromkeys(name.removeprefix(f"{variant}-") for name, variant in of.items() if variant)]
 
 
 def ran(folder: Path) -> tuple[Path, dict[str, object]]:
-    """Return the scenario file, and seed and dims, of the command that wrote a folder."""
+    """Return the scenario file of the `railyard run` that wrote a folder, and its options seed and dims.
+
+    Raises:
+        ScenarioError: The folder contains no results of `railyard run`.
+    """
     try:
         command = json.loads((folder / "timing.json").read_text(encoding="utf-8"))["command"]
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError):
-        raise ScenarioError(f"{folder}: no results of `railyard run`", remedy="run the scenario") from None
+        raise ScenarioError(
+            f"{folder} contains no results of `railyard run`", remedy="run the scenario, or give its folder"
+        ) from None
     words = shlex.split(command)
     dims = words[words.index("--dims") + 1] if "--dims" in words else ""
     return Path(words[2] if len(words) > 2 else "-"), {"seed": result["seed"], "dims": dims}
 
 
 def loaded(file: Path, dims: object) -> tuple[Scenario, Document]:
-    """Return a scenario, on a full mesh of `dims` if there are any."""
+    """Load a scenario file, and put the scenario on a full mesh of `dims` unless they are empty."""
     from harness.scenario.loader import load
     from railyard.cli.options import resized
 

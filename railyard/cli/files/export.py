@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard export: a fabric, a collective or a run as files of another tool."""
+"""railyard export: write a fabric, a collective or a run as files of another tool."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ def export(
     variant: Annotated[str, typer.Option(help="variant of the scenario; unless given, the first")] = "",
     packed: Annotated[bool, typer.Option("--gzip", help="compress the traces of chakra")] = False,
 ) -> None:
-    """Write a fabric, an AllReduce of a scenario, or the traffic of a run, as files of another tool.
+    """Write a fabric, a collective of a scenario, or the traffic of a run, as files of another tool.
 
-    Fabrics become GraphML, DOT or containerlab's YAML; an AllReduce MSCCL's XML. chakra: a trace a rank, with
-    sends, receives, computations and what they wait for; of a run's results, also with their times.
+    A fabric becomes GraphML, DOT or containerlab's YAML. An AllReduce or all-gather becomes MSCCL's XML. The
+    format chakra writes a trace for each rank, with sends, receives, computations and their dependencies, and
+    with times if a folder of results is given.
     """
     from harness.errors import FormatError, OutputError
     from harness.scenario.library import file_of
@@ -57,11 +58,15 @@ def export(
     elif name in EXPORTS:
         text = EXPORTS[name](fabric_of(what, dims, param or ()))
     else:
-        raise FormatError(f"no format {name!r}", remedy=f"give {', '.join(EXPORTS)}, msccl or chakra")
+        raise FormatError(
+            f"the format {name!r} is unknown", remedy=f"give {', '.join(EXPORTS)}, msccl or chakra"
+        )
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as ex:
-        raise OutputError(f"{target}: {ex.strerror}", remedy="name a file that can be written") from None
+        raise OutputError(
+            f"{target} cannot be written: {ex.strerror}", remedy="name a file that can be written"
+        ) from None
     out().print(f"written: {target}", soft_wrap=True, markup=False)
 
 
@@ -74,12 +79,15 @@ def _msccl(path: Path, variant: str) -> str:
     job = ready.jobs[0]
     kind = job.collective.kind
     if kind not in ("allreduce", "all-gather"):
-        raise FormatError(f"{path}: {kind} is no AllReduce and no all-gather", remedy="name another variant")
+        raise FormatError(
+            f"{path}: the first job is a {kind}, and msccl supports allreduce and all-gather only",
+            remedy="name a variant with one of these collectives",
+        )
     return to_msccl(job.sliced.schedule, name, kind)
 
 
 def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:
-    """Write the traces of a scenario's traffic, with the times of a run's results if there are any."""
+    """Write the traces of a scenario's traffic, with the times of results if `path` is their folder."""
     from harness.formats.chakra.run import traces_of
     from harness.formats.chakra.write import write_traces
 
@@ -98,7 +106,7 @@ def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:
 
 
 def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
-    """Return a name, a variant of a scenario, and result.json if the path is a folder of results."""
+    """Return SCENARIO-VARIANT, the prepared variant, and the result.json of a folder of results, else {}."""
     import json
 
     from harness.errors import FormatError
@@ -116,10 +124,12 @@ def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
         results = json.loads((path / "result.json").read_text(encoding="utf-8"))
     scenario, document = loaded(file, dims)
     if results and results["input"] != digest(scenario, results["seed"]):
-        raise FormatError(f"{path}: {file} is another scenario by now", remedy="run it again")
+        raise FormatError(f"{path}: {file} has changed since the run", remedy="run the scenario again")
     names = [each.name for each in scenario.variants]
     if variant and variant not in names:
-        raise FormatError(f"{path}: no variant {variant!r}", remedy=f"give {', '.join(names)}")
+        raise FormatError(
+            f"{path}: there is no variant named {variant!r}", remedy=f"choose among {', '.join(names)}"
+        )
     chosen = variant or names[0]
     (ready,) = prepare(only(scenario, [chosen]), document)
     return f"{scenario.name}-{chosen}", ready, results

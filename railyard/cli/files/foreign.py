@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of other tools given to `railyard run`: each becomes a scenario, shown and kept with the results."""
+"""Import of files of other tools given to `railyard run`: each becomes a scenario beside its results."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _SHOWN_LINES = 40
 
 
 def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> list[Path]:
-    """Return the scenario files to run: those given, and those made of files of other tools.
+    """Return the scenario files to run: given scenario files, and scenarios made from files of other tools.
 
-    A scenario is made in the folder imported/ of its results.
+    A scenario is written to the folder imported/ of its results.
 
     Args:
         files: Files and folders that the command names.
         folder: Folder that `--out` names.
-        quiet: Show nothing.
+        quiet: Print nothing.
 
     Raises:
-        FormatError: A file of another tool is at fault.
-        OutputError: The place of the scenario has another scenario, which may have been edited.
+        FormatError: A file of another tool is invalid.
+        OutputError: The folder already contains a different scenario, which may have been edited.
     """
     if all(file.suffix in (".yaml", ".yml") for file in files):
         return [*files]
@@ -44,7 +44,10 @@ def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> 
 
 
 def _groups(names: Mapping[Path, str | None]) -> list[tuple[str | None, list[Path]]]:
-    """Return the files of each scenario: all traces of Chakra, a matrix of htsim with the topology."""
+    """Return the files that make each scenario together, with their format; None for scenario files.
+
+    All traces of Chakra make one scenario, and each traffic matrix of htsim takes the topology files with it.
+    """
     traces = [file for file, name in names.items() if name == "chakra"]
     topologies = [file for file in names if file.suffix == ".topo"]
     groups: list[tuple[str | None, list[Path]]] = []
@@ -60,7 +63,7 @@ def _groups(names: Mapping[Path, str | None]) -> list[tuple[str | None, list[Pat
 
 
 def _of_plan(plan: Path, folder: Path | None, *, quiet: bool) -> list[Path]:
-    """Return a scenario for each experiment of a plan of uet-htsim."""
+    """Write a scenario for each experiment in a plan of uet-htsim, and return the files."""
     from harness.formats.htsim_plan import read_plan
     from harness.formats.written import scenario_name, write_imported
 

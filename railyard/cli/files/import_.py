@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard import: a scenario from files of another tool."""
+"""railyard import: make a scenario from files of another tool."""
 
 from __future__ import annotations
 
@@ -30,29 +30,30 @@ def import_files(
     scale: Annotated[
         float,
         typer.Option(
-            help="simai: factor of all bytes and all times of computations, which keeps their ratio; "
-            "delays of links stay, so a small factor makes them count more",
+            help="simai: factor for all bytes and all times of computations, which keeps their ratio; "
+            "delays of links stay, so they weigh more with a small factor",
             min=1e-9,
             max=1.0,
         ),
     ] = 1.0,
     layers: Annotated[
-        int | None, typer.Option(help="simai: number of layers, from the first on", min=1, show_default="all")
+        int | None,
+        typer.Option(help="simai: import this number of layers, from the first", min=1, show_default="all"),
     ] = None,
     ranks: Annotated[
         int | None,
         typer.Option(
-            help="simai: number of ranks, of one pipeline stage, with fewer data-parallel ranks",
+            help="simai: number of ranks of one pipeline stage; a smaller number reduces data parallelism",
             min=2,
             show_default="all",
         ),
     ] = None,
 ) -> None:
-    """Make a scenario of another tool's traffic, with its fabric and faults where the files have them.
+    """Make a scenario from another tool's traffic, with fabric and faults if the files contain them.
 
-    Notes say what the files hold and Railyard does otherwise, and which part of them is imported.
+    Printed notes name the features of the files that Railyard treats differently, and the imported part.
 
-    Exit code 2 when a file is at fault; the message names file and line.
+    Exit code 2: a file is invalid; the message names file and line.
     """
     from harness.formats.imported import Part
     from harness.formats.registry import read_files

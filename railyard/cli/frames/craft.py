@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard craft: build a frame by hand; show it, follow it through a fabric, write it or send it."""
+"""railyard craft: build a frame by hand, and show, follow, write or send it."""
 
 from __future__ import annotations
 
@@ -44,48 +44,62 @@ OUTPUT = "Output"
 def craft(
     topology: Annotated[str, TOPOLOGY],
     source: Annotated[str, typer.Option("--from", metavar="NODE", help="node that sends the frame")],
-    destination: Annotated[str, typer.Option("--to", metavar="NODE", help="node that the frame is for")],
+    destination: Annotated[
+        str, typer.Option("--to", metavar="NODE", help="node to which the frame is addressed")
+    ],
     dims: Dims = "",
     param: Parameters = None,
     elements: Annotated[
-        str, typer.Option(help="int32 numbers in the payload, as 1,2,3", rich_help_panel=FRAME)
+        str, typer.Option(help="int32 numbers in the payload, such as 1,2,3", rich_help_panel=FRAME)
     ] = "1,2,3,4",
     payload_bytes: Annotated[
-        int | None, typer.Option(min=0, help="length of a payload of any bytes", rich_help_panel=FRAME)
+        int | None,
+        typer.Option(
+            min=0,
+            help="length of the payload, in place of --elements; its bytes count up",
+            rich_help_panel=FRAME,
+        ),
     ] = None,
     psn: Annotated[
         int, typer.Option(min=0, max=0xFFFFFF, help="packet sequence number", rich_help_panel=FRAME)
     ] = 0,
     ack: Annotated[
         bool,
-        typer.Option("--ack", help="an acknowledgement of all frames before --psn", rich_help_panel=FRAME),
+        typer.Option(
+            "--ack", help="build an acknowledgement of all frames before --psn", rich_help_panel=FRAME
+        ),
     ] = False,
     notice: Annotated[
         str,
-        typer.Option(metavar="LINK", help="a management frame: this link is down", rich_help_panel=FRAME),
+        typer.Option(
+            metavar="LINK", help="build a management frame: this link is down", rich_help_panel=FRAME
+        ),
     ] = "",
     up: Annotated[
-        bool, typer.Option("--up", help="with --notice: the link is up", rich_help_panel=FRAME)
+        bool, typer.Option("--up", help="with --notice: say that the link is up", rich_help_panel=FRAME)
     ] = False,
     changes: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="a header field, as srh.ptr=12; may be repeated",
+            help="set a header field, such as srh.ptr=12; may be repeated",
             rich_help_panel=FRAME,
         ),
     ] = None,
     bucket: Annotated[
         int,
         typer.Option(
-            min=0, max=15, help="path bucket: which of the 16 planned routes", rich_help_panel=ROUTE
+            min=0,
+            max=15,
+            help="path bucket, which selects one of the 16 planned routes",
+            rich_help_panel=ROUTE,
         ),
     ] = 0,
     route: Annotated[
         str,
         typer.Option(
-            help="a source route: next nodes or port numbers, - leaves a hop to the tables, as npu4,npu6,-",
+            help="source route: next nodes or port numbers, as npu4,npu6,-; - leaves a hop to the tables",
             rich_help_panel=ROUTE,
         ),
     ] = "",
@@ -93,21 +107,21 @@ def craft(
         str,
         typer.Option(
             metavar="NODE:PORT",
-            help="port by which the frame enters the fabric, as npu4:1; unless given, the sender's host port",
+            help="port at which the frame enters the fabric, such as npu4:1; else the sender's host port",
             rich_help_panel=ROUTE,
         ),
     ] = "",
     strategy: Annotated[
-        str, typer.Option(help="strategy by which the tables' routes are planned", rich_help_panel=ROUTE)
+        str, typer.Option(help="strategy of the planned routes in the tables", rich_help_panel=ROUTE)
     ] = "all-path",
     rules: Annotated[
-        str, typer.Option(help="turn rules by which the tables' routes are planned", rich_help_panel=ROUTE)
+        str, typer.Option(help="turn rules of the planned routes in the tables", rich_help_panel=ROUTE)
     ] = "T2-G",
     cut: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LINK",
-            help="a link that is down and that no table avoids yet; may be repeated",
+            help="a link that is down although the tables still use it; may be repeated",
             rich_help_panel=ROUTE,
         ),
     ] = None,
@@ -115,14 +129,16 @@ def craft(
         bool | None,
         typer.Option(
             "--walk/--no-walk",
-            help="follow the frame hop by hop; the default without --send and --grpc",
+            help="follow the frame hop by hop, or not; followed by default without --send and --grpc",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="also print the changes and the P4 lines of each hop", rich_help_panel=OUTPUT
+            "--explain",
+            help="also print changed fields and executed lines of P4 at each hop",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     json: Annotated[
@@ -130,7 +146,7 @@ def craft(
         typer.Option(
             "--json",
             metavar="FILE",
-            help="write the journey to this file; - prints it",
+            help="write the hops as JSON to this file; - prints them",
             rich_help_panel=OUTPUT,
         ),
     ] = "",
@@ -169,7 +185,7 @@ def craft(
         float,
         typer.Option(
             min=0,
-            help="frames per second; unless given, no pause between them",
+            help="frames per second; unless given, there is no pause between frames",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
@@ -185,7 +201,9 @@ def craft(
     from railyard.cli.options import fabric_of
 
     if ack and notice:
-        raise typer.BadParameter("excludes --notice: a frame is either of the two", param_hint="--ack")
+        raise typer.BadParameter(
+            "a frame is an acknowledgement or a notice; leave out --ack or --notice", param_hint="--ack"
+        )
     fabric = fabric_of(topology, dims, param or ())
     order = Order(
         source=source,
@@ -224,13 +242,15 @@ def craft(
 
 
 def _exchange(address: str, entry: End, frame: bytes, count: int) -> bool:
-    """Send a frame into a running fabric, print the frames that leave it, and return whether any did."""
+    """Send a frame into a running fabric, print frames that reach hosts, and return if there are any."""
     from harness.frames.exchange import Departure, exchange, vl_of
     from railyard.cli.frames.send import print_arrivals
     from topologies import HOST_PORT
 
     if entry.port != HOST_PORT:
-        raise typer.BadParameter("with --grpc a frame enters by a host port", param_hint="--at")
+        raise typer.BadParameter(
+            "with --grpc a frame enters at a host port; give NODE:0, or leave --at out", param_hint="--at"
+        )
     departures = [Departure(entry.node, frame, vl_of(frame))] * count
     if print_arrivals(exchange(address, departures), None):
         return True
@@ -245,7 +265,7 @@ def _payload(elements: str, size: int | None) -> bytes:
         return b"".join(int(number, 0).to_bytes(4, "little", signed=True) for number in elements.split(","))
     except (ValueError, OverflowError):
         raise typer.BadParameter(
-            f"{elements!r} is not like 1,2,3 in 32 bits", param_hint="--elements"
+            f"{elements!r} cannot be read; give numbers of 32 bits, such as 1,2,3", param_hint="--elements"
         ) from None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard dissector: a Wireshark dissector of the link headers."""
+"""railyard dissector: print a Wireshark dissector for the headers on links."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ tshark -X lua_script:railyard.lua -r hops.pcapng
 
 def dissector(
     topology: Annotated[
-        str, typer.Argument(help="topology whose node names are shown beside addresses")
+        str, typer.Argument(help="topology whose node names the dissector shows beside addresses")
     ] = "",
     dims: Dims = "",
     param: Parameters = None,
 ) -> None:
-    """Print a Wireshark dissector, in Lua, for the headers that links carry."""
+    """Print a Wireshark dissector, in Lua, for the headers of frames on links."""
     from emulation.traffic.frames.dissector import dissector as lua
     from railyard.cli.options import fabric_of
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard follow: a frame of a capture file through the switches of a fabric, hop by hop."""
+"""railyard follow: follow a frame of a capture file through the switches of a fabric, hop by hop."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1 --out 
 def follow(
     topology: Annotated[str, TOPOLOGY],
     capture: Annotated[
-        Path, typer.Argument(help="capture file, .pcap or .pcapng, as `--pcap` of a run writes")
+        Path, typer.Argument(help="capture file, .pcap or .pcapng, such as `railyard run --pcap` writes")
     ],
     at: Annotated[
         str,
         typer.Option(
-            metavar="NODE:PORT", help="port by which the frame enters, as npu1:1; port 0 is the host's"
+            metavar="NODE:PORT", help="port at which the frame enters, such as npu1:1; port 0 is the host's"
         ),
     ],
     number: Annotated[
@@ -45,19 +45,21 @@ def follow(
     ] = 1,
     dims: Dims = "",
     param: Parameters = None,
-    strategy: Annotated[
-        str, typer.Option(help="strategy by which the tables' routes are planned")
-    ] = "all-path",
-    rules: Annotated[str, typer.Option(help="turn rules by which the tables' routes are planned")] = "T2-G",
+    strategy: Annotated[str, typer.Option(help="strategy of the planned routes in the tables")] = "all-path",
+    rules: Annotated[str, typer.Option(help="turn rules of the planned routes in the tables")] = "T2-G",
     cut: Annotated[
         list[str] | None,
-        typer.Option(metavar="LINK", help="a link that is down and that no table avoids; may be repeated"),
+        typer.Option(
+            metavar="LINK", help="a link that is down although the tables still use it; may be repeated"
+        ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="also print the changes and the P4 lines of each hop")
+        bool,
+        typer.Option("--explain", help="also print changed fields and executed lines of P4 at each hop"),
     ] = False,
     json: Annotated[
-        str, typer.Option("--json", metavar="FILE", help="write the journey to this file; - prints it")
+        str,
+        typer.Option("--json", metavar="FILE", help="write the hops as JSON to this file; - prints them"),
     ] = "",
     target: Annotated[
         Path | None,
@@ -66,7 +68,7 @@ def follow(
 ) -> None:
     """Follow a captured frame through the tables of a fabric, hop by hop.
 
-    The tables are those of the plan; the switches are copies, which the run does not notice.
+    The switches have the planned tables, and are copies: following a frame affects no run.
 
     Exit code 0: the frame arrived; 1: a switch dropped it or a link lost it.
     """
@@ -85,14 +87,14 @@ def follow(
 
 
 def entry_of(fabric: Fabric, place: str) -> End:
-    """Return the port that NODE:PORT names."""
+    """Return the port that a text NODE:PORT names; raise a usage error if there is no such port."""
     from topologies import End
 
     node, _, number = place.partition(":")
     numbers = {port.number for port in fabric.node(node).ports}
     if not number.isdecimal() or int(number) not in numbers:
         raise typer.BadParameter(
-            f"{place!r} is not like {node}:{max(numbers)}: a node and its port, 0 to {max(numbers)}",
+            f"{place!r} names no port; write {node}:PORT, with a port from 0 to {max(numbers)}",
             param_hint="--at",
         )
     return End(node, int(number))
@@ -110,7 +112,19 @@ def walk_and_print(
     json: str,
     show: bool,
 ) -> Journey:
-    """Plan the tables, walk the frame, and print what is asked for; `show`: the frame, too."""
+    """Follow a frame through the planned tables of a fabric, print its hops, and return the journey.
+
+    Args:
+        fabric: The fabric.
+        frame: The frame as bytes.
+        entry: Port at which the frame enters the fabric.
+        strategy: Strategy of the planned routes.
+        rules: Turn rules of the planned routes.
+        cut: Names of links that are down.
+        explain: Also print changed fields and executed lines of P4 at each hop.
+        json: File for the journey as JSON; `-` prints only the JSON, and an empty text writes none.
+        show: Also print the headers of the frame.
+    """
     from controller.planner import make_plan
     from harness.frames.walk import walk
     from railyard.cli.display.frame_view import frame_view, print_journey
@@ -150,5 +164,5 @@ def _write(fabric: Fabric, journey: Journey, target: str) -> None:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as ex:
         raise OutputError(
-            f"{target}: {ex.strerror}", remedy="name a file in a folder that is there"
+            f"{target} cannot be written: {ex.strerror}", remedy="name a file in an existing folder"
         ) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard send: frames of a capture file into a running fabric, and the frames that leave it."""
+"""railyard send: send frames of a capture file into a running fabric, and print frames that reach hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["EXAMPLES", "print_arrivals", "send"]
 EXAMPLES = """
 railyard send frames.pcap --from h1
 railyard send frames.pcap --from h1 --watch h2 --watch h3 --out arrived.pcapng
-What leaves anywhere, until Ctrl-C:
+All frames that reach any host, until Ctrl-C:
 railyard send
 """
 
@@ -29,7 +29,7 @@ ADDRESS = "127.0.0.1:9559"
 
 def send(
     file: Annotated[
-        Path | None, typer.Argument(help=".pcap or .pcapng with the frames; without it nothing is sent")
+        Path | None, typer.Argument(help=".pcap or .pcapng file with the frames; without it none is sent")
     ] = None,
     host: Annotated[str, typer.Option("--from", metavar="HOST", help="host that sends the frames")] = "",
     grpc: Annotated[
@@ -37,28 +37,38 @@ def send(
     ] = ADDRESS,
     watch: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST", help="print frames that leave to this host; unless given, to any host"),
+        typer.Option(
+            metavar="HOST",
+            help="print frames that reach this host; may be repeated; unless given, any host",
+        ),
     ] = None,
     file_out: Annotated[
-        Path | None, typer.Option("--out", help="capture file of the frames that leave, .pcap or .pcapng")
+        Path | None,
+        typer.Option("--out", help="capture file for the frames that reach hosts, .pcap or .pcapng"),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="longest wait for frames on their way")] = 30.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="longest time in seconds to wait for frames in the fabric")
+    ] = 30.0,
 ) -> None:
-    """Send frames into a fabric that `railyard up` keeps running, and print the frames that leave it.
+    """Send frames into a fabric that `railyard up` keeps running, and print the frames that reach hosts.
 
-    Without a file, frames that leave are printed until Ctrl-C.
+    Without a file, frames that reach hosts are printed until Ctrl-C.
 
-    Exit code 0: a frame left the fabric; 1: none did.
+    Exit code 0: a frame reached a host; 1: no frame did.
     """
     from harness.frames.exchange import exchange, listen
 
     if file is None:
         if host:
-            raise typer.BadParameter("belongs to a file of frames", param_hint="--from")
+            raise typer.BadParameter(
+                "there is no file with frames to send; give FILE, or leave --from out", param_hint="--from"
+            )
         arrivals = listen(grpc, watch or ())
     else:
         if not host:
-            raise typer.BadParameter("name the host that sends the frames", param_hint="--from")
+            raise typer.BadParameter(
+                "the sending host is missing; give the name of a host", param_hint="--from"
+            )
         departures = _departures(file, host)
         arrivals = exchange(grpc, departures, watch or (), seconds=seconds)
     if not print_arrivals(arrivals, file_out):
@@ -67,8 +77,8 @@ def send(
 
 
 def print_arrivals(arrivals: Iterable[Arrival], file: Path | None) -> int:
-    """Print frames as they leave, write them to a capture file if one is given, and return their number."""
-    import scapy.layers.inet  # noqa: F401  (for the summaries of IP frames)
+    """Print frames when they reach hosts, write them to `file` if it is given, and return their number."""
+    import scapy.layers.inet  # noqa: F401  (registers IP, for the summaries of frames)
 
     from emulation.traffic.frames.layers import Ether
     from harness.frames.capture import Record, write_capture
@@ -90,7 +100,7 @@ def print_arrivals(arrivals: Iterable[Arrival], file: Path | None) -> int:
 
 
 def _departures(file: Path, host: str) -> list[Departure]:
-    """Return the frames of a capture file; a usage error when it cannot be read."""
+    """Return the frames of a capture file, all sent by `host`; raise a usage error if it is unreadable."""
     from harness.frames.exchange import Departure, vl_of
 
     return [Departure(host, frame, vl_of(frame)) for frame in _frames(file)]
@@ -104,6 +114,10 @@ def _frames(file: Path) -> Iterator[bytes]:
         with RawPcapReader(str(file)) as reader:
             yield from (frame for frame, _ in reader)
     except OSError as ex:
-        raise typer.BadParameter(f"{file}: {ex.strerror}", param_hint="FILE") from None
+        raise typer.BadParameter(
+            f"{file} cannot be read: {ex.strerror}; give an existing capture file", param_hint="FILE"
+        ) from None
     except Scapy_Exception as ex:
-        raise typer.BadParameter(f"{file}: no capture file: {ex}", param_hint="FILE") from None
+        raise typer.BadParameter(
+            f"{file} is not a capture file: {ex}; give a .pcap or .pcapng file", param_hint="FILE"
+        ) from None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs for papers' claims and models: `railyard experiments`, `model`.
+"""Verbs for claims of papers and for closed-form models: `railyard experiments`, `model`.
 
 experiments.py  railyard experiments
-carrying.py     its progress, and the files of results
-replay.py       a bundle of claims computed again
+carrying.py     progress and result files of `railyard experiments`
+replay.py       `railyard experiments` of a bundle, which computes its claims again
 model.py        railyard model
 """

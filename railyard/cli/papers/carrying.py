@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks carried out for `railyard experiments`: progress, and the files of results."""
+"""Progress and result files of `railyard experiments`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ __all__ = ["runner_of", "say_written", "write_results"]
 def runner_of(
     kept: FigureStore, checks: Sequence[Check], jobs: int, ray: str | None
 ) -> Iterator[tuple[Runner, Callable[[object], None]]]:
-    """Yield what carries the checks out, and what to call for each task that ends."""
+    """Yield a runner for the checks, and a function to call for each task that ends.
+
+    Args:
+        kept: Store of figures that have been computed before.
+        checks: Checks to run, whose progress is shown.
+        jobs: Number of processes.
+        ray: Address of a Ray cluster, `local` for a cluster on this machine; None for no cluster.
+    """
     from papers.claims import Runner, local
     from papers.claims.figures.tasks import carry_out
 
@@ -54,7 +61,16 @@ def write_results(
     *,
     complete: bool,
 ) -> None:
-    """Write the results so far; `written` gets each file's path by its name."""
+    """Write experiments.json, experiments.html and the picture of the last check, for the results so far.
+
+    Args:
+        target: Folder for the files.
+        file: File of claims.
+        last: Check that has just ended.
+        done: Rows of all checks that have ended, by name.
+        written: Receives the path of each file, by the file's name.
+        complete: True if all checks have ended.
+    """
     from papers.claims.document import to_document
     from papers.claims.page import experiments_html
 
@@ -73,6 +89,6 @@ def write_results(
 
 
 def say_written(written: dict[str, Path]) -> None:
-    """Print the paths of files that were written."""
+    """Print the paths of the written files."""
     for path in written.values():
         out().print(f"written: {path}", markup=False, soft_wrap=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard experiments: claims of a paper or a study beside figures computed or measured here."""
+"""railyard experiments: compare the claims of a paper or study with figures computed or measured here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ railyard experiments my-paper.yaml --mutate
 
 
 class KindChoice(StrEnum):
-    """Kinds of claims; the values of `papers.claims.Kind`."""
+    """Values of `--kind`: the kinds of claims of `papers.claims.Kind`."""
 
     stated = "stated"
     derived = "derived"
@@ -52,7 +52,7 @@ def experiments(
     ] = "",
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="check to run, however long it takes; see --list; may be repeated"),
+        typer.Option(metavar="NAME", help="check to run, also a long one; see --list; may be repeated"),
     ] = None,
     kind: Annotated[
         list[KindChoice] | None, typer.Option(help="kind of claims to show; may be repeated")
@@ -60,10 +60,10 @@ def experiments(
     long: Annotated[bool, typer.Option("--long", help="also run checks that take minutes")] = False,
     mutate: Annotated[
         bool,
-        typer.Option("--mutate", help="apply the mutation of each claim and check that its verdict changes"),
+        typer.Option("--mutate", help="apply the mutation of each claim, and check that its verdict changes"),
     ] = False,
     listing: Annotated[
-        bool, typer.Option("--list", help="list the checks of FILE, or all files, and run none")
+        bool, typer.Option("--list", help="list the checks of FILE, or without FILE all files; run nothing")
     ] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="print the JSON schema of a file of claims, for editors")
@@ -74,17 +74,18 @@ def experiments(
         typer.Option(metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here"),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="folder for the results, else results/NAME")
+        Path | None, typer.Option("--out", help="folder for the results; else results/NAME")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="keep figures that the folder has, or begin anew")
+        bool,
+        typer.Option("--resume/--no-resume", help="use figures that the folder has, or compute all again"),
     ] = True,
 ) -> None:
     """Check the claims of a paper or study; print a table, write experiments.json and experiments.html.
 
     A row has the claim, the paper's figure and its place in the paper, the kind of the claim, the interval
     in which the claim holds, our figure and the verdict. This command computes our figure, or measures it on
-    an emulated fabric; the interval was declared before.
+    an emulated fabric. The file of claims declares the interval in advance.
 
     Kinds: stated (the paper prints the figure), derived (it follows from the paper, or is a target of this
     project), fitted (a parameter was chosen to agree), identity (both figures come from the same formula),
@@ -93,12 +94,12 @@ def experiments(
     Verdicts: holds; known difference (ours lies in the interval of the difference, with the reason below the
     table); unexpected (ours lies in neither interval).
 
-    Each figure is computed once, however many claims read it. Results are printed and written check by check.
-    After Ctrl-C or a kill the same command goes on: figures that the folder has from the same program are
-    read back.
+    A figure that several claims use is computed once. Results are printed and written check by check. After
+    Ctrl-C or a kill, the same command continues: it reads figures back that the folder has from an equal
+    version of the code.
 
-    A bundle, which `railyard bundle FILE` made, is run again: a row is equal to that of the bundle, within
-    what the claim accepts, or out of it.
+    The checks of a bundle from `railyard bundle FILE` are run again. A row is then `equal` to the row in the
+    bundle, `within` the interval that the claim accepts, or `out` of it.
 
     Exit code 1: a verdict is unexpected, a row of a bundle is out, or with --mutate a mutation changes no
     verdict.
@@ -138,8 +139,8 @@ def _chosen(known: Sequence[Check], only: Sequence[str], long: bool, kinds: Sequ
     for name in only:
         if name not in names:
             close = get_close_matches(name, names, n=3)
-            remedy = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(names)}"
-            raise typer.BadParameter(f"no check named {name!r}; {remedy}", param_hint="--only")
+            remedy = f"did you mean {', '.join(close)}?" if close else f"choose among {', '.join(names)}"
+            raise typer.BadParameter(f"there is no check named {name!r}; {remedy}", param_hint="--only")
     chosen = [check for check in known if (check.name in only if only else long or not check.long)]
     if not kinds:
         return chosen
@@ -156,7 +157,7 @@ def _run(
     *,
     resume: bool,
 ) -> bool:
-    """Run the checks; print and write the rows of each as it ends; return whether all passed."""
+    """Run the checks, print and write the rows of each check when it ends, and return whether all passed."""
     from harness.output import output_folder
     from papers.claims import FigureStore, Job, headline, passed
 
@@ -226,7 +227,7 @@ def _list(known: Sequence[Check]) -> None:
 
 
 def _print(check: Check, rows: Iterable[Row], notes: list[str]) -> None:
-    """Print the rows of a check; reasons of rows that do not hold are numbered in `notes`."""
+    """Print the rows of a check; reasons of rows that do not hold are added to `notes`, for footnotes."""
     from papers.claims.check import ours, says
 
     table: list[tuple[str, ...]] = []
@@ -252,7 +253,7 @@ def _print(check: Check, rows: Iterable[Row], notes: list[str]) -> None:
 
 
 def _mutate(chosen: Sequence[Check], jobs: int, ray: str | None) -> bool:
-    """Print every mutation with the verdict that it gives; return whether each turns one."""
+    """Print each mutation and whether it changes the verdict of its claim; return whether all of them do."""
     from papers.claims import FigureStore
     from papers.claims.claim import number
     from papers.claims.mutations import mutated

@@ -31,11 +31,16 @@ def model(
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for result.json and plot.svg; else results/NAME")
     ] = None,
-    layouts: Annotated[str | None, typer.Option(help="also show the best layouts of this variant")] = None,
+    layouts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIANT", help="also print the best layout of each training job on this variant"
+        ),
+    ] = None,
 ) -> None:
-    """Compare interconnects by the training performance of an NPU; write result.json and plot.svg.
+    """Compare interconnects by the training performance per NPU; write result.json and plot.svg.
 
-    Nothing is emulated: a closed-form model searches the best placement of each training job.
+    No network is emulated: a closed-form model searches the best placement of each training job.
     """
     from harness.output import output_folder
     from harness.scenario.library import file_of
@@ -45,7 +50,7 @@ def model(
     study = load(file_of(file))
     if layouts is not None and layouts not in (names := [variant.name for variant in study.variants]):
         raise typer.BadParameter(
-            f"no variant {layouts!r}; there are {', '.join(names)}", param_hint="--layouts"
+            f"there is no variant named {layouts!r}; choose among {', '.join(names)}", param_hint="--layouts"
         )
     with output_folder(folder or Path("results", study.name)) as target:
         with counting(len(READINGS) * len(study.variants) * len(study.models), "searches") as advance:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard experiments BUNDLE: claims of a bundle computed again, and compared."""
+"""railyard experiments BUNDLE: compute the claims of a bundle again, and compare the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ __all__ = ["replay"]
 
 
 def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
-    """Run the checks of a bundle again; print which rows are equal, within or out; False if one is out."""
+    """Run the checks of a bundle again, and print whether each row is equal, within or out.
+
+    Return False if a row is out of the interval that its claim accepts.
+    """
     from tempfile import TemporaryDirectory
 
     from harness.output import output_folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs for a scenario file: `railyard run`, `check`, `serve`, `sweep`, `results`.
+"""Verbs for scenario files and results: `railyard run`, `check`, `serve`, `sweep`, `results`.
 
-interrupts.py   ends a study in two steps when a signal comes
+interrupts.py   ends a study in two steps: a first Ctrl-C lets runs finish, a second ends at once
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard check: find every error of a scenario without running it."""
+"""railyard check: find the errors of a scenario without running it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "check"]
 
-# Pairs up to which paths are searched exhaustively.
+# Largest number of pairs for which all paths are searched.
 _MAX_SEARCHED_PAIRS = 20_000
 
 EXAMPLES = """
@@ -27,7 +27,10 @@ railyard check experiments/01_first_train/scenario.yaml
 
 
 def _lanes(plan: Plan) -> Iterator[str]:
-    """Yield the lanes that routes of a graph use, and the pairs whose shortest paths take more lanes."""
+    """Yield a line about the virtual lanes of routes on a graph, and about longer paths for lack of lanes.
+
+    Fabrics whose routes follow dimensions have no such line.
+    """
     from controller.paths.graph.virtual_lanes import lanes_used, lengthened
     from controller.schemes.registry import scheme_of
 
@@ -42,13 +45,13 @@ def _lanes(plan: Plan) -> Iterator[str]:
         hops = f"{max(longer)} hop{'s' if max(longer) > 1 else ''}"
         line = (
             f"{used} of {rules.vls} lanes; {sum(longer.values())} of {len(plan.routes)} pairs have paths up "
-            f"to {hops} longer than their shortest, which take more lanes"
+            f"to {hops} longer than their shortest paths, which need more lanes"
         )
     yield line
 
 
 def _single_paths(plan: Plan) -> Iterator[str]:
-    """Yield how many pairs of a mesh without switches have one permitted path, whatever its length."""
+    """Yield a line with the number of pairs that have a single permitted path, in a mesh without switches."""
     from controller.paths.single_paths import pairs_with_one_path
     from controller.paths.source_route import MAX_INSTRUCTIONS
     from controller.schemes.registry import scheme_of
@@ -59,12 +62,13 @@ def _single_paths(plan: Plan) -> Iterator[str]:
     if single:
         yield (
             f"{len(single)} of {len(plan.routes)} pairs have a single path of up to {MAX_INSTRUCTIONS} hops "
-            f"under {plan.rules}, such as {single[0][0]} to {single[0][1]}; a failure on it cuts them off"
+            f"under {plan.rules}, such as {single[0][0]} to {single[0][1]}; a failure of this path separates "
+            "the pair"
         )
 
 
 def _graphs(ready: Prepared) -> Iterator[str]:
-    """Yield what the traffic graphs of a variant consist of, and their longest chains."""
+    """Yield lines about the traffic graphs of a variant: numbers of operations, and longest chains."""
     from emulation.traffic.graph.operations import KINDS
     from harness.run.planning.graphs import chain_of
 
@@ -90,13 +94,14 @@ def _graphs(ready: Prepared) -> Iterator[str]:
 
 
 def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of `railyard list`")]) -> None:
-    """Check the keys, fabric, faults, collective, routes and study of a scenario; nothing is started.
+    """Check the keys, fabric, faults, collective, routes and study of a scenario without running it.
 
-    Schedules of collectives of your own are proved: each NPU ends with what the collective promises.
+    The schedules of your own collectives are proved: each NPU ends with the data that the collective
+    promises.
 
-    The memory that a run needs is estimated; where this machine has less, `railyard run` refuses.
+    The memory of a run is estimated; `railyard run` refuses a run that needs more than this machine has.
 
-    Every error is printed with FILE:LINE and a remedy; exit code 2 when there is one.
+    Every error is printed with FILE:LINE and a remedy. Exit code 2: there is an error.
     """
     from harness.run.estimated_memory import available_bytes, estimated_bytes, in_words, whole_bytes
     from harness.run.prepare import prepare

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two steps of ending by a signal: after the first, what has begun may end; the second ends at once."""
+"""Ending in two steps: after a first signal, begun runs may finish; a second signal ends at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @final
 class Interrupts:
-    """While entered, takes Ctrl-C and SIGTERM; `code` is the exit code after a signal, else 0."""
+    """Context that handles Ctrl-C and SIGTERM: it notes a first signal, and exits at the second.
+
+    At the first signal, `words` are printed. `code` is the exit code for the signal, 0 without a signal.
+    """
 
     def __init__(self, words: str) -> None:
         self.code = 0
@@ -25,7 +28,7 @@ class Interrupts:
         self._before: dict[int, object] = {}
 
     def stopped(self) -> bool:
-        """Return whether a signal came."""
+        """Return whether a signal has arrived."""
         return self.code != 0
 
     def __enter__(self) -> Self:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard results: the results of runs and studies as one table."""
+"""railyard results: write the results of runs and studies as one table."""
 
 from __future__ import annotations
 
@@ -33,24 +33,26 @@ def results(
         list[Path],
         typer.Argument(metavar="DIR...", help="folders of runs and studies, searched to any depth"),
     ],
-    form: Annotated[Format, typer.Option("--format", help="parquet needs the extra railyard[parquet]")] = (
-        Format.csv
-    ),
+    form: Annotated[
+        Format, typer.Option("--format", help="format of the table; parquet needs railyard[parquet]")
+    ] = Format.csv,
     target: Annotated[
         Path | None, typer.Option("--out", help="file for the table; else it is printed")
     ] = None,
 ) -> None:
-    """Write the results of runs and studies as one table: a row for each run and variant.
+    """Write the results of runs and studies as one table, with a row for each run and variant.
 
     Columns: scenario, run (the key in a study), variant, the axes, seed, cut, failed, status, trouble, spare,
-    cut_off, and every metric. A run that several folders hold counts once.
+    cut_off, and every metric. A run that occurs in several folders has one row.
     """
     from harness.sweeps.export import as_csv, as_json, as_parquet, collected
 
     records = collected(folders)
     if form is Format.parquet:
         if target is None:
-            raise typer.BadParameter("is not for terminals; give --out FILE", param_hint="--format parquet")
+            raise typer.BadParameter(
+                "a Parquet table cannot be printed; give --out FILE", param_hint="--format parquet"
+            )
         _write(target, as_parquet(records))
         return
     text = as_csv(records) if form is Format.csv else as_json(records)
@@ -64,4 +66,6 @@ def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as ex:
-        raise OutputError(f"{path}: {ex.strerror}", remedy="give another file with --out") from None
+        raise OutputError(
+            f"{path} cannot be written: {ex.strerror}", remedy="give another file with --out"
+        ) from None

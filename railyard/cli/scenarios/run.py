@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard run: run scenarios, write their results and reports."""
+"""railyard run: run scenarios, and write their results and reports."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ def run(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="files or names of scenarios, see `railyard list`, a bundle, files for `railyard import`",
+            help="scenario files or names of `railyard list`, a bundle, or files for `railyard import`",
         ),
     ],
     testbed: Annotated[
-        TestbedKind, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
+        TestbedKind, typer.Option(help="embedded: virtual time, no root; mininet: real time, needs root")
     ] = TestbedKind.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="switch on mininet; unless given, bmv2 if installed")
+        Switch | None, typer.Option(help="software switch on mininet; unless given, bmv2 if it is installed")
     ] = None,
     dilation: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="real seconds per second of the scenario on mininet; unless given, what this machine can do",
+            help="real seconds per scenario second on mininet; unless given, estimated for this machine",
         ),
     ] = None,
     machines: MachinesFile = None,
@@ -75,15 +75,15 @@ def run(
         int | None,
         typer.Option(
             min=1,
-            help="threads of an embedded run, at most one a processor; 1 unless given. No result depends on "
-            "them. --pcap, --record, --trace, --live, `pool:` and jobs that follow each other "
-            "take one thread",
+            help="threads of an embedded run, at most one per processor; 1 unless given. No result depends "
+            "on them. --pcap, --record, --trace, --live, `pool:` and jobs that follow each other "
+            "use one thread",
         ),
     ] = None,
     dims: Annotated[
         str,
         typer.Option(
-            help="run on a full mesh of these dims, as 2x4, in place of the topology; without assertions"
+            help="run on a full mesh of these dims, such as 2x4, in place of the topology; without assertions"
         ),
     ] = "",
     pcap: Annotated[
@@ -95,12 +95,14 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="run this variant alone, with the assertions about it; may be repeated; unless given, all",
+            help="run only this variant, with the assertions about it; may be repeated; unless given, all",
         ),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--out", help="folder for the results, of several files OUT/NAME; else results/NAME"),
+        typer.Option(
+            "--out", help="folder for the results, OUT/NAME for several files; unless given, results/NAME"
+        ),
     ] = None,
     json_to: Annotated[
         str, typer.Option("--json", metavar="FILE", help="also write result.json to this file; - prints it")
@@ -109,7 +111,7 @@ def run(
         str,
         typer.Option(
             metavar="FILE",
-            help="write what each fault led to, by node and rank, as JSON to this file; - prints it",
+            help="write the consequences of each fault, by node and rank, as JSON to this file; - prints it",
         ),
     ] = "",
     junit: Annotated[
@@ -117,14 +119,14 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="print errors only")] = False,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="write no report.html and picture.svg, which takes less time")
+        bool, typer.Option("--no-report", help="save time by writing no report.html and picture.svg")
     ] = False,
     trace: Annotated[
         Path | None,
         typer.Option(
             "--trace",
             metavar="FILE",
-            help="write jobs, faults, notices and loads of links as a trace that ui.perfetto.dev opens",
+            help="write jobs, faults, notices and loads of links as a trace for ui.perfetto.dev to this file",
         ),
     ] = None,
     record: Annotated[
@@ -134,30 +136,33 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="LINK",
-            help="with --record: keep frames of this link, or of all; may be repeated; unless given, of the "
-            "links of a small fabric, or of those that faults strike",
+            help="keep frames of this link, or of `all` links, in the recording; may be repeated; unless "
+            "given, of all links of a small fabric, else of the links of faults",
         ),
     ] = None,
     live: Annotated[
         bool,
-        typer.Option("--live", help="show the run in a browser, which begins it; see `serve`"),
+        typer.Option("--live", help="show the run in a browser, where you start it; see `railyard serve`"),
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port of --live; 0: any free one")] = 8642,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of --live; 0 takes any free port")] = 8642,
     resume: Annotated[
         bool,
-        typer.Option("--resume/--no-resume", help="keep variants that an interrupted run finished, or not"),
+        typer.Option(
+            "--resume/--no-resume", help="keep the finished variants of an interrupted run, or run them again"
+        ),
     ] = True,
 ) -> None:
-    """Run scenarios; write result.json, report.html, picture.svg and timing.json of each.
+    """Run scenarios; write result.json, report.html, picture.svg and timing.json for each.
 
-    All files are read and checked before the first runs. A scenario that fails does not keep the next from
-    running; the exit code is then the highest of all. With --junit a file that is no scenario does not
-    keep the others from running either: it is an error in the JUnit file.
+    All files are read and checked before the first scenario runs. After a scenario that fails, the next one
+    still runs; the exit code is then the highest of all. With --junit, an invalid file does not stop the
+    other scenarios either: it becomes an error in the JUnit file.
 
-    A finished variant is kept until the result is written: after Ctrl-C or a kill the same command runs the
-    others only.
+    A finished variant is kept until the result is written: after Ctrl-C or a kill, the same command runs only
+    the missing variants.
 
-    Exit code 0: all assertions hold; 1: an assertion fails; 2: a scenario is at fault; 3: the machine is.
+    Exit code 0: all assertions hold; 1: an assertion fails; 2: an error in a scenario; 3: an error of the
+    machine.
     """
     from harness.scenario.library import file_of
     from harness.scenario.loader import load
@@ -180,11 +185,17 @@ def run(
         frames,
     )
     if live and len(files) > 1:
-        raise typer.BadParameter("shows one scenario at a time", param_hint="--live")
+        raise typer.BadParameter(
+            "the page shows a single scenario; give one file, or leave --live out", param_hint="--live"
+        )
     if trace and len(files) > 1:
-        raise typer.BadParameter("holds one scenario", param_hint="--trace")
+        raise typer.BadParameter(
+            "a trace contains a single scenario; give one file, or leave --trace out", param_hint="--trace"
+        )
     if trace and not trace.absolute().parent.is_dir():
-        raise typer.BadParameter(f"{trace.parent} is no folder; make it first", param_hint="--trace")
+        raise typer.BadParameter(
+            f"the folder {trace.parent} does not exist; create it first", param_hint="--trace"
+        )
     files = scenarios_of(files, folder, quiet=bench.quiet)
     scenarios: list[tuple[Path, Scenario, Document]] = []
     for file in files:
@@ -219,7 +230,7 @@ def run(
 @final
 @dataclass(slots=True)
 class _Bench:
-    """Runs scenarios one after the other and keeps their verdicts; `code` is the exit code so far."""
+    """Runs scenarios one after the other and keeps their results; `code` is the highest exit code so far."""
 
     choice: TestbedChoice
     pcap: Sequence[str]
@@ -275,7 +286,7 @@ class _Bench:
             print_summary(scenario, result.verdict, result.runs, written)
 
     def _history(self) -> History | None:
-        """Return what keeps the run for a trace; None without `--trace`."""
+        """Return a history that keeps the records of a run for a trace; None without `--trace`."""
         if self.trace is None:
             return None
         from harness.recording.history import History
@@ -284,7 +295,7 @@ class _Bench:
 
     @contextmanager
     def _recorder(self, folder: Path, history: History | None) -> Iterator[Recorder | None]:
-        """Yield what watches the run for the recording, the page and the trace; None for none of them."""
+        """Yield a recorder for the recording, the page and the trace; None if none of them is asked for."""
         if not self.record and self.session is None and history is None:
             yield None
             return
@@ -299,7 +310,7 @@ class _Bench:
             yield recorder
 
     def fail(self, name: str, error: RailyardError) -> None:
-        """Note the error of a scenario, or of a file that is none, and go on."""
+        """Print and keep the error of a scenario or of an invalid file called `name`."""
         from harness.report.junit import Failed
 
         complain(str(error) if str(error).startswith(name) else f"{name}: {error}")
@@ -309,7 +320,7 @@ class _Bench:
     def write(self, json_to: str, incidents: str, junit: Path | None) -> None:
         """Write results and incidents of all scenarios that ran, and JUnit XML.
 
-        JSON documents of several scenarios stand one after the other.
+        The JSON documents of several scenarios are written one after the other.
         """
         results = "".join(result.to_json() for result in self.done)
         told = "".join(result.incidents_json() for result in self.done)
@@ -326,14 +337,14 @@ class _Bench:
 
 @contextmanager
 def _page(file: Path, scenario: Scenario, seed: int, port: int, *, real: bool) -> Iterator[Session]:
-    """Show a run in a browser until it has ended."""
+    """Serve the live page of a run, and yield its session."""
     from railyard.cli.display.screen import tell
     from railyard.web.session import Session
 
     serving = page_server()
     session = Session("live", real=real, source=(file, scenario, seed))
     with serving(session, port=port) as address:
-        tell(f"{address}\nthe run begins when the page lets it")
+        tell(f"{address}\nstart the run on this page")
         yield session
 
 
@@ -345,10 +356,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Raise a usage error if two scenarios would write to one folder."""
+    """Raise a usage error if two scenarios have the same name, and so the same folder of results."""
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise typer.BadParameter(
-            f"two scenarios are called {twice!r}, which is the folder of their results; run them apart",
+            f"two scenarios are called {twice!r} and would write to the same folder; run them separately",
             param_hint="FILE",
         )
 
@@ -364,7 +375,9 @@ def _choice(
 
     if testbed is TestbedKind.mininet:
         if threads is not None:
-            raise typer.BadParameter("is for --testbed embedded", param_hint="--threads")
+            raise typer.BadParameter(
+                "this option is for --testbed embedded; leave it out", param_hint="--threads"
+            )
         from emulation.mininet.switches.processes import choose
         from harness.run.real_time import RealTime
 
@@ -376,5 +389,7 @@ def _choice(
         return RealTime(kind, dilation, read_machines(machines), str(machines))
     for option, value in (("--switch", switch), ("--dilation", dilation), ("--machines", machines)):
         if value is not None:
-            raise typer.BadParameter("is for --testbed mininet", param_hint=option)
+            raise typer.BadParameter(
+                "this option is for --testbed mininet; add that, or leave it out", param_hint=option
+            )
     return Embedded(threads=threads or 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard serve: a scenario under the hands of a browser's page, or the replay of a recording."""
+"""railyard serve: a scenario that a page in a browser controls, or the replay of a recording."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def serve(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE|RESULT|BUNDLE", help="a scenario's file or name, a recording, results, or a bundle"
+            metavar="FILE|RESULT|BUNDLE",
+            help="scenario file or name, recording, folder of results with a recording, or bundle",
         ),
     ],
     variant: Annotated[
@@ -43,29 +44,33 @@ def serve(
     host: Annotated[
         str | None,
         typer.Option(
-            help="address to listen on; unless given, RAILYARD_PAGE_HOST, else 127.0.0.1: this machine alone"
+            help="address to listen on; unless given, RAILYARD_PAGE_HOST, else 127.0.0.1, this machine only"
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0: any free one")] = 8642,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="port to listen on; 0 takes any free port")
+    ] = 8642,
     read_only: Annotated[
         bool,
         typer.Option(
             "--read-only",
-            help="pages of the address for a class look only; a second address is the presenter's",
+            help="print two addresses: read-only pages for a class, and a page for the presenter",
         ),
     ] = False,
     page: Annotated[
         Path | None,
         typer.Option(
-            "--html", metavar="FILE", help="write the replay as one file that opens without a server, and end"
+            "--html",
+            metavar="FILE",
+            help="write the replay as an HTML file that opens without a server, and start no server",
         ),
     ] = None,
 ) -> None:
-    """Show a fabric at work in a browser.
+    """Show a running or recorded fabric in a browser; open the printed address, and end with Ctrl-C.
 
-    A scenario begins paused: the page lets it run, pauses it, and takes links down by hand; nothing is
-    written. A folder of results with a recording (`railyard run --record`), a recording, or a bundle with
-    one is replayed. Open the address that is printed; Ctrl-C ends it.
+    A scenario begins paused: on the page you start and pause it, and apply faults by hand; no files are
+    written. A recording (`railyard run --record`) is replayed, also from a folder of results or a bundle that
+    contains it.
     """
     if page is not None:
         _write_page(file, page)
@@ -77,7 +82,7 @@ def serve(
 def _serve(
     file: Path, variants: list[str], seed: int | None, host: str | None, port: int, *, read_only: bool
 ) -> None:
-    tell(f"{file}: planning")  # before all that takes time
+    tell(f"{file}: planning")  # print this before the slow imports and planning
     serving = page_server()
     from harness.scenario.library import file_of
     from railyard.web.live import Live, opened
@@ -96,7 +101,7 @@ def _serve(
 
 def _write_page(file: Path, target: Path) -> None:
     """Write the replay of a recording, of results or of a bundle as one HTML file."""
-    page_server()  # says what to install if the page's packages are missing
+    page_server()  # raises an error with a remedy if packages of the page are missing
     from harness.errors import RecordingError
     from harness.output import output_folder
     from harness.scenario.library import file_of
@@ -106,7 +111,7 @@ def _write_page(file: Path, target: Path) -> None:
     with opened(file_of(file)) as source:
         if isinstance(source, Live):
             raise RecordingError(
-                f"{file}: no recording",
+                f"{file} has no recording to replay",
                 remedy="run the scenario with --record, and give the folder of its results",
             )
         text = static_page(source.records, source.state["words"])
@@ -116,7 +121,7 @@ def _write_page(file: Path, target: Path) -> None:
 
 
 def _run(live: Live) -> None:
-    """Run the scenario; an error ends this run, and the page may run it again."""
+    """Run the scenario once; an error ends the run, is printed and shown, and the page may run again."""
     try:
         live.run()
     except RailyardError as ex:

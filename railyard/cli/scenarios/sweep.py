@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard sweep: run a study of a scenario, along axes, over seeds, or with something failing in turn."""
+"""railyard sweep: run a study of a scenario: along axes, over seeds, or with targets failing in turn."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ railyard sweep FILE --faults 3 --budget 10m
 railyard sweep FILE --seeds 1..100 --shard 2/8 --out results/part2
 """
 
-# Runs that a campaign within a time may have.
+# Largest number of runs of a random campaign with `--budget`.
 _DRAWN = 2000
 
-_POLITE = "stopping: runs that have begun may end; again ends at once"
+_POLITE = "stopping: runs that have begun may finish; press Ctrl-C again to end at once"
 
 
 class Combine(StrEnum):
-    """Ways to combine the values of axes."""
+    """Values of `--combine`: ways to combine the values of axes."""
 
     grid = "grid"
     list = "list"
@@ -55,18 +55,21 @@ def sweep(
         typer.Option(
             "--set",
             metavar="KEY=A,B",
-            help="axis: values of a key of the file, as link.detect_us=1,10 or topology.dims=2x4,4x4",
+            help="axis: values of a key of the file, such as link.detect_us=1,10 or topology.dims=2x4,4x4",
         ),
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="1..20", help="seeds of each point")] = "",
     fail_each: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND", help="fail each link, switch or npu in turn, or pair:N pairs of links"),
+        typer.Option(
+            metavar="KIND",
+            help="let each `link`, `switch` or `npu` fail in turn, or N random pairs of links (`pair:N`)",
+        ),
     ] = None,
     faults: Annotated[
         int | None,
         typer.Option(
-            min=1, max=99, help="random campaign: runs with N random faults of links, drawn by the seed"
+            min=1, max=99, help="random campaign: runs with N random faults of links, drawn from the seed"
         ),
     ] = None,
     within: Annotated[
@@ -74,22 +77,30 @@ def sweep(
         typer.Option(
             metavar="US",
             min=0.001,
-            help="with --faults: draw them until this time, not until the file's last fault",
+            help="with --faults: draw faults until this time, in place of the time of the file's last fault",
         ),
     ] = None,
     budget: Annotated[
         str,
         typer.Option(
-            metavar="90s", help="begin no run after this time, as 90s, 10m or 2h; the same command goes on"
+            metavar="90s",
+            help="begin no run after this time, such as 90s, 10m or 2h; the same command continues the study",
         ),
     ] = "",
     combine: Annotated[
-        Combine | None, typer.Option(help="all combinations of values, or the first, the second ... of all")
+        Combine | None,
+        typer.Option(
+            help="grid: all combinations of values; list: the first values of all axes, then the second ..."
+        ),
     ] = None,
-    sample: Annotated[int | None, typer.Option(min=1, help="draw this number of points by the seed")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="draw this number of points at random, from the seed")
+    ] = None,
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="variant to run; unless given, all, with --fail-each all with a fault"),
+        typer.Option(
+            help="variant to run; may be repeated; unless given, all, or with --fail-each all with a fault"
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
     shard: Annotated[
@@ -104,16 +115,19 @@ def sweep(
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="keep results that the folder has, or begin anew")
+        bool,
+        typer.Option(
+            "--resume/--no-resume", help="keep the results in the folder, or remove them and begin anew"
+        ),
     ] = True,
 ) -> None:
     """Run a scenario many times; write the result of each run, sweep.json, sweep.svg and report.html.
 
-    The folder keeps each result as soon as its run ends. The same command goes on after an interruption: the
-    first Ctrl-C lets runs end that have begun, the second ends at once.
+    Each result is written to the folder as soon as its run ends. The first Ctrl-C lets runs finish that have
+    begun, the second ends at once. After an interruption, the same command carries out the missing runs.
 
-    Exit code 0: all runs are right; 1: a run is not; 2: the scenario is at fault; 3: the machine is, and some
-    runs have no result; 130: Ctrl-C.
+    Exit code 0: all runs are right; 1: a run is not; 2: an error in the scenario; 3: an error of the machine,
+    and some runs have no result; 130: Ctrl-C.
     """
     from harness.scenario.library import file_of
     from harness.sweeps.conduct import conduct, shard_of
@@ -126,7 +140,9 @@ def sweep(
     seconds = _seconds(budget)
     kinds = [*(fail_each or ())]
     if within is not None and faults is None:
-        raise typer.BadParameter("is for --faults N", param_hint="--within")
+        raise typer.BadParameter(
+            "this option needs a random campaign; add --faults N, or leave it out", param_hint="--within"
+        )
     if faults is not None:
         until = "" if within is None else f"@{within:.3f}"
         kinds.append(f"random:{faults}" + (f"x{_DRAWN}" if seconds else "") + until)
@@ -134,7 +150,7 @@ def sweep(
     part = _shard(shard)
     plan = plan_study(file_of(file), options, variant or (), seed)
     if not any(key.split(".")[0] == "topology" for key in plan.study.set):
-        plan.scenario.topology.build()  # a fabric that cannot be built is refused before any run
+        plan.scenario.topology.build()  # raises an error for an impossible fabric before the first run
     runs = plan.runs if part is None else shard_of(plan.runs, *part)
     with open_study(
         folder or Path("results", f"{plan.scenario.name}-sweep"), plan, resume=resume, shard=part
@@ -161,10 +177,10 @@ def sweep(
         for item in conducted.lost:
             tell(f"lost: {item.run.name}: {item.lost}")
         if seconds and done and not (complete or interrupts.code or conducted.lost):
-            tell(f"{len(done)} of {len(plan.runs)} runs within {budget}; the same command goes on")
+            tell(f"{len(done)} of {len(plan.runs)} runs within {budget}; the same command continues")
         elif interrupts.code or not complete:
             count = f"{len(done)} of {len(plan.runs)}"
-            tell(f"{count} results are in {study.output.path}; the same command goes on")
+            tell(f"{count} results are in {study.output.path}; the same command continues")
             if interrupts.code or conducted.lost:
                 raise typer.Exit(interrupts.code or MACHINE)
             own = [result for run in runs if (result := study.get(run.key)) is not None]
@@ -174,10 +190,12 @@ def sweep(
 
 
 def _seconds(text: str) -> float:
-    """Return the seconds of a time such as 90s, 10m or 2h; 0 without one."""
+    """Return the seconds of a text such as 90s, 10m or 2h; 0 for an empty text."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if text and match is None:
-        raise typer.BadParameter(f"{text!r} is not like 90s, 10m or 2h", param_hint="--budget")
+        raise typer.BadParameter(
+            f"{text!r} cannot be read; write a time like 90s, 10m or 2h", param_hint="--budget"
+        )
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
 
 
@@ -191,7 +209,7 @@ def _first_line(plan: StudyPlan, runs: Sequence[Run], missing: int, jobs: int, r
 
 
 def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) -> Executor:
-    """Return what carries the runs out, after a look at the memory that they need."""
+    """Return an executor for the runs, after checking that local processes have enough memory."""
     from harness.sweeps.conduct import local_executor, memory_of, work_of
 
     processes = min(jobs, len(runs))
@@ -210,7 +228,7 @@ def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) 
 def _options(
     axes: Sequence[str], seeds: str, fail_each: Sequence[str], combine: Combine | None, sample: int | None
 ) -> Study:
-    """Return the axes of the options; a usage error names an option that is none."""
+    """Return the axes that options of the command give; raise a usage error for an invalid option."""
     from pydantic import ValidationError
 
     from harness.scenario.study import Study
@@ -230,21 +248,27 @@ def _options(
             "seeds": "1..20 or 1,2,5",
             "fail-each": "link, switch, npu, pair:20, random:3x100 or random:3x100@50",
         }
-        raise typer.BadParameter(f"is not like {examples.get(key, 'A,B')}", param_hint=f"--{key}") from None
+        raise typer.BadParameter(
+            f"the value cannot be read; write it like {examples.get(key, 'A,B')}", param_hint=f"--{key}"
+        ) from None
 
 
 def _axis(text: str) -> tuple[str, Any]:
-    """Return key and values of KEY=A,B; the values are read as YAML."""
+    """Return key and values of a text KEY=A,B; the values are read as YAML."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     key, equals, values = text.partition("=")
     if not (key and equals and values):
-        raise typer.BadParameter(f"{text!r} is not like link.detect_us=1,10", param_hint="--set")
+        raise typer.BadParameter(
+            f"{text!r} cannot be read; write it like link.detect_us=1,10", param_hint="--set"
+        )
     try:
         return key, tuple(_plain(item) for item in YAML(typ="safe", pure=True).load(f"[{values}]"))
     except YAMLError:
-        raise typer.BadParameter(f"{text!r}: not a list of values", param_hint="--set") from None
+        raise typer.BadParameter(
+            f"{text!r} has no list of values; write it like link.detect_us=1,10", param_hint="--set"
+        ) from None
 
 
 def _plain(value: Any) -> Any:
@@ -252,17 +276,19 @@ def _plain(value: Any) -> Any:
 
 
 def _shard(text: str) -> tuple[int, int] | None:
-    """Return number and count of a shard I/N; a usage error says what is wrong with it."""
+    """Return number and count of a shard I/N, None for an empty text; raise a usage error for other text."""
     if not text:
         return None
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(f"{text!r} is not like 2/8, from 1/8 to 8/8", param_hint="--shard")
+        raise typer.BadParameter(
+            f"{text!r} is not a shard; write it like 2/8, for the second of 8 parts", param_hint="--shard"
+        )
     return int(match[1]), int(match[2])
 
 
 def _command(file: Path) -> str:
-    """Return the command of this process, for the report; `file` where it was called from Python."""
+    """Return the command for the report: that of this process, or one with `file` for a call in Python."""
     words = sys.argv[1:] if sys.argv[1:2] == ["sweep"] else ["sweep", str(file)]
     dropped = ("--out", "--jobs", "--ray", "--shard")
     kept = [

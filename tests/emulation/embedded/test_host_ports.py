@@ -155,9 +155,9 @@ def test_send_prints_and_writes_what_leaves(railyard, bed: EmbeddedTestbed, tmp_
     assert (code, out.strip()) == (1, "no frame left the fabric")
     (tmp_path / "in.pcap").write_text("no capture")
     for arguments, message in (
-        (["in.pcap", "--from", "h1"], "in.pcap: no capture file"),
-        (["none.pcap", "--from", "h1"], "none.pcap: No such file"),
-        (["in.pcap"], "name the host that sends"),
+        (["in.pcap", "--from", "h1"], "in.pcap is not a capture file"),
+        (["none.pcap", "--from", "h1"], "none.pcap cannot be read"),
+        (["in.pcap"], "the sending host is missing"),
     ):
         code, _, err = railyard("send", *arguments, "--grpc", bed.address)
         assert code == 2

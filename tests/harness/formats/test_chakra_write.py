@@ -118,7 +118,7 @@ graph:
     scenario.write_text(scenario.read_text().replace("64", "128"))
     done = CliRunner().invoke(app, ["export", "chakra", str(results), "--out", str(ran)])
     assert isinstance(done.exception, FormatError)
-    assert "another scenario by now" in str(done.exception)
+    assert "has changed since the run" in str(done.exception)
 
 
 def _runs(*words: str | Path) -> None:

@@ -42,7 +42,7 @@ def test_operations_of_goal(tmp_path: Path) -> None:
         ("send 64b to 1", "send 64b to 3", ":4: rank 3 is out of range; give 0 to 2"),
         ("send 64b to 1", "send 64b to 0", ":4: rank 0 sends to itself"),
         ("b requires a", "b requires x", ":6: no operation of this rank is called x"),
-        ("d irequires b", "d requires d", ":8: d waits for itself"),
+        ("d irequires b", "d requires d", ":8: operation d waits for itself"),
         ("calc 5", "sleep 5", ":8: 'd: sleep 5' is no operation"),
         ("rank 1 {", "rank 0 {", ":11: rank 0 appears twice"),
         ("send 8b to 0\n}\n", "send 8b to 0", "rank 2 has no end; the file may be cut short"),

@@ -275,10 +275,13 @@ class TestCommand:
         [
             (("--to", "npu99"), "no node named 'npu99'"),
             (("--to", "npu10", "--set", "srh.ptr=1"), "names the header srh, which this frame lacks"),
-            (("--to", "npu10", "--at", "npu6:9"), "a node and its port"),
-            (("--to", "npu10", "--elements", "1,x"), "is not like 1,2,3"),
+            (("--to", "npu10", "--at", "npu6:9"), "with a port from 0 to"),
+            (("--to", "npu10", "--elements", "1,x"), "give numbers of 32 bits, such as 1,2,3"),
             (("--to", "npu10", "--strategy", "none"), "one of all-path, adaptive"),
-            (("--to", "npu10", "--ack", "--notice", "npu0-npu1"), "a frame is either of the two"),
+            (
+                ("--to", "npu10", "--ack", "--notice", "npu0-npu1"),
+                "a frame is an acknowledgement or a notice",
+            ),
             (("--to", "npu10", "--notice", "npu0-npu9"), "no link named 'npu0-npu9'"),
             (("--to", "npu10", "--cut", "npu0-npu9"), "no link named 'npu0-npu9'"),
             (("--to", "npu10", "--payload-bytes", "20000"), "a UB link packet has 1 to 10240"),

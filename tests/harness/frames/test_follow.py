@@ -328,7 +328,7 @@ class TestCommand:
         assert json.loads(out) == json.loads((tmp_path / "x.json").read_text())
         code, _, err = railyard(*arguments, "none/x.json")
         assert code == 3
-        assert "none/x.json: No such file" in err
+        assert "none/x.json cannot be written: No such file" in err
 
     def test_a_frame_that_no_capture_has(self, railyard: Railyard, capture: Path, tmp_path: Path):
         code, _, err = railyard(
@@ -341,4 +341,4 @@ class TestCommand:
             read_frame(tmp_path / "no.pcap", 1)
         code, _, err = railyard("follow", "full-mesh", capture, "--dims", "4x4", "--at", "npu6:99")
         assert code == 2
-        assert "a node and its port" in err
+        assert "names no port" in err

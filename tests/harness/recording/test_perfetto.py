@@ -162,8 +162,8 @@ def test_a_trace_that_cannot_be_is_refused_before_the_run(
     (tmp_path / "small.yaml").write_text(SCENARIO)
     code, _, err = railyard("run", "small.yaml", "small.yaml", "--trace", "trace.json")
     assert code == 2
-    assert "holds one scenario" in err
+    assert "a trace contains a single scenario" in err
     code, _, err = railyard("run", "small.yaml", "--trace", "none/trace.json")
     assert code == 2
-    assert "none is no folder" in err
+    assert "the folder none does not exist" in err
     assert not (tmp_path / "results").exists()

@@ -222,7 +222,7 @@ def test_a_run_that_lost_nothing_has_no_plot_of_losses(
     calm = fidelities["believed"]
     lossless = replace(calm, measured=replace(calm.measured, drops={"veth": 0}))
     text = made(scenario, fabric, real(runs, healthy=lossless, cut=lossless))
-    assert "no frame was lost" in text
+    assert "No frame was lost" in text
     assert len(figures(text)) == 5
 
 

@@ -155,7 +155,7 @@ def test_a_file_that_is_no_scenario_is_refused(write: Write, text: str):
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path):
-    with pytest.raises(ScenarioError, match="no such file"):
+    with pytest.raises(ScenarioError, match="the file does not exist"):
         load(tmp_path / "none.yaml")
     with pytest.raises(ScenarioError, match="directory"):
         load(tmp_path)

@@ -76,7 +76,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
 
 def test_a_path_is_the_way_that_a_frame_took(person: Person) -> None:
     answer = person.ask("path npu0 npu3")
-    assert answer[-1] == "the host of npu3 has it: 3 switches"
+    assert answer[-1] == "the host of npu3 has received it after 3 switches"
     assert [row.split(":")[0].strip() for row in answer[1:-1]] in (
         ["npu0", "npu1", "npu3"],
         ["npu0", "npu2", "npu3"],
@@ -90,11 +90,11 @@ def test_a_cut_changes_paths_and_the_ping_still_reaches_everyone(person: Person)
     whole = "*** Results: 0% dropped (12/12 received)"
     assert person.ask(f"pingall {SECONDS:g}")[-1] == whole
     assert person.ask("cut npu0 npu1") == ["npu0-npu1 is down"]
-    answer = person.until("path npu0 npu1", "the host of npu1 has it: 4 switches")
+    answer = person.until("path npu0 npu1", "the host of npu1 has received it after 4 switches")
     assert [row.split(":")[0].strip() for row in answer[1:-1]] == ["npu0", "npu2", "npu3", "npu1"]
     person.until("pingall 2", whole)
     assert person.ask("restore npu0-npu1") == ["npu0-npu1 is up"]
-    person.until("path npu0 npu1", "the host of npu1 has it: 2 switches")
+    person.until("path npu0 npu1", "the host of npu1 has received it after 2 switches")
 
 
 def test_a_host_without_a_link_is_the_one_that_the_ping_misses(person: Person) -> None:
@@ -118,7 +118,9 @@ def test_a_malformed_frame_is_lost_where_a_switch_drops_it_and_counted(person: P
 def test_a_capture_has_the_frames_of_its_link(person: Person, tmp_path: Path) -> None:
     file = tmp_path / "link.pcap"
     assert "until exit" in person.ask(f"capture npu0-npu1 {file}")[0]
-    person.until("craft npu0 npu1 --psn 77 --payload-bytes 40", "the host of npu1 has it: 2 switches")
+    person.until(
+        "craft npu0 npu1 --psn 77 --payload-bytes 40", "the host of npu1 has received it after 2 switches"
+    )
     # tcpdump writes a frame shortly after it has passed.
     while not (file.exists() and any(len(bytes(frame)) == 102 for frame in PcapReader(str(file)))):
         person.ask("nodes")

@@ -55,7 +55,7 @@ def test_lists_pair_the_values_and_a_sample_draws_some(write: Write):
     assert [run.key for run in drawn.runs] == [
         run.key for run in planned(write, f"{{set: {axes}, sample: 4}}", variants=("cut",)).runs
     ]
-    with pytest.raises(ScenarioError, match=r"not 3 of collective.elements, 2 of transport.window"):
+    with pytest.raises(ScenarioError, match=r"there are 3 of collective.elements, 2 of transport.window"):
         planned(write, f"{{set: {axes.replace(', 4]', ']')}, combine: list}}")
 
 
@@ -187,11 +187,11 @@ def test_options_win_over_the_file(write: Write):
     ("option", "told"),
     [
         (("--seeds", "one"), "--seeds"),
-        (("--set", "link.detect_us"), "is not like link.detect_us=1,10"),
-        (("--set", "a=[1"), "not a list of values"),
-        (("--fail-each", "rail"), "link, switch, npu, pair:20"),
-        (("--budget", "ten"), "is not like 90s, 10m or 2h"),
-        (("--shard", "3/2"), "is not like 2/8"),
+        (("--set", "link.detect_us"), "link.detect_us=1,10"),
+        (("--set", "a=[1"), "has no list of values"),
+        (("--fail-each", "rail"), "random:3x100 or random:3x100@50"),
+        (("--budget", "ten"), "cannot be read; write a time like"),
+        (("--shard", "3/2"), "write it like 2/8"),
     ],
 )
 def test_an_option_that_is_none_is_named(

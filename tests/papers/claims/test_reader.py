@@ -100,7 +100,7 @@ def test_faults_of_the_form_have_file_line_and_remedy(study: Path, old: str, new
         ("model.py:links", "nowhere.at.all:links", 6, "write module:function or FILE.py:function"),
         ("nodes: 4", "nodez: 4", 6, "has no argument 'nodez'; did you mean 'nodes'"),
         ("set: {nodes: 3}", "set: {node: 3}", 12, "has no argument 'node'"),
-        ("scenario: scenario.yaml", "scenario: ring.yaml", 25, "ring.yaml: no such file"),
+        ("scenario: scenario.yaml", "scenario: ring.yaml", 25, "ring.yaml: the file does not exist"),
         ("ring.completion_us / direct", "ring.completion / direct", 34, "no figure 'ring.completion'"),
         ("variants.ring.collective", "variants.rign.collective", 35, "names the element 'rign' of a list"),
     ],

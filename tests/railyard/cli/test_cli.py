@@ -88,7 +88,7 @@ def test_a_variant_runs_alone(railyard: Railyard, write: Write, tmp_path: Path):
     assert (code, [*document["faults"]]) == (0, ["two"])
     assert [item["metric"] for item in document["assertions"]] == ["two.correct_npus", "two.npus"]
     code, _, err = railyard("run", write(scenario), "--variant", "three")
-    assert (code, "there are one, two" in err) == (2, True)
+    assert (code, "choose among one, two" in err) == (2, True)
 
 
 def test_scripts_get_the_lists_and_the_schema(railyard: Railyard):
@@ -213,7 +213,10 @@ def test_a_program_that_is_not_there_is_named(railyard: Railyard, write: Write, 
     (programs / "ub_npu.json").unlink()
     code, _, err = railyard("run", write(SMALL))
     assert code == 2
-    assert re.search(r"ub_npu\.json: No such file or directory; restore the compiled programs with `git", err)
+    assert re.search(
+        r"ub_npu\.json cannot be read: No such file or directory; restore the compiled programs with `git",
+        err,
+    )
 
 
 def test_an_address_in_use_is_named(railyard: Railyard):
@@ -283,7 +286,7 @@ def test_python_runs_the_package_as_the_command(tmp_path: Path):
         [sys.executable, "-m", "railyard", "check", "none.yaml"], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "error: none.yaml: no such file" in done.stderr
+    assert "error: none.yaml: the file does not exist" in done.stderr
 
 
 def command(*arguments: str, folder: Path) -> subprocess.Popen[str]:

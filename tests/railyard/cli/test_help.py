@@ -37,19 +37,19 @@ def test_help_of_a_verb_gives_flags_no_type_and_keeps_brackets(verb: tuple[str, 
 
 
 def test_an_extra_is_named_with_its_brackets() -> None:
-    assert "parquet needs the extra railyard[parquet]" in told("results", "--help")
+    assert "format of the table; parquet needs railyard[parquet]" in told("results", "--help")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["list", "--schema", "ub-rack"], "Invalid value for --schema: takes no NAME, got 'ub-rack'"),
-        (["list", "--metrics", "ub-rack"], "Invalid value for --metrics: takes no NAME, got 'ub-rack'"),
+        (["list", "--schema", "ub-rack"], "--schema takes no topology, and 'ub-rack' is given"),
+        (["list", "--metrics", "ub-rack"], "--metrics takes no topology, and 'ub-rack' is given"),
         (
             ["results", "--format", "xml", "x"],
             "Invalid value for '--format': 'xml' is not one of 'csv', 'json'",
         ),
-        (["sweep", "x.yaml", "--within", "5"], "Invalid value for --within: is for --faults N"),
+        (["sweep", "x.yaml", "--within", "5"], "this option needs a random campaign; add --faults N"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

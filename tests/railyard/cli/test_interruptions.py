@@ -170,7 +170,7 @@ def test_after_the_first_signal_a_sweep_ends_the_run_that_has_begun_and_after_th
     process.send_signal(number)
     assert process.stdout is not None
     for line in process.stdout:
-        if "runs that have begun may end" in line:
+        if "runs that have begun may finish" in line:
             break
     end(process, number)
     assert len([*runs.iterdir()]) == 1
@@ -178,11 +178,11 @@ def test_after_the_first_signal_a_sweep_ends_the_run_that_has_begun_and_after_th
     process = begin(PAUSED_SWEEP, *options)
     process.send_signal(number)
     for line in process.stdout or ():
-        if "runs that have begun may end" in line:
+        if "runs that have begun may finish" in line:
             break
     (tmp_path / "go").touch()
     said, _ = process.communicate()
     assert process.returncode == ENDS[number]
-    assert "results are in parts; the same command goes on" in said
+    assert "results are in parts; the same command continues" in said
     assert len([*runs.iterdir()]) == 3
     assert railyard(*options)[0] == 0

@@ -117,7 +117,7 @@ def test_a_report_is_not_called_wrong_where_a_program_is_missing(tmp_path: Path,
     error = lab("verify", folder).exception
     assert isinstance(error, MissingProgramError)
     assert error.of_machine
-    assert "steered: not checked: a changed source_route.p4 needs p4c-bm2-ss" in error.message
+    assert "cannot be verified: not checked: a changed source_route.p4 needs p4c-bm2-ss" in error.message
 
 
 def test_start_prints_a_command_that_works(tmp_path: Path):

@@ -63,7 +63,7 @@ FILES = {
         ("broken.json", "broken.json:3: not JSON"),
         ("broken.graphml", "broken.graphml:2: not XML"),
         ("raises.py:make", "raises.py:2: IndexError: list index out of range; correct the file"),
-        ("none.json", "none.json: No such file or directory; give "),
+        ("none.json", "No such file or directory; give "),
     ],
 )
 @pytest.mark.parametrize("verb", ["show", "up", "craft", "run", "check", "sweep"])
@@ -85,12 +85,12 @@ def test_a_fabric_that_does_not_fit(railyard: Railyard, verb: str, fabric: str, 
     ("options", "message"),
     [
         (["--p4", BUILD / "ipv4.json"], "ipv4.json has no p4info; give --p4info FILE.txtpb"),
-        (["--p4", "none.p4"], "none.p4: no such file"),
+        (["--p4", "none.p4"], "none.p4: the file does not exist"),
         (
             ["--p4", BUILD / "ipv4.json", "--p4info", BUILD / "ipv4.p4info.txtpb", "--entries", "rows.json"],
             "rows.json: n0[0]: table ipv9 is not in the p4info; did you mean ipv4?",
         ),
-        (["--entries", "rows.json"], "belongs to a program: give --p4"),
+        (["--entries", "rows.json"], "give the program with --p4"),
     ],
 )
 def test_a_program_that_does_not_fit(railyard: Railyard, options: list, message: str) -> None:
@@ -110,7 +110,7 @@ def test_hosts_at_ports_are_no_members_of_a_collective(railyard: Railyard) -> No
     code, _, err = railyard("run", "mine.yaml")
     assert code == 2
     assert "mine.yaml" in err
-    assert "0 NPUs" in err
+    assert "0 members" in err
 
 
 BASE = "name: mine\ntopology: {name: full-mesh, dims: [2, 4]}\n"

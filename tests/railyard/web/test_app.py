@@ -156,8 +156,8 @@ def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobod
         ({"do": "pause"}, "a recording cannot be changed"),
         ({"do": "fault", "keys": {"link": "a-b"}}, "a recording cannot be changed"),
         ({"do": "ask", "what": "weather"}, "no question named 'weather'"),
-        ({"do": "ask", "what": "link", "name": "x"}, "no run is under way"),
-        ({"do": "save"}, "there is no scenario file"),
+        ({"do": "ask", "what": "link", "name": "x"}, "no run is in progress"),
+        ({"do": "save"}, "this session has no scenario file"),
     ],
 )
 def test_a_command_without_effect_is_answered_by_a_sentence(session: Session, command: dict, words: str):
@@ -173,7 +173,7 @@ def test_a_command_without_effect_is_answered_by_a_sentence(session: Session, co
 def test_what_is_no_command_is_refused(session: Session, text: str):
     with serving(session, port=0) as address, connected(address) as live:
         live.send(text)
-        assert "a command is a JSON object" in received(live, "refused")["text"]
+        assert "the command is not a JSON object" in received(live, "refused")["text"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_pace_that_is_no_number_leaves_later_messages_whole():
         session.put(Command({"do": "play", "pace": pace}, replies.append))
     for _ in range(3):
         session.wait(0)
-    assert ["ended" in reply["text"] or "no finite number" in reply["text"] for reply in replies] == [
+    assert ["ended" in reply["text"] or "not a finite number" in reply["text"] for reply in replies] == [
         True
     ] * 3
     assert json.loads(json.dumps(session.state, allow_nan=False))["pace"] is None
@@ -209,7 +209,10 @@ def test_a_class_looks_and_the_presenter_acts(tmp_path: Path):
             assert received(pupil, "state")["read_only"]
             assert not received(presenter, "state")["read_only"]
             pupil.send(json.dumps({"do": "play"}))
-            assert "this page only looks; act on the presenter's page" in received(pupil, "refused")["text"]
+            assert (
+                "this page is read-only and cannot control the run; use the presenter's page"
+                in received(pupil, "refused")["text"]
+            )
             presenter.send(json.dumps({"do": "play", "pace": None}))
             thread.join(LIMIT_SECONDS)
             while not received(pupil, "state")["ended"]:
@@ -240,7 +243,7 @@ def test_a_page_that_only_looks_changes_nothing():
     replies: list = []
     session.put(Command({"do": "play"}, replies.append))
     session.wait(0)
-    assert "this page only looks" in replies[0]["text"]
+    assert "this page is read-only" in replies[0]["text"]
     assert session.state["paused"]
 
 
@@ -298,7 +301,7 @@ class TestAddressOutside:
     def test_what_is_no_address_is_refused(self, monkeypatch: pytest.MonkeyPatch, wrong: str):
         port = self.free_default_port(monkeypatch)
         monkeypatch.setenv(ADDRESS_VARIABLE, wrong)
-        refused = pytest.raises(OutputError, match="which is no address of a page")
+        refused = pytest.raises(OutputError, match="which is not an address of a page")
         with refused, serving(Session("replay"), port=port):
             pass
 

@@ -125,7 +125,7 @@ def test_a_frame_off_a_link_is_followed_from_the_end_that_it_reaches(file: Path)
     assert nodes(journey)[-1] == "npu3"
     assert journey["crossings"][0]["sender"] == "npu1"
     assert len(bytes.fromhex(journey["crossings"][0]["bytes"])) == frame["length"]
-    with pytest.raises(ScenarioError, match="frame 99999 of npu0-npu1 is gone"):
+    with pytest.raises(ScenarioError, match="frame 99999 of npu0-npu1 is no longer kept"):
         answer(context, {"what": "follow", "link": "npu0-npu1", "number": 99999})
 
 
@@ -154,7 +154,7 @@ def test_frames_are_kept_for_few_links_and_no_longer_than_pages_ask(monkeypatch:
         assert len([*frames.recent(testbed, f"link{number}")]) == RECENT_FRAMES
     assert testbed.links == [f"link{number}" for number in range(32, 40)]
     assert frames.shown("link39", 0).number == 0
-    with pytest.raises(ScenarioError, match="frame 0 of link0 is gone"):
+    with pytest.raises(ScenarioError, match="frame 0 of link0 is no longer kept"):
         frames.shown("link0", 0)
     now[0] = 9.0
     assert len([*frames.recent(testbed, "link35")]) == RECENT_FRAMES
@@ -178,9 +178,9 @@ def test_a_frame_that_cannot_be(file: Path, values: Mapping[str, Any], words: st
 
 
 def test_a_recording_has_no_switches():
-    with pytest.raises(ScenarioError, match="this is a recording"):
+    with pytest.raises(ScenarioError, match="a recording has no plans"):
         answer(Context(), QUESTION)
-    with pytest.raises(ScenarioError, match="no plan to follow"):
+    with pytest.raises(ScenarioError, match="this fabric has no plan"):
         answer(Context(run=object()), QUESTION)
 
 

@@ -108,7 +108,7 @@ def test_more_dimensions(write: Write, more: str):
         (
             "[4, 4]",
             "{kind: mixture, elements: 99, parts: [{kind: all-to-all, share: 1}, {kind: reduce, share: 99}]}",
-            ":3: all-to-all of 0 elements among 16 NPUs",
+            ":3: the part all-to-all has 0 elements and 16 NPUs",
         ),
     ],
 )

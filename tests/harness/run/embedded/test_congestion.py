@@ -164,7 +164,10 @@ def test_impossible_queues_are_refused_with_their_line(
 
 def test_mininet_refuses_queues_by_a_sentence(write: Callable[[str], Path]) -> None:
     path = write(INCAST.replace("LINK", DROP).replace(", CONGESTION", "").replace("ELEMENTS", "64"))
-    with pytest.raises(TestbedError, match=r"queues with limits of their own .*; leave out `queues:`"):
+    with pytest.raises(
+        TestbedError,
+        match=r"has `queues:`, which the testbed in real time does not support; leave out `queues:`",
+    ):
         RealTime("builtin").check(prepare(*load(path)), captures=False)
 
 

@@ -56,7 +56,7 @@ def test_frames_are_marked_from_the_stated_depth_of_a_queue_on(write: Callable[[
 def test_what_cannot_have_marks_is_refused(write: Callable[[str], Path]) -> None:
     wide = "{network_header: cna24, ecn_frames: 8}"
     text = f"name: small\ntopology: {{name: full-mesh, dims: [2, 3]}}\nlink: {wide}\n"
-    with pytest.raises(ScenarioError, match=r":3: program ub_npu has no form that marks .* CNA24"):
+    with pytest.raises(ScenarioError, match=r":3: program ub_npu has no variant that marks .* CNA24"):
         prepare(*load(write(text)))
     with pytest.raises(ScenarioError, match="ecn_frames"):
         load(write(INCAST.replace("LINK", "ecn_frames: 0")))

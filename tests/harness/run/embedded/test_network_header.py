@@ -86,7 +86,7 @@ def test_what_cannot_have_the_header_is_refused(write: Callable[[str], Path]) ->
     rails = (
         "name: small\ntopology: {name: rail-only, domains: 2, hb_size: 4}\nlink: {network_header: cna24}\n"
     )
-    with pytest.raises(ScenarioError, match=r":3: program rail_gpu has no form for the CNA24"):
+    with pytest.raises(ScenarioError, match=r":3: program rail_gpu has no variant for the CNA24"):
         prepare(*load(write(rails)))
     with pytest.raises(ScenarioError, match=r"a payload has 10192 bytes, .* a frame has 10184 at most"):
         prepare(*load(write(mesh.replace("payload_bytes: 1024", "payload_bytes: 10192"))))

@@ -78,5 +78,5 @@ def test_maxima_have_no_ring_and_name_their_loss(tmp_path: Path) -> None:
 
 
 def test_int64_is_for_switches(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"int64.* is for algorithm switch-tree"):
+    with pytest.raises(ScenarioError, match=r"int64.* is for the algorithm switch-tree"):
         seen(tmp_path / "a.yaml", HPN + "collective: {algorithm: direct, dtype: int64}\n")

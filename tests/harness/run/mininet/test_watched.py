@@ -88,8 +88,8 @@ def test_a_watched_run_is_recorded_and_struck_by_hand(tmp_path: Path, kind: Swit
     lossy, counters, paused, stepped, struck, again, journey, saved, picked, cleared = replies
     assert (lossy["keys"]["percent"], cleared["keys"]["event"]) == (100, "clear")
     assert sum(way["frames"] for way in counters["values"]["directions"]) > 0
-    assert "real time does not pause" in paused["text"]
-    assert "real time does not step" in stepped["text"]
+    assert "a run in real time cannot pause" in paused["text"]
+    assert "a run in real time cannot step" in stepped["text"]
     assert struck["keys"]["link"] == CUT
     assert f"{CUT} is already down" in again["text"]
     assert journey["values"]["down"] == [CUT]

@@ -156,7 +156,7 @@ def test_a_graph_has_no_keys_of_a_collective(write: Write) -> None:
         load(write(HEAD + ROWS + "collective: {kind: all-gather}\n"))
     with pytest.raises(ScenarioError, match="contains its own computations"):
         load(write(HEAD + "jobs: [{name: a, iterations: 2, graph: {file: x.json}}]\n"))
-    with pytest.raises(ScenarioError, match="give one of them"):
+    with pytest.raises(ScenarioError, match="give exactly one of them"):
         load(write(HEAD + "graph: {signals: true}\n"))
 
 

@@ -125,10 +125,16 @@ def test_assertions_take_cells(write: Write):
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("mine.counters.sene.packets", r"a counter 'sene'; did you mean 'seen'"),
+        (
+            "mine.counters.sene.packets",
+            r"a counter 'sene' that the built-in program lacks; did you mean 'seen'",
+        ),
         ("mine.counters.last.packets", "a counter 'last'"),
-        ("mine.registers.seen", "a register 'seen'; known are last"),
-        ("mine.counters.tx_by_port_vl.packets", "a counter 'tx_by_port_vl'; known are seen"),
+        ("mine.registers.seen", "a register 'seen' that the built-in program lacks; known are last"),
+        (
+            "mine.counters.tx_by_port_vl.packets",
+            "a counter 'tx_by_port_vl' that the built-in program lacks; known are seen",
+        ),
         ("mine.counters.seen[npu9].packets", "npu9"),
         ("mine.counters.seen[npu1:2048].packets", "has no cell 2048; use a cell from 0 to 2047"),
         ("mine.counters.seen", "no metric 'mine.counters.seen'"),

@@ -108,8 +108,8 @@ def test_show_takes_parameters(railyard) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("radix", "'radix' is not like radix=64"),
-        ("radix=many", "'radix=many' is not like radix=64"),
+        ("radix", "'radix' has no `=`; write it like radix=64"),
+        ("radix=many", "'radix=many' cannot be read; write it like"),
         ("colour=red", "no parameter named 'colour'"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_parameter_that_is_none_is_refused(railyard, text: str, message: str) 
 
 def test_a_parameter_may_be_a_list(railyard) -> None:
     assert railyard("show", "full-mesh", "--param", "dims=2x3")[0] == 0
-    assert "is not like dims=4x4" in railyard("show", "full-mesh", "--param", "dims=2y3")[2]
+    assert "write it like dims=4x4" in railyard("show", "full-mesh", "--param", "dims=2y3")[2]
 
 
 def test_leaves_stand_above_their_rails() -> None:

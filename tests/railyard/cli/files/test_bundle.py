@@ -69,7 +69,7 @@ def test_a_result_that_was_changed_is_told(railyard: Railyard, packed: Path, tmp
     changed.write_text("name: x")
     code, _, err = railyard("run", changed)
     assert code == 2
-    assert "not a bundle" in err
+    assert "cannot be read as a bundle" in err
 
 
 def test_captures_are_replayed_and_compared_frame_by_frame(railyard: Railyard, tmp_path: Path):
