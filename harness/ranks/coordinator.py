@@ -61,6 +61,7 @@ class RankRecord:
         rank: Number of the rank.
         node: Node of the fabric on which the rank runs.
         connection: Pipe to the process of the rank.
+        begun_ps: Virtual time at which the process began.
         clock_ps: Virtual clock of the rank.
         computes: The process is running, and may call at any time; false while it awaits an answer.
         outcome: Empty while the rank runs; `done` after success; otherwise the reason of the failure.
@@ -73,6 +74,7 @@ class RankRecord:
     rank: int
     node: str
     connection: Connection
+    begun_ps: int = 0
     clock_ps: int = 0
     computes: bool = True
     outcome: str = ""
@@ -80,6 +82,11 @@ class RankRecord:
     all_works: list[Work] = field(default_factory=list)
     waits: list[Waited] = field(default_factory=list)
     notes: list[tuple[int, str, Any]] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """True if the process failed or was lost, and not only stopped to start again."""
+        return self.outcome not in ("", "done") and not self.outcome.startswith("stopped: ")
 
 
 @final
@@ -92,6 +99,8 @@ class Coordinator:
         connections: Pipe to the process of each rank.
         launch_ps: Time from a call until it takes effect.
         lost: For ranks whose NPU a fault takes away, time of the fault in ps.
+        joins: Reasons to stop all ranks, by time in ps: a node has come back.
+        restarts: Stop all ranks NOTICE_PS after one of them has failed, in place of errors from PyTorch.
         stop_process: Ends the process of a rank.
         on_note: Called with each note of a rank, its name and its value.
         on_outcome: Called when a rank has ended.
@@ -105,12 +114,14 @@ class Coordinator:
         *,
         launch_ps: int = LAUNCH_PS,
         lost: Mapping[int, int] | None = None,
+        joins: Mapping[int, str] | None = None,
+        restarts: bool = False,
         stop_process: Callable[[int], None] = lambda rank: None,
         on_note: Callable[[RankRecord, str, Any], None] = lambda *_: None,
         on_outcome: Callable[[RankRecord], None] = lambda _: None,
     ) -> None:
         self.ranks = [
-            RankRecord(rank, node, connection)
+            RankRecord(rank, node, connection, session.now_ps, session.now_ps)
             for rank, (node, connection) in enumerate(zip(nodes, connections, strict=True))
         ]
         self._session = session
@@ -123,12 +134,16 @@ class Coordinator:
         self._actions: list[tuple[int, int, int, Callable[[], None]]] = []  # time in ps, rank, running number
         self._number = 0
         self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
+        self._restarts = restarts
+        self.stopped = ""  # reason for which all ranks were stopped
         for rank, at_ps in (lost or {}).items():
             self._at(at_ps, -1, partial(self._lose, self.ranks[rank]))
+        for at_ps, why in (joins or {}).items():
+            self._at(at_ps, -1, partial(self._stop, why))
 
     def run(self) -> None:
-        """Serve the ranks until all have ended; this advances the fabric's virtual time."""
-        while not all(rank.outcome for rank in self.ranks):
+        """Serve the ranks until all have ended or are stopped; this advances the fabric's virtual time."""
+        while not self.stopped and not all(rank.outcome for rank in self.ranks):
             horizon = self._hear()
             due = self._actions[0][0] if self._actions else None
             if due is not None and due <= self._session.now_ps:
@@ -311,7 +326,26 @@ class Coordinator:
         self._on_outcome(rank)
         told = why or f"rank {rank.rank} ({rank.node}) has ended"
         at_ps = max(rank.clock_ps, self._session.now_ps) + (NOTICE_PS if why else self._launch_ps + 1)
+        if why and self._restarts:
+            self._at(at_ps, -1, partial(self._stop, why))
+            return
         self._at(at_ps, rank.rank, partial(self._matching.gone, rank.rank, told, lost=bool(why)))
+
+    def _stop(self, why: str) -> None:
+        """Stop the processes of all ranks that run.
+
+        A process that computes is stopped at its next call that waits, so that its effects outside of the
+        fabric do not depend on the speed of the machine.
+        """
+        self.stopped = why
+        for rank in self.ranks:
+            while rank.computes:
+                self._take(rank)
+            if not rank.outcome:
+                rank.outcome = f"stopped: {why}"
+                self._stop_process(rank.rank)
+                self._on_outcome(rank)
+        self._matching.abort()
 
     def _lose(self, rank: RankRecord) -> None:
         if not rank.outcome:

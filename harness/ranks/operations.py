@@ -164,6 +164,12 @@ class Matching:
             del self._under_way[end.operation]
             self._leave(pending)
 
+    def abort(self) -> None:
+        """Take all operations off the fabric; no call ends any more."""
+        for operation in self._under_way:
+            self._session.abort(operation)
+        self._under_way.clear()
+
     def gone(self, rank: int, why: str, *, lost: bool) -> None:
         """Fail the operations that wait for a rank, after the end of the rank's process for the reason `why`.
 

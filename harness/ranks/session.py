@@ -176,6 +176,11 @@ class FabricSession:
         ends, self._ends = self._ends, []
         return ends
 
+    def run_to(self, time_ps: int) -> None:
+        """Advance virtual time to a time; ends until then are forgotten."""
+        while self.now_ps < time_ps:
+            self.run(time_ps)
+
     def _agent_ended(self, node: str, first_queue: int) -> None:
         operation = self._under_way[first_queue]
         rank = operation.members.index(node)

@@ -72,6 +72,22 @@ def torchrun(
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for training.json, trace.json and report.html")
     ] = None,
+    max_restarts: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="failures after which all ranks start again, as with torchrun; the script goes on from its "
+            "own checkpoint",
+        ),
+    ] = 0,
+    min_ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="with --max-restarts: fewest ranks that start again while an NPU is down; unless given, all "
+            "wait for it to come back",
+        ),
+    ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
     ] = False,
@@ -106,7 +122,7 @@ def torchrun(
     if record and folder is None:
         raise typer.BadParameter("needs a folder; give --out as well", param_hint="--record")
     scenario, ready = _prepared(where, dims, param or (), variant)
-    settings = Settings(script, arguments or (), ranks, tflops, measured, launch_us)
+    settings = Settings(script, arguments or (), ranks, tflops, measured, launch_us, max_restarts, min_ranks)
     with ExitStack() as stack:
         sinks: list[Sink] = []
         session = stack.enter_context(_page(port)) if live else None
@@ -146,7 +162,7 @@ def _page(port: int) -> Iterator[Session]:
 
 
 def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> tuple[Scenario, Prepared]:
-    """Return a scenario and its prepared variant: of a scenario file, or with default settings on a fabric."""
+    """Return a scenario and its prepared variant: of a file, or with default settings on a fabric."""
     from harness.run.prepare import prepare
     from harness.scenario.document import Document
     from harness.scenario.library import file_of

@@ -31,8 +31,9 @@ def report_html(document: Mapping[str, Any], title: str, faults: Sequence[tuple[
         faults: Times in us and words of the scenario's faults.
     """
     ranks = document["ranks"]
+    rounds = [*document.get("earlier_rounds", ()), ranks]
     failed = [rank for rank in ranks if rank["outcome"] != "done"]
-    steps = max((len(rank["steps"]) for rank in ranks), default=0)
+    steps = sum(max((len(rank["steps"]) for rank in of_round), default=0) for of_round in rounds)
     verdict = (
         f"{len(ranks) - len(failed)} of {len(ranks)} ranks ended well after {document['end_us']:,.2f} µs"
     )
@@ -43,7 +44,8 @@ def report_html(document: Mapping[str, Any], title: str, faults: Sequence[tuple[
             f"<p>Rank {rank['rank']} on {escape(rank['node'])}: {escape(rank['outcome'])}</p>"
             for rank in failed
         ),
-        *_steps(ranks, faults),
+        *_restarts(rounds),
+        *_steps(rounds, faults),
         "<h2>Shares of time</h2>",
         '<p class="soft">Of each rank: computation, communication, and waiting for slower ranks.</p>',
         f"<figure>{_shares_svg(ranks)}</figure>",
@@ -64,15 +66,35 @@ def report_html(document: Mapping[str, Any], title: str, faults: Sequence[tuple[
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
 
 
-def _steps(ranks: Sequence[Mapping[str, Any]], faults: Sequence[tuple[float, str]]) -> Iterator[str]:
+def _restarts(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """Yield a table of the rounds of a run whose ranks started again."""
+    if len(rounds) == 1:
+        return
+    yield "<h2>Restarts</h2>"
+    rows = []
+    for number, ranks in enumerate(rounds):
+        ended = [rank["outcome"] for rank in ranks if rank["outcome"] != "done"]
+        first = next((why for why in ended if not why.startswith("stopped: ")), ended[0] if ended else "done")
+        begun, end = ranks[0]["begun_us"], max(rank["end_us"] for rank in ranks)
+        rows.append([str(number), escape(first), str(len(ranks)), f"{begun:,.2f}", f"{end:,.2f}"])
+    yield table(["round", "end", "ranks", "from µs", "to µs"], rows, 3)
+
+
+def _steps(
+    rounds: Sequence[Sequence[Mapping[str, Any]]], faults: Sequence[tuple[float, str]]
+) -> Iterator[str]:
     """Yield a chart of the time of each step, and a chart of each value that the script notes."""
-    steps = [rank["steps"] for rank in ranks if rank["steps"]]
+    steps: list[list[Mapping[str, float]]] = [[] for _ in max(rounds, key=len)]
+    for ranks in rounds:
+        for rank in ranks:
+            steps[rank["rank"]] += rank["steps"]
+    steps = [of_rank for of_rank in steps if of_rank]
     if not steps:
         return
     yield "<h2>Steps</h2>"
     yield '<p class="soft">The median over the ranks, and the range from the fastest to the slowest rank.</p>'
     yield f"<figure>{_times_svg(steps, faults)}</figure>"
-    names = [key for key in steps[0][0] if key not in ("end_us", "took_us")]
+    names = dict.fromkeys(key for step in steps[0] for key in step if key not in ("end_us", "took_us"))
     for name in names:
         yield f"<figure>{_values_svg(name, [step.get(name) for step in steps[0]])}</figure>"
 
@@ -136,7 +158,7 @@ def _shares_svg(ranks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _share(rank: Mapping[str, Any], key: str) -> float:
-    whole = rank["end_us"] or 1.0
+    whole = rank["end_us"] - rank["begun_us"] or 1.0
     if key != "compute":
         return 100 * rank[key] / whole
     return 100 * max(0.0, whole - rank["communication_us"] - rank["waiting_us"]) / whole

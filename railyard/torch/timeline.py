@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ _US = 10**6
 
 def document(trained: Trained) -> dict[str, Any]:
     """Return the content of training.json; times are in microseconds."""
+    earlier = [[*map(_rank, ranks)] for ranks in trained.rounds[:-1]]
     return {
         "end_us": trained.end_ps / _US,
         "ranks": [_rank(rank) for rank in trained.ranks],
+        **({"earlier_rounds": earlier} if earlier else {}),
         "operations": [
-            {"rank": rank.rank, **_operation(work)} for rank in trained.ranks for work in rank.all_works
+            {"rank": rank.rank, **_operation(work)} for rank in _every(trained) for work in rank.all_works
         ],
         "links": {
             name: {"busy_us": [there / _US, back / _US]}
@@ -38,12 +41,17 @@ def document(trained: Trained) -> dict[str, Any]:
     }
 
 
+def _every(trained: Trained) -> Iterator[RankRecord]:
+    """Yield the records of the ranks of all rounds."""
+    return chain.from_iterable(trained.rounds)
+
+
 def _rank(rank: RankRecord) -> dict[str, Any]:
     communication, waiting = _shares(rank)
     steps: list[dict[str, Any]] = []
     for time_ps, name, value in rank.notes:
         if name == "step":
-            begun = steps[-1]["end_us"] if steps else 0.0
+            begun = steps[-1]["end_us"] if steps else rank.begun_ps / _US
             steps.append({"end_us": time_ps / _US, "took_us": time_ps / _US - begun})
         elif name == "values" and steps:
             steps[-1] |= value
@@ -51,6 +59,7 @@ def _rank(rank: RankRecord) -> dict[str, Any]:
         "rank": rank.rank,
         "node": rank.node,
         "outcome": rank.outcome,
+        "begun_us": rank.begun_ps / _US,
         "end_us": rank.clock_ps / _US,
         "communication_us": communication / _US,
         "waiting_us": waiting / _US,
@@ -89,11 +98,11 @@ def trace(trained: Trained) -> dict[str, Any]:
 
 
 def _events(trained: Trained) -> Iterator[dict[str, Any]]:
-    for rank in trained.ranks:
+    for rank in _every(trained):
         yield _name("process_name", rank.rank, 0, f"rank {rank.rank} ({rank.node})")
         yield _name("thread_name", rank.rank, 0, "process")
         yield _name("thread_name", rank.rank, 1, "operations")
-        at_ps = 0
+        at_ps = rank.begun_ps
         for wait in rank.waits:
             if wait.from_ps > at_ps:
                 yield _slice(rank.rank, 0, "compute", at_ps, wait.from_ps)
@@ -132,7 +141,7 @@ def summary(trained: Trained) -> Iterator[str]:
     yield f"{columns} {'compute %':>9} {'communicate %':>13} {'wait %':>6}"
     for rank in trained.ranks:
         values = _rank(rank)
-        whole = values["end_us"] or 1.0
+        whole = values["end_us"] - values["begun_us"] or 1.0
         communication = 100 * values["communication_us"] / whole
         waiting = 100 * values["waiting_us"] / whole
         yield (

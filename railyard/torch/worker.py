@@ -77,7 +77,9 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def become_rank(rank: int, size: int, connection: Connection, clock: Clock) -> RankProcess:
+def become_rank(
+    rank: int, size: int, connection: Connection, clock: Clock, restart: int = 0, max_restarts: int = 0
+) -> RankProcess:
     """Make this process a rank on the fabric behind `connection`, and set the variables of torchrun.
 
     `size` is the number of ranks of the run.
@@ -99,8 +101,8 @@ def become_rank(rank: int, size: int, connection: Connection, clock: Clock) -> R
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT="29500",
         TORCHELASTIC_RUN_ID="railyard",
-        TORCHELASTIC_RESTART_COUNT="0",
-        TORCHELASTIC_MAX_RESTARTS="0",
+        TORCHELASTIC_RESTART_COUNT=str(restart),
+        TORCHELASTIC_MAX_RESTARTS=str(max_restarts),
     )
     process = RankProcess(rank, size, connection, clock)
     set_current(process)
@@ -115,7 +117,9 @@ def _rank(rank: int, size: int, descriptor: int, settings: dict[str, Any]) -> in
 
     _end_with_parent()
     clock = Clock(settings["tflops"], settings["scale"])
-    process = become_rank(rank, size, Connection(descriptor), clock)
+    restart = settings["restart"], settings["max_restarts"]
+    clock.advance_to(settings["begin_ps"])
+    process = become_rank(rank, size, Connection(descriptor), clock, *restart)
     sys.argv = [settings["script"], *settings["arguments"]]
     sys.path.insert(0, str(Path(settings["script"]).resolve().parent))
     why = ""
