@@ -180,7 +180,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return Done([tensor for row in outputs for tensor in row], works)
 
     def reduce_scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any = None) -> dist.Work:
-        """Reduce lists of tensors, one tensor for each member; a member gets the sum of its tensors."""
+        """Reduce lists with a tensor for each member; a member gets the result of the tensors for it."""
         return self._reduce_scatter(outputs[0], inputs[0], opts or c10d.ReduceScatterOptions())
 
     def reduce_scatter_single(self, output: torch.Tensor, value: torch.Tensor, opts: Any = None) -> dist.Work:

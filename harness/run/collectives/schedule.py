@@ -24,7 +24,8 @@ def fitting(fabric: Fabric, collective: Collective) -> Collective:
     """Return the collective with an algorithm that fits its members.
 
     The default algorithm of an AllReduce halves the array for a mesh of two dimensions. If the scenario gives
-    no algorithm and the members form no such mesh, the AllReduce uses `direct`. Other collectives stay.
+    neither algorithm nor grid, and the members form no such mesh, the AllReduce uses `direct`. Other
+    collectives stay.
     """
     if collective.kind != "allreduce" or {"algorithm", "grid"} & collective.model_fields_set:
         return collective

@@ -24,9 +24,7 @@ def clean(
     ] = False,
     local: Annotated[
         bool,
-        typer.Option(
-            "--local", help="remove only leftovers on this machine of runs that other machines started"
-        ),
+        typer.Option("--local", help="skip runs over several machines that were started on this machine"),
     ] = False,
 ) -> None:
     """Remove the namespaces and processes that killed Mininet runs have left; needs root.

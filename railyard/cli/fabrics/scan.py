@@ -27,7 +27,7 @@ railyard scan ub-rack-lrs --root cpu0 --unplug npu0-npu1 --json
 
 
 def scan(
-    topology: Annotated[str, typer.Argument(help=f"the planned fabric: {TOPOLOGY}")],
+    topology: Annotated[str, typer.Argument(help=f"planned fabric: {TOPOLOGY.help}")],
     dims: Dims = "",
     param: Parameters = None,
     root: Annotated[

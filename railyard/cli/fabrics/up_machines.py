@@ -20,7 +20,7 @@ __all__ = ["keep_machines"]
 
 
 def keep_machines(testbed: MachinesTestbed, plan: Plan, words: list[str]) -> None:
-    """Keep a fabric running on several machines until Ctrl-C, or until the command `words` ends on all."""
+    """Keep a fabric running on several machines until Ctrl-C, or until the command `words` ends on hosts."""
     from emulation.control.loop import ControlLoop
     from harness.run.boot import booted
 

@@ -31,7 +31,7 @@ def export(
     ],
     what: Annotated[
         str,
-        typer.Argument(help=f"{TOPOLOGY}; for msccl and chakra a scenario file or a folder of results"),
+        typer.Argument(help=f"{TOPOLOGY.help}; for msccl and chakra a scenario file or a folder of results"),
     ],
     target: Annotated[Path, typer.Option("--out", help="file to write; for chakra a folder")],
     dims: Dims = "",

@@ -21,7 +21,7 @@ railyard results results --format json | jq -r '.[] | select(.status != "right")
 
 
 class Format(StrEnum):
-    """Formats of the table."""
+    """Values of `--format`: formats of the table of results."""
 
     csv = "csv"
     json = "json"

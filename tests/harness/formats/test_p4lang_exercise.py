@@ -114,7 +114,7 @@ def test_groups_and_sessions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "edit", "message"),
     [
-        ("pod/s1-runtime.json", lambda d: d.update(target="tofino"), "s1-runtime.json:2: target 'tofino'"),
+        ("pod/s1-runtime.json", lambda d: d.update(target="tofino"), "s1-runtime.json:2: target is 'tofino'"),
         ("pod/s1-runtime.json", lambda d: d.update(tables=[]), "key 'tables' is unknown; use bmv2_json"),
         ("pod/s1-runtime.json", lambda d: d["table_entries"][1].update(table="none"), "s1-runtime.json:20:"),
         ("pod/s1-runtime.json", lambda d: d.update(bmv2_json="build/other.json"), "neither"),
