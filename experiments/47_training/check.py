@@ -40,6 +40,13 @@ DOMAIN: Final = {"hpn": 7 * 457.143, "rail-only": 7 * 342.857}
 NETWORK: Final = {"hpn": 2 * 200.0, "rail-only": 200.0}
 RACK_LINK = 400.0
 
+# Variants of each fabric in which a fault strikes in step 7.
+FAULTS: Final = {
+    "rack": ("cut", "slow", "adaptive", "flapping"),
+    "hpn": ("cut", "tor", "slow"),
+    "rail-only": ("cut", "domain", "slow"),
+}
+
 
 class Run(NamedTuple):
     """A run: exit code, losses by step, times of steps, time of the AllReduce of the loss, both in us."""
@@ -111,7 +118,7 @@ def fabrics(folder: Path, checks: dict[str, bool]) -> None:
     print("| fabric | a step, µs | by the model, µs | ratio |\n|---|---:|---:|---:|")
     losses = {}
     for name in ("rack", "hpn", "rail-only"):
-        result = run(name, folder / name, words=("--steps", "6"))
+        result = run(name, folder / name, "--variant", "healthy", words=("--steps", "6"))
         losses[name] = result.losses
         step, model = statistics.median(result.took_us[2:]), predicted_us(name, result.latency_us)
         print(f"| {name} | {step:.2f} | {model:.2f} | {step / model:.3f} |", flush=True)
@@ -123,24 +130,25 @@ def fabrics(folder: Path, checks: dict[str, bool]) -> None:
 
 
 def faults(folder: Path, checks: dict[str, bool]) -> None:
-    """Compare runs under faults with the healthy one."""
+    """Compare runs under faults with the healthy run of the same fabric."""
     print(
-        "\n| variant | losses equal the healthy run's | step 6, µs | step 7 | step 8 | steps 9 to 20, sum |"
+        "\n| fabric | variant | losses equal the healthy run's | step 6, µs | step 7 | step 8 | "
+        "steps 9 to 20, sum |"
     )
-    print("|---|---:|---:|---:|---:|---:|")
+    print("|---|---|---:|---:|---:|---:|---:|")
     words = ("--steps", str(STEPS))
-    healthy = None
-    for variant in ("healthy", "cut", "slow", "adaptive", "flapping"):
-        result = run("rack", folder / variant, "--variant", variant, words=words)
-        healthy = healthy or result
-        equal = sum(here == there for here, there in zip(result.losses, healthy.losses, strict=False))
-        took = [
-            f"{value:.2f}" for value in (result.took_us[5], *result.took_us[6:8], sum(result.took_us[8:]))
-        ]
-        print(f"| {variant} | {equal} of {STEPS} | {' | '.join(took)} |", flush=True)
-        checks[f"{variant}: all losses equal bit for bit"] = result.code == 0 and equal == STEPS
-        if variant != "healthy":
-            checks[f"{variant}: step 7 takes longer"] = result.took_us[6] > healthy.took_us[6]
+    for fabric, variants in FAULTS.items():
+        healthy = None
+        for variant in ("healthy", *variants):
+            result = run(fabric, folder / f"{fabric}-{variant}", "--variant", variant, words=words)
+            healthy = healthy or result
+            equal = sum(here == there for here, there in zip(result.losses, healthy.losses, strict=False))
+            times = (result.took_us[5], *result.took_us[6:8], sum(result.took_us[8:]))
+            took = " | ".join(f"{value:.2f}" for value in times)
+            print(f"| {fabric} | {variant} | {equal} of {STEPS} | {took} |", flush=True)
+            checks[f"{fabric}, {variant}: all losses equal bit for bit"] = result.code == 0 and equal == STEPS
+            if variant != "healthy":
+                checks[f"{fabric}, {variant}: step 7 takes longer"] = result.took_us[6] > healthy.took_us[6]
 
 
 def lost_npu(folder: Path, checks: dict[str, bool]) -> None:

@@ -22,6 +22,8 @@ Channel::Channel(const LinkConfig& given, std::string called)
                 throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
                                             " bytes for VL " + std::to_string(vl) + "; it must be positive");
     for (Lane& lane : lanes) lane.credits = config.credit_bytes;
+    if (config.policy && config.policy->trims())
+        for (const std::uint8_t lane : config.policy->trimmed) header_lanes_ |= 1u << lane;
     if (!config.policy || !config.policy->pauses) return;
     pauses = std::make_unique<Pauses>(*config.policy->pauses);
     pausing = true;
@@ -111,11 +113,18 @@ void Channel::put_back(FrameHandle frame) {
 std::optional<std::size_t> Channel::next() {
     if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
     if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
-    // The highest VL first: by standard_metadata.priority, as in BMv2, then by lane.
-    for (unsigned left = ready; left != 0;) {
-        const auto vl = static_cast<std::size_t>(std::bit_width(left)) - 1;
+    // Trimmed headers would fill a link on which many senders meet, so data has a turn after some of them.
+    if (headers_ >= kHeadersPerData)
+        if (const auto data = highest(ready & ~header_lanes_)) return data;
+    return highest(ready);
+}
+
+// The highest VL first: by standard_metadata.priority, as in BMv2, then by lane.
+std::optional<std::size_t> Channel::highest(unsigned vls) {
+    while (vls != 0) {
+        const auto vl = static_cast<std::size_t>(std::bit_width(vls)) - 1;
         if (able(vl)) return vl;
-        left &= ~(1u << vl);
+        vls &= ~(1u << vl);
     }
     return std::nullopt;
 }
@@ -146,6 +155,7 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to
         // An empty queue loses its deficit.
         deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
     }
+    if (header_lanes_ != 0) headers_ = (header_lanes_ >> vl & 1u) != 0 ? headers_ + 1 : 0;
     ASSERT(up && now >= busy_until);  // one frame at a time is on its way into the wire
     busy_until = now + serialisation(frame->length);
     ASSERT(busy_until >= now);

@@ -164,6 +164,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
         if (pausing && pauses->stops(vl)) return false;
         return lanes[vl].credits >= lanes[vl].queue.front()->length || !lossless();
     }
+    std::optional<std::size_t> highest(unsigned vls);
     std::optional<std::size_t> next_in_turn();
     std::optional<std::size_t> next_by_deficit();
     bool cut(Frame& frame);
@@ -179,6 +180,8 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::size_t turn_ = 0;  // the VL whose turn it is
     bool started_ = false;  // the quantum of this turn has been added
     std::array<std::int64_t, kVls> deficits_{};
+    unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; none unless a queue trims
+    unsigned headers_ = 0;       // frames of these VLs sent since the last frame of another VL
 };
 
 }  // namespace railyard

@@ -2,6 +2,7 @@
 // Queues of a link that may be full: limits by VL, and what happens to a frame that finds no room.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,10 @@ namespace railyard {
 constexpr std::size_t kPriorities = 8;
 constexpr std::size_t kVls = 2 * kPriorities;
 
+// Frames of the VL of trimmed frames that a port sends for each data frame that waits, as in NDP (Handley et
+// al., SIGCOMM 2017): senders that meet there would otherwise fill the link with headers.
+constexpr unsigned kHeadersPerData = 10;
+
 struct QueuePolicy {
     // Limits of a VL's queue; 0: none. `trims`: a data frame that finds no room loses its payload.
     struct Queue {
@@ -28,6 +33,9 @@ struct QueuePolicy {
     std::array<std::uint8_t, 2> trimmed{};  // VL of trimmed frames, by the lane that they come from
     std::optional<PausePolicy> pauses;      // none: no priority flow control
 
+    bool trims() const {
+        return std::ranges::any_of(queues, [](const Queue& queue) { return queue.trims; });
+    }
     bool admits(std::size_t vl, std::int64_t bytes, std::size_t frames, std::int64_t more) const {
         const Queue& queue = queues[vl];
         return (queue.bytes == 0 || bytes + more <= queue.bytes) &&

@@ -69,6 +69,23 @@ def test_a_trimmed_frame_is_told_at_once_and_sent_again(incast: Callable[..., Fi
     assert result["completion_us"] < dropping["completion_us"]
 
 
+def test_headers_of_many_senders_do_not_keep_data_from_its_link(write: Callable[[str], Path]) -> None:
+    """Fifteen fixed windows of frames hardly longer than their headers: data goes ahead after ten headers."""
+    members = [f"gpu{2 * rank}" for rank in range(16)]
+    crowd = (
+        "name: crowd\n"
+        "topology: {name: rail-only, domains: 16, hb_size: 2, radix: 16, uplinks: 1, spines: 1}\n"
+        "routing: {strategy: shortest}\n"
+        "transport: {ack_every: 1}\n"
+        "link: {queues: {data: {frames: 8, trim: true}}}\n"
+        "collective: {kind: reduce, algorithm: direct, elements: 4096, payload_bytes: 256, "
+        f"members: {members}}}\n"
+    )
+    result = figures(write(crowd))
+    assert result["correct_npus"] == 16
+    assert result["trimmed_frames"] < 20 * result["received_frames"]
+
+
 def test_pauses_lose_nothing_and_keep_buffers_below_xoff_and_headroom(incast: Callable[..., Figures]) -> None:
     result = incast(PAUSE)
     assert result["pause_frames"] > 0
