@@ -89,7 +89,7 @@ class PathProbe:
         self._scheme = scheme_of(plan)
         if self._scheme.moving_circuits:
             raise PlanError(
-                f"{plan.fabric.name} has circuits: paths over them are not searched",
+                f"{plan.fabric.name} has circuits, over which paths cannot be searched",
                 remedy="use a fabric whose switches are joined by links",
             )
         self._plan = plan

@@ -86,7 +86,7 @@ def make_plan(
         source, destination = pairs.name(int(lost[0]))
         links = f"{len(failed)} links failed" if failed else "no link failed"
         raise PlanError(
-            f"rules {rules}: no path from {source} to {destination}, {links}",
+            f"rules {rules} allow no path from {source} to {destination}, {links}",
             remedy="plan with fewer failed links" if failed else "use rules T2-G, or add links",
         )
     wanted = {} if demand is None else check_demand(fabric, demand)
@@ -163,7 +163,7 @@ def _pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> PairColumns:
     if wrong.any():
         source, destination = pairs.name(int(np.argmax(wrong)))
         raise PlanError(
-            f"a route from {source} to {destination}", remedy="plan between two different endpoints"
+            f"a route leads from {source} to {destination}", remedy="plan between two different endpoints"
         )
     return pairs
 

@@ -60,7 +60,7 @@ def test_frames_go_by_intermediate_nodes_and_cannot_deadlock(folder: Path, fabri
 
 
 def test_rules_without_protection_are_refused(folder: Path) -> None:
-    with pytest.raises(DeadlockError, match="channels wait in a circle"):
+    with pytest.raises(DeadlockError, match="channels wait for each other in a circle"):
         make_plan(torus((4, 4)), scheme=f"{folder / 'valiant.py'}:Valiant", rules="single-vl")
 
 
@@ -68,7 +68,7 @@ def test_rules_without_protection_are_refused(folder: Path) -> None:
     ("named", "message"),
     [
         ("{python: 'valiant.py:Valliant'}", "no 'Valliant'"),
-        ("{python: 'valiant.py:BUCKETS'}", "is 16, not a class of forwarding"),
+        ("{python: 'valiant.py:BUCKETS'}", "is 16, which is not a forwarding scheme"),
         ("valiant", "'valiant' is not known"),
     ],
 )

@@ -153,8 +153,9 @@ def _usable_slots(
     """Return the usable slots h * pairs + k after checking the arguments."""
     if spines < 1 or ports < 2 or ports % 2:
         raise PlanError(
-            f"{spines} spines of {ports} ports",
-            remedy="give one spine or more, and ports in pairs, even and odd",
+            f"{spines} spines of {ports} ports were given; expected at least one spine and an "
+            f"even number of ports",
+            remedy="give one spine or more, and ports in pairs",
         )
     shape = (spines, ports // 2)
     if standing is not None:
@@ -162,7 +163,9 @@ def _usable_slots(
     if working is None:
         return np.arange(spines * (ports // 2))
     if working.shape != shape:
-        raise PlanError(f"working pairs of shape {working.shape}", remedy=f"this fabric's have shape {shape}")
+        raise PlanError(
+            f"the working pairs have shape {working.shape}", remedy=f"give an array of shape {shape}"
+        )
     return np.flatnonzero(working)
 
 

@@ -85,7 +85,7 @@ def even_split(matrix: Ints, parts: int) -> Ints:
     fewer. PlanError without parts.
     """
     if parts < 1:
-        raise PlanError(f"a matrix in {parts} parts", remedy="ask for one part or more")
+        raise PlanError(f"a matrix cannot be divided into {parts} parts", remedy="ask for one part or more")
     matrix = check_matrix(matrix)
     entries = Entries.of(matrix[None])
     first = np.zeros(1, np.int64)

@@ -20,14 +20,14 @@ def check_demand(demand: Ints, ports: int) -> None:
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
         raise PlanError(
-            f"circuits from Pod {i} to Pod {j}: {demand[i, j]}, but back {demand[j, i]}",
-            remedy="ask for the same number both ways: a circuit carries both",
+            f"the demand is {demand[i, j]} circuits from Pod {i} to Pod {j}, but {demand[j, i]} back",
+            remedy="ask for the same number in both directions: a circuit carries both",
         )
     if (own := np.flatnonzero(np.diagonal(demand))).size:
         pod = own[0]
         raise PlanError(
             f"Pod {pod} asks for {demand[pod, pod]} circuits to itself",
-            remedy="leave the diagonal zero: what stays in a Pod needs no circuit",
+            remedy="set the diagonal to zero: traffic inside a Pod needs no circuit",
         )
     _check_rows(demand, ports, lambda pod: f"Pod {pod}", "ports to optical switches")
 
@@ -36,12 +36,16 @@ def check_matrix(demand: Ints) -> Ints:
     """Return a demand as integers; PlanError unless it is square, integer and not negative."""
     demand = np.asarray(demand)
     if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
-        raise PlanError(f"a demand of shape {demand.shape}", remedy="give one row and one column a Pod")
+        raise PlanError(f"the demand has shape {demand.shape}", remedy="give a row and a column for each Pod")
     if not np.issubdtype(demand.dtype, np.integer):
-        raise PlanError(f"a demand of {demand.dtype}", remedy="give whole numbers of circuits")
+        raise PlanError(
+            f"the demand has elements of type {demand.dtype}", remedy="give whole numbers of circuits"
+        )
     if (below := np.argwhere(demand < 0)).size:
         i, j = below[0]
-        raise PlanError(f"demand from {i} to {j} is {demand[i, j]}", remedy="give 0 or more circuits")
+        raise PlanError(
+            f"the demand from {i} to {j} is {demand[i, j]}, below 0", remedy="give 0 or more circuits"
+        )
     return demand.astype(np.int64)
 
 
@@ -51,12 +55,13 @@ def check_leaves(demand: Ints, links: int) -> Ints:
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
         raise PlanError(
-            f"demand from leaf {i} to leaf {j}: {demand[i, j]}, but back {demand[j, i]}",
-            remedy="ask for the same both ways",
+            f"the demand is {demand[i, j]} from leaf {i} to leaf {j}, but {demand[j, i]} back",
+            remedy="ask for the same number in both directions",
         )
     if (own := np.flatnonzero(np.diagonal(demand))).size:
         raise PlanError(
-            f"leaf {own[0]} asks for {demand[own[0], own[0]]} to itself", remedy="leave the diagonal zero"
+            f"leaf {own[0]} asks for {demand[own[0], own[0]]} circuits to itself",
+            remedy="set the diagonal to zero",
         )
     _check_rows(demand, links, lambda leaf: f"leaf {leaf}", "links to spines")
     return demand
@@ -69,7 +74,7 @@ def _check_rows(demand: Ints, limit: int, name: Callable[[int], str], what: str)
         worst = int(over[np.argmax(sums[over])])
         others = f", and {over.size - 1} other row{'s' * (over.size > 2)} too" if over.size > 1 else ""
         raise PlanError(
-            f"{name(worst)} asks for {sums[worst]} circuits and has {limit} {what}",
+            f"{name(worst)} asks for {sums[worst]} circuits, but has {limit} {what}",
             remedy=f"lower row {worst} by {sums[worst] - limit}{others}",
         )
 

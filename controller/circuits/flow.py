@@ -151,7 +151,7 @@ class _Arcs:
         status = solver.solve()
         if status != solver.OPTIMAL:
             raise PlanError(
-                f"no circuits keep within these bounds (solver: {status.name})",
+                f"no circuits satisfy these bounds (solver: {status.name})",
                 remedy="demand less or open ports",
             )
         flow = np.zeros(len(capacity), np.int64)

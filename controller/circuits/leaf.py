@@ -38,7 +38,10 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
     ports, so the guarantees of `realise` apply.
     """
     if tau < 2 or tau % 2:
-        raise PlanError(f"{tau} links from a leaf to a spine", remedy="use leaf_split where they are odd")
+        raise PlanError(
+            f"a leaf has {tau} links to a spine, which is odd",
+            remedy="use leaf_split for odd numbers of links",
+        )
     return allocate(check_leaves(leaves, spines * tau), spines, tau, standing)
 
 

@@ -116,7 +116,7 @@ def check_sums(matrix: Ints, pairs: int) -> Ints:
         sums = matrix.sum(axis=axis)
         if (over := np.flatnonzero(sums > pairs)).size:
             raise PlanError(
-                f"{what} {over[0]} has {sums[over[0]]} circuits, and there are {pairs} pairs",
+                f"{what} {over[0]} has {sums[over[0]]} circuits, but there are only {pairs} pairs",
                 remedy="share the demand over more spines, or lower it",
             )
     return matrix

@@ -37,11 +37,15 @@ def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "c
     switches = np.asarray(switches)
     n = switches.shape[-1]
     if wiring == "cross" and switches.shape[-2] % 2:
-        raise PlanError(f"{switches.shape[-2]} switches a group", remedy="cross wiring has them in pairs")
+        raise PlanError(
+            f"a group has {switches.shape[-2]} switches, which is odd",
+            remedy="use an even number: cross wiring has pairs",
+        )
     if (wrong := np.argwhere((switches < -1) | (switches >= n))).size:
         at = tuple(wrong[0])
         raise PlanError(
-            f"{_name(at)}: port {at[-1]} leads to {switches[at]}", remedy=f"its ports are 0 to {n - 1}"
+            f"{_name(at)}: port {at[-1]} leads to port {switches[at]}, which does not exist",
+            remedy=f"use ports from 0 to {n - 1}",
         )
     ways = np.sort(switches, axis=-1)
     if (twice := np.argwhere((ways[..., 1:] == ways[..., :-1]) & (ways[..., 1:] >= 0))).size:
@@ -49,7 +53,8 @@ def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "c
         port = int(ways[at])
         both = np.flatnonzero(switches[at[:-1]] == port)
         raise PlanError(
-            f"{_name(at)}: ports {both[0]} and {both[1]} both lead to {port}", remedy="let one at most"
+            f"{_name(at)}: ports {both[0]} and {both[1]} both lead to {port}",
+            remedy="let at most one port lead there",
         )
     heard = _inverse(switches)
     if wiring == "cross":  # who hears a port of switch 2k sends into 2k + 1, and the other way round
@@ -58,7 +63,7 @@ def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "c
         at = tuple(apart[0])
         talks, hears = (f"Pod {pod}" if pod >= 0 else "nobody" for pod in (int(switches[at]), int(heard[at])))
         raise PlanError(
-            f"{_name(at)}: port {at[-2]} of Pod {at[-1]} talks to {talks} and hears {hears}",
+            f"{_name(at)}: port {at[-2]} of Pod {at[-1]} sends to {talks}, but receives from {hears}",
             remedy="give both directions of a port the same peer",
         )
 

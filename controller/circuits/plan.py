@@ -36,22 +36,26 @@ def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
     """Raise PlanError unless maps have that shape and are partial permutations that join no Pod to itself."""
     maps = np.asarray(maps)
     if maps.shape != shape:
-        raise PlanError(f"maps of shape {maps.shape}", remedy=f"this fabric's have shape {shape}")
+        raise PlanError(f"the maps have shape {maps.shape}", remedy=f"give an array of shape {shape}")
     n = shape[-1]
     rows = maps.reshape(-1, n)
     if ((rows < DARK) | (rows >= n)).any():
         worst = rows[(rows < DARK) | (rows >= n)][0]
-        raise PlanError(f"a circuit to Pod {worst}", remedy=f"Pods are 0 to {n - 1}, {DARK} is dark")
+        raise PlanError(
+            f"a circuit leads to Pod {worst}, which does not exist",
+            remedy=f"give a Pod from 0 to {n - 1}, or {DARK} for a dark port",
+        )
     seen = np.zeros((len(rows), n + 1), np.int64)
     np.add.at(seen, (np.arange(len(rows))[:, None], rows), 1)
     if (twice := np.argwhere(seen[:, :n] > 1)).size:
         k, j = twice[0]
         raise PlanError(
-            f"pair {k} joins {seen[k, j]} Pods to the odd port of Pod {j}", remedy="join one at most"
+            f"pair {k} joins {seen[k, j]} Pods to the odd port of Pod {j}",
+            remedy="join at most one Pod to a port",
         )
     if (own := np.argwhere(rows == np.arange(n))).size:
         k, i = own[0]
-        raise PlanError(f"pair {k} joins Pod {i} to itself", remedy=f"leave it dark, {DARK}")
+        raise PlanError(f"pair {k} joins Pod {i} to itself", remedy=f"leave the port dark with {DARK}")
 
 
 @final

@@ -209,7 +209,8 @@ def check_acyclic(graph: DependencyGraph, *, what: str = "these routes") -> None
         shown = [f"{channel.link} to {channel.to} on VL {channel.vl}" for channel in cycle[:4]]
         more = [f"{len(cycle) - 4} more"] if len(cycle) > 4 else []
         raise DeadlockError(
-            f"{what} can deadlock: {len(cycle)} channels wait in a circle: {', '.join(shown + more)}",
+            f"{what} can deadlock: {len(cycle)} channels wait for each other in a circle: "
+            f"{', '.join(shown + more)}",
             cycle,
-            remedy="use rules T2-G, or switch the check off to see it happen",
+            remedy="use rules T2-G, or switch the check off to see the deadlock happen",
         )

@@ -116,12 +116,13 @@ def staged_rules(name: str, fabric: Fabric) -> RuleSet:
         "single-vl": (flat, 1, VlIncrement.FREE),
     }
     if name not in known:
-        raise PlanError(f"no turn rules named {name!r}", remedy=f"there are {', '.join(RULE_NAMES)}")
+        raise PlanError(f"the turn rules {name!r} do not exist", remedy=f"use one of {', '.join(RULE_NAMES)}")
     groups, vls, turn = known[name]
     stages = _number_stages(_stages(fabric, groups))
     if len(set(stages.values())) > _MAX_GROUPS:
         raise PlanError(
-            f"rules {name}: {len(set(stages.values()))} groups of hops, and the tables name {_MAX_GROUPS}",
+            f"rules {name}: there are {len(set(stages.values()))} groups of hops, and the tables "
+            f"can name {_MAX_GROUPS}",
             remedy="use fewer dimensions or rules T2-G",
         )
     meshes = frozenset(number for stage, number in stages.items() if stage[2] == _MESH)
@@ -138,7 +139,7 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
     stages = _stages(fabric, groups)
     if fabric.graph_routed or is_sparse_mesh(fabric) or any(stage[2] != _MESH for stage in stages):
         raise PlanError(
-            f"rules {name}: {fabric.name} is no full mesh", remedy="give a fabric of meshes alone"
+            f"rules {name}: {fabric.name} is not a full mesh", remedy="use a fabric that has only meshes"
         )
     for (arriving, leaves, lane), following in turns.items():
         if not 0 <= following < CLASS_VLS:

@@ -102,7 +102,7 @@ def analyse(
     rules do not admit are not followed nor counted. PlanError when `max_hops` is less than 1.
     """
     if max_hops < 1:
-        raise PlanError(f"paths of up to {max_hops} hops", remedy="ask for 1 hop or more")
+        raise PlanError(f"paths cannot have up to {max_hops} hops", remedy="ask for 1 hop or more")
     walk = _PathCounter(fabric, rules, max_hops, refused)
     ends = (node.name for node in fabric.endpoints) if sources is None else sources
     for name in ends:

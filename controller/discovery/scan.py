@@ -78,7 +78,8 @@ class TopologyScan:
         self.discovered.dark += dark
         if None in self._waiting.values():
             raise PlanError(
-                "the root of the scan does not answer", remedy="load the program ub_scan and its entries"
+                "the root of the scan does not answer",
+                remedy="load the program ub_scan and its entries on the root",
             )
         self._waiting.clear()
         if not self._begun:

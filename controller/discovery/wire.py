@@ -75,16 +75,18 @@ def request(number: int, path: Sequence[int], back: Sequence[int], hops: Hops = 
     """
     if len(path) > hops.most:
         raise PlanError(
-            f"a path of {len(path)} hops: with {hops.bits} bits a hop, {hops.most} fit",
+            f"the path has {len(path)} hops; with {hops.bits} bits a hop, {hops.most} fit",
             remedy="scan from a node nearer to the middle, or with fewer bits a hop",
         )
     if len(back) != len(path):
         raise PlanError(
-            f"a path of {len(path)} hops and one back of {len(back)}", remedy="give equal lengths"
+            f"the path has {len(path)} hops, but the path back has {len(back)}", remedy="give equal lengths"
         )
     for port in (*path, *back):
         if port >> hops.bits:
-            raise PlanError(f"port {port} in a hop of {hops.bits} bits", remedy="scan with more bits a hop")
+            raise PlanError(
+                f"port {port} does not fit in a hop of {hops.bits} bits", remedy="scan with more bits a hop"
+            )
     state = _RETURN * bool(path) | hops << 16 | len(path) << 8
     words = [*_words(path, hops), *_words(back, hops)]
     size = _HEADERS.size + _WORD_BYTES * len(words) + _UNIT.size

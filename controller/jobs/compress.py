@@ -43,7 +43,9 @@ def has_inversion(weights: Floats, levels: Ints) -> bool:
 def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0) -> Ints:
     """Return a level for each job, 0 served first; PlanError for a graph with a cycle, or no levels."""
     if levels < 1 or samples < 1:
-        raise PlanError(f"{levels} levels, {samples} samples", remedy="give at least one of each")
+        raise PlanError(
+            f"{levels} levels and {samples} samples were given", remedy="give at least one of each"
+        )
     rng = np.random.default_rng(seed)
     best: Ints = np.zeros(len(weights), np.int64)
     most = -1.0
@@ -75,7 +77,7 @@ def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
         front = np.flatnonzero(waiting == 0)
     if len(order) < len(weights):
         raise PlanError(
-            f"{len(weights) - len(order)} jobs each of which comes before another of them",
+            f"the order of {len(weights) - len(order)} jobs has a circle: each comes before another of them",
             remedy="give edges that follow one order of priorities",
         )
     return np.array(order, np.int64)
@@ -108,7 +110,10 @@ def best_cut(weights: Floats, levels: int) -> Ints:
     """Return the best levels by trying all assignments; PlanError above two million assignments."""
     number = len(weights)
     if levels < 1 or levels**number > 2_000_000:
-        raise PlanError(f"{number} jobs on {levels} levels", remedy="try few jobs and levels, or compress")
+        raise PlanError(
+            f"{number} jobs on {levels} levels are too many to try all assignments",
+            remedy="use fewer jobs or levels, or compress",
+        )
     every = (
         np.stack(np.unravel_index(np.arange(levels**number), (levels,) * number), axis=1) if number else None
     )

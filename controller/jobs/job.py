@@ -59,17 +59,20 @@ class Job:
     def __post_init__(self) -> None:
         if self.gpus < 1 or self.compute < 0 or not 0 <= self.overlap <= 1:
             raise PlanError(
-                f"job {self.name}: {self.gpus} GPUs, {self.compute:g} s of which {self.overlap:g} overlap",
+                f"job {self.name} cannot have {self.gpus} GPUs and {self.compute:g} s of which "
+                f"{self.overlap:g} overlap",
                 remedy="give at least one GPU, no time below 0, an overlap of 0 to 1",
             )
         if self.paths.ndim != 3 or len(self.paths) != len(self.amounts) or (self.amounts < 0).any():
             raise PlanError(
-                f"job {self.name}: {len(self.amounts)} flows and paths of shape {self.paths.shape}",
+                f"job {self.name} has {len(self.amounts)} flows, but paths of shape {self.paths.shape}",
                 remedy="give an amount of 0 or more and a row of paths to each flow",
             )
         if len(self.paths) and not self.candidates.any(axis=1).all():
             flow = int(np.argmin(self.candidates.any(axis=1)))
-            raise PlanError(f"job {self.name}: flow {flow} has no path", remedy="leave it out or give it one")
+            raise PlanError(
+                f"job {self.name}: flow {flow} has no path", remedy="leave the flow out, or give it a path"
+            )
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
@@ -141,5 +144,6 @@ def check_rates(rates: Floats) -> None:
     if len(rates) and not (rates > 0).all():
         link = int(np.argmin(rates))
         raise PlanError(
-            f"link {link}: rate {rates[link]:g}", remedy="leave out paths over links without a rate"
+            f"link {link} has rate {rates[link]:g}, but a path needs a rate above 0",
+            remedy="leave out paths over such links",
         )

@@ -67,7 +67,7 @@ def best_of(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedu
         if value > most:
             best, most = schedule, value
     if best is None:
-        raise PlanError("no schedule to choose from", remedy="give one or more")
+        raise PlanError("there is no schedule to choose from", remedy="give one or more schedules")
     return best, float(most)
 
 
@@ -103,5 +103,6 @@ def best_schedule(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int
 def _check(number: int) -> None:
     if number > MAX_SCHEDULES:
         raise PlanError(
-            f"{number:,} schedules to try", remedy=f"take fewer jobs or paths, {MAX_SCHEDULES:,} at most"
+            f"there are {number:,} schedules to try; the most is {MAX_SCHEDULES:,}",
+            remedy="use fewer jobs or paths",
         )

@@ -187,7 +187,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 def _checked(name: str, origin: str, chosen: object) -> Scheduler:
     """Return a scheduler of the user, whose schedule is checked."""
     if not callable(chosen):
-        raise PlanError(f"scheduler {name} is {chosen!r}, not a function", remedy="name a function")
+        raise PlanError(f"scheduler {name} is {chosen!r}, which is not a function", remedy="name a function")
     function = cast(Scheduler, chosen)
 
     def schedule(jobs: Sequence[Job], rates: Floats, levels: int, seed: int) -> Schedule:

@@ -93,9 +93,13 @@ def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) 
     Links have the rate 1: a busy time of one second each second.
     """
     if len(levels) != len(jobs):
-        raise PlanError(f"{len(levels)} levels of {len(jobs)} jobs", remedy="give one a job")
+        raise PlanError(
+            f"{len(levels)} levels were given for {len(jobs)} jobs", remedy="give one level for each job"
+        )
     if any(not state.iteration for state in jobs):
-        raise PlanError("a job whose iterations take no time", remedy="leave it out: it is never slowed")
+        raise PlanError(
+            "the iterations of a job take no time", remedy="leave the job out: nothing can slow it"
+        )
     going = [_JobState(shape) for shape in jobs]
     ranks = [
         [state for state, level in zip(going, levels, strict=True) if level == rank]

@@ -234,7 +234,7 @@ class P4RuntimeClient:
             packet = device.packets.get(timeout=timeout)
         except queue.Empty:
             raise InstallError(
-                f"{node}: no packet-in within {timeout} s",
+                f"{node} sent no packet-in within {timeout} s",
                 remedy="check that a frame for the controller was sent",
             ) from None
         if packet is None:
@@ -255,7 +255,7 @@ class P4RuntimeClient:
     def _device(self, node: str) -> Device:
         device = self._devices.get(node)
         if device is None:
-            raise InstallError(f"{node} is not connected", remedy="name it in connect()")
+            raise InstallError(f"{node} is not connected", remedy="name the node in connect()")
         return device
 
 

@@ -129,7 +129,7 @@ def _from_message(node: str, response: bytes) -> CounterCells:
     try:
         entities = p4r.ReadResponse.FromString(response).entities
     except DecodeError as error:
-        raise InstallError(f"{node}: the response is no ReadResponse: {error}", remedy=_REMEDY) from error
+        raise InstallError(f"{node}: the response is not a ReadResponse: {error}", remedy=_REMEDY) from error
     entries = [entity.counter_entry for entity in entities]
     index, packets, octets = (
         np.array(list(column), np.int64)

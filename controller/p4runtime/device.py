@@ -119,7 +119,7 @@ class Device:
             message, more = self._refused[0], len(self._refused) - 1
             self._refused.clear()
             raise InstallError(
-                f"{self._node}: packet-out refused: {message}" + (f", and {more} more" if more else ""),
+                f"{self._node} refused a packet-out: {message}" + (f", and {more} more" if more else ""),
                 remedy="compare its metadata with the packet_out header of the program",
             )
 

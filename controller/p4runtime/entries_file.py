@@ -54,12 +54,14 @@ def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, li
     try:
         text_format.Parse(text, message)
     except text_format.ParseError as ex:
-        raise InstallError(f"{path}: not a WriteRequest in text form: {ex}", remedy="or give JSON") from None
+        raise InstallError(
+            f"{path} is not a WriteRequest in text form: {ex}", remedy="correct the file, or give JSON"
+        ) from None
     number = message.device_id
     own = [info.decode(update.entity.table_entry) for update in message.updates]
     if number > len(names):
         raise InstallError(
-            f"{path}: device id {number}", remedy=f"give 1 to {len(names)}, or 0 for every node"
+            f"{path}: no node has device id {number}", remedy=f"give 1 to {len(names)}, or 0 for every node"
         )
     return {name: own if number in (0, at) else [] for at, name in enumerate(names, 1)}
 
@@ -69,7 +71,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as ex:
         raise InstallError(
-            f"{path}: {getattr(ex, 'strerror', None) or 'not UTF-8 text'}", remedy=_SHAPE
+            f"{path} cannot be read: {getattr(ex, 'strerror', None) or 'it is not UTF-8 text'}", remedy=_SHAPE
         ) from None
 
 
@@ -77,7 +79,9 @@ def _document(path: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as ex:
-        raise InstallError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the line") from None
+        raise InstallError(
+            f"{path}:{ex.lineno}: the file is not JSON: {ex.msg}", remedy="correct the line"
+        ) from None
 
 
 def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:
@@ -89,7 +93,8 @@ def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list
                 present[name] = path
     if not present:
         raise InstallError(
-            f"{folder}: no file {names[0]}.json or {names[0]}-runtime.json", remedy="name files by nodes"
+            f"{folder} has no file {names[0]}.json or {names[0]}-runtime.json",
+            remedy="name each file by its node",
         )
     for name, path in present.items():
         document = _document(path, _text(path))
@@ -101,7 +106,7 @@ def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list
 def node_entries(path: Path, node: str, rows: Any, info: P4Info) -> list[Entry]:
     """Return the entries of a node; each is encoded, so that a wrong entry is refused before any start."""
     if not isinstance(rows, list):
-        raise InstallError(f"{path}: {node}: no list of entries", remedy=_SHAPE)
+        raise InstallError(f"{path}: the value of {node} is not a list of entries", remedy=_SHAPE)
     entries: list[Entry] = []
     for number, row in enumerate(rows):
         try:
@@ -115,12 +120,13 @@ def node_entries(path: Path, node: str, rows: Any, info: P4Info) -> list[Entry]:
 def _from_json(path: Path, text: str, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:
     document = _document(path, text)
     if not isinstance(document, dict):
-        raise InstallError(f"{path}: no entries by node", remedy=_SHAPE)
+        raise InstallError(f"{path} does not map nodes to entries", remedy=_SHAPE)
     entries: dict[str, list[Entry]] = {name: [] for name in names}
     for node, rows in document.items():
         if node != "*" and node not in entries:
             raise InstallError(
-                f"{path}: no node named {node!r}", remedy=f"nodes are {', '.join(names[:4])} ..."
+                f"{path}: the fabric has no node {node!r}",
+                remedy=f"use names of nodes: {', '.join(names[:4])} ...",
             )
         own = node_entries(path, node, rows, info)
         for name in names if node == "*" else [node]:
@@ -156,7 +162,8 @@ def _match(name: str, value: Any, kind: type[Match] | None) -> Match:
         return (_SINGLE[kind] if kind else Exact)(_number(name, value))
     if not isinstance(value, list) or len(value) != 2:
         raise InstallError(
-            f"{name} is {value!r}", remedy="give two values: [value, prefix, mask or upper end]"
+            f"{name} is {value!r}, which is not a pair",
+            remedy="give two values: [value, prefix, mask or upper end]",
         )
     return _PAIRS[kind](_number(name, value[0]), _number(name, value[1]))
 
@@ -176,7 +183,10 @@ def _number(name: str, value: Any) -> int:
                 return read(value)
             except ValueError:
                 continue
-    raise InstallError(f"{name} is {value!r}", remedy="give a number, an IP address or a MAC")
+    raise InstallError(
+        f"{name} is {value!r}, which is not a value of a field",
+        remedy="give a number, an IP address or a MAC",
+    )
 
 
 def _mac(text: str) -> int:

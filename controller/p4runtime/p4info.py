@@ -294,7 +294,8 @@ def _decode(key: Field, field: p4r.FieldMatch) -> Match:
             return Optional(number(field.optional.value))
         case other:
             raise InstallError(
-                f"the switch returned a match of kind {other}", remedy="read it with another client"
+                f"the switch returned a match of kind {other}, which this client cannot read",
+                remedy="read the table with another client",
             )
 
 

@@ -53,7 +53,7 @@ class SourceRoute:
     def egress_port(self) -> int | None:
         """Return the port of this hop, or None where the tables decide; PlanError on a refused header."""
         if self.problem:
-            raise PlanError(f"source route refused: {self.problem}", remedy="send a shorter route")
+            raise PlanError(f"the source route is refused: {self.problem}", remedy="send a shorter route")
         index = instruction_index(self.bitmap, self.ptr)
         return None if index is None else self.instructions[index]
 
@@ -74,14 +74,14 @@ def pack(ports: Sequence[int | None]) -> tuple[int, int]:
     steered = [port for port in ports if port is not None]
     if len(steered) > MAX_INSTRUCTIONS:
         raise PlanError(
-            f"route of {len(steered)} steered hops: a source route has {MAX_INSTRUCTIONS} instructions",
+            f"the route steers {len(steered)} hops; a source route has {MAX_INSTRUCTIONS} instructions",
             remedy="leave some of the hops to the tables",
         )
     instructions = 0
     for number, port in enumerate(steered):
         if not 0 <= port <= MAX_PORT:
             raise PlanError(
-                f"port {port} does not fit {INSTRUCTION_BITS} bits", remedy=f"use ports up to {MAX_PORT}"
+                f"port {port} does not fit in {INSTRUCTION_BITS} bits", remedy=f"use ports up to {MAX_PORT}"
             )
         instructions |= port << INSTRUCTION_BITS * (MAX_INSTRUCTIONS - 1 - number)
     bits = "".join("0" if port is None else "1" for port in ports)
@@ -99,7 +99,8 @@ def encode(route: SourceRoute) -> bytes:
         0 <= port <= MAX_PORT for port in route.instructions
     ):
         raise PlanError(
-            f"instructions {route.instructions}: not {MAX_INSTRUCTIONS} values of {INSTRUCTION_BITS} bits",
+            f"the instructions {route.instructions} are not {MAX_INSTRUCTIONS} values of "
+            f"{INSTRUCTION_BITS} bits",
             remedy="fill unused instructions with 0",
         )
     return (route.ptr << 12 | route.bitmap).to_bytes(2) + bytes(route.instructions)
@@ -109,7 +110,7 @@ def decode(header: bytes) -> SourceRoute:
     """Return the header in exactly 8 bytes."""
     if len(header) != HEADER_BYTES:
         raise PlanError(
-            f"source route of {len(header)} bytes", remedy=f"give the {HEADER_BYTES} bytes of the header"
+            f"the source route has {len(header)} bytes", remedy=f"give exactly {HEADER_BYTES} bytes"
         )
     first = int.from_bytes(header[:2])
     return SourceRoute(first >> 12, first & 0xFFF, tuple(header[2:]))

@@ -136,7 +136,7 @@ def _by_key(entries: Iterable[Entry]) -> dict[Hashable, Entry]:
         key = entry.key
         if key in by_key:
             raise PlanError(
-                f"table {entry.table}: two entries for {dict(entry.match)}",
+                f"table {entry.table} has two entries for {dict(entry.match)}",
                 remedy="keep one of them",
             )
         by_key[key] = entry

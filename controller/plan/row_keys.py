@@ -77,5 +77,5 @@ def _check_unique(rows: Rows, ordered: NDArray[np.int64], order: NDArray[np.intp
     if len(same):
         entry = rows[int(order[same[0] + 1])]
         raise PlanError(
-            f"table {entry.table}: two entries for {dict(entry.match)}", remedy="keep one of them"
+            f"table {entry.table} has two entries for {dict(entry.match)}", remedy="keep one of them"
         )

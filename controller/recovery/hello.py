@@ -88,7 +88,7 @@ class HelloSessions:
     ) -> None:
         if period_ps <= 0 or multiplier < 1:
             raise PlanError(
-                f"hellos of {node}: one in {period_ps} ps, dead after {multiplier}",
+                f"{node} cannot send a hello every {period_ps} ps with a multiplier of {multiplier}",
                 remedy="give a period above 0 and a multiplier of 1 or more",
             )
         self.node = node
@@ -195,5 +195,5 @@ class HelloSessions:
             return self._sessions[port]
         except KeyError:
             raise PlanError(
-                f"{self.node}: no link on port {port}", remedy="ask for ports that have a link"
+                f"{self.node} has no link on port {port}", remedy="ask for ports that have a link"
             ) from None

@@ -180,7 +180,7 @@ class Bond:
     ) -> None:
         if period_ps <= 0 or multiplier < 1:
             raise PlanError(
-                f"LACP of {node}: a frame in {period_ps} ps, gone after {multiplier}",
+                f"{node} cannot send an LACPDU every {period_ps} ps with a multiplier of {multiplier}",
                 remedy="give a period above 0 and a multiplier of 1 or more",
             )
         self.node = node
@@ -298,5 +298,6 @@ class Bond:
             return self._ports[port]
         except KeyError:
             raise PlanError(
-                f"{self.node}: port {port} speaks no LACP", remedy="ask for ports between a NIC and a ToR"
+                f"port {port} of {self.node} does not use LACP",
+                remedy="ask for ports between a NIC and a ToR",
             ) from None

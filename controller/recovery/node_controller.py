@@ -66,7 +66,10 @@ class NodeController:
         sequences: Mapping[str, int] | None = None,
     ) -> None:
         if mode not in get_args(Mode):
-            raise PlanError(f"no notification mode {mode!r}", remedy=f"there are {', '.join(get_args(Mode))}")
+            raise PlanError(
+                f"the notification mode {mode!r} does not exist",
+                remedy=f"use one of {', '.join(get_args(Mode))}",
+            )
         self.node = node
         self.mode: Mode = mode
         self.ignored = 0  # messages that are old, or name no link of this fabric or node
@@ -118,7 +121,7 @@ class NodeController:
         """Handle a change of the carrier of one of this node's ports."""
         link = self._plan.fabric.link_at(self.node, port)
         if link is None:
-            raise PlanError(f"{self.node}: no link on port {port}", remedy="report ports that have a link")
+            raise PlanError(f"{self.node} has no link on port {port}", remedy="report ports that have a link")
         changed = Reaction()
         if up == (link.name in self._down):
             self._sequence[link.name] = (self._sequence.get(link.name, 0) + 1) % SEQUENCES

@@ -53,7 +53,7 @@ SCHEMES: dict[str, type[Scheme]] = {
 def _checked(name: str, origin: str, chosen: object) -> type[Scheme]:
     if not (isinstance(chosen, type) and issubclass(chosen, Scheme)):
         raise PlanError(
-            f"scheme {name} of {origin} is {chosen!r}, not a class of forwarding",
+            f"scheme {name} of {origin} is {chosen!r}, which is not a forwarding scheme",
             remedy="name a class derived from controller.schemes.scheme.Scheme",
         )
     return cast(type[Scheme], chosen)

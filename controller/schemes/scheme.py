@@ -80,7 +80,9 @@ class Scheme(ABC):
     def find_strategy(cls, name: str) -> Strategy:
         """Return the strategy of a name; PlanError lists the names if the name is unknown."""
         if name not in STRATEGIES:
-            raise PlanError(f"no strategy named {name!r}", remedy=f"use one of {', '.join(STRATEGIES)}")
+            raise PlanError(
+                f"the strategy {name!r} does not exist", remedy=f"use one of {', '.join(STRATEGIES)}"
+            )
         return STRATEGIES[name]
 
     @classmethod
@@ -95,12 +97,14 @@ class Scheme(ABC):
             return
         if strategy.by_tables:
             raise PlanError(
-                f"strategy {strategy.name} on {fabric.name}: switches choose among ports by hash",
+                f"strategy {strategy.name} does not work on {fabric.name}, whose switches choose "
+                f"ports by hash",
                 remedy="use strategy hashed",
             )
         if strategy.adaptive:
             raise PlanError(
-                f"strategy {strategy.name} on {fabric.name}: switches choose ports of their own, so a source "
+                f"strategy {strategy.name} does not work on {fabric.name}: its switches choose "
+                f"ports, so a source "
                 "cannot choose its paths",
                 remedy="use strategy all-path, or a fabric whose source routes decide every hop",
             )
@@ -145,7 +149,7 @@ class Scheme(ABC):
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
         """Return the paths of the 16 buckets where switches choose by hash."""
         raise PlanError(
-            f"switches of {self.fabric.name} choose no port by hash", remedy="use another strategy"
+            f"the switches of {self.fabric.name} do not choose ports by hash", remedy="use another strategy"
         )
 
     def all_ecmp_routes(self, candidates: PathColumns) -> Routes:

@@ -39,7 +39,7 @@ def lay_trees(
         used.update(link.name for link in tree.links.values())
     if not trees:
         raise PlanError(
-            f"fabric {fabric.name}: no switch leads to all of {', '.join(members[:3])} ...",
+            f"fabric {fabric.name} has no switch that leads to all of {', '.join(members[:3])} ...",
             remedy="name members below common switches, or use another algorithm: in a mesh NPUs add up",
         )
     return tuple(trees)
@@ -141,6 +141,6 @@ def _up(parents: Mapping[str, str], name: str) -> Iterator[str]:
 def _check_children(switch: str, children: Sequence[str]) -> None:
     if len(children) > MAX_CHILDREN:
         raise PlanError(
-            f"{switch} would have {len(children)} children in a tree, and its program knows {MAX_CHILDREN}",
+            f"{switch} would have {len(children)} children in a tree; its program can have {MAX_CHILDREN}",
             remedy="name fewer members",
         )

@@ -68,7 +68,9 @@ class SlotPool:
             PlanError: The window is no power of two, or a switch has too few cells or trees left.
         """
         if window < 1 or window & (window - 1):
-            raise PlanError(f"a window of {window} slots is no power of two", remedy="give 1, 2, 4 and so on")
+            raise PlanError(
+                f"a window of {window} slots is not a power of two", remedy="give a power of two, such as 16"
+            )
         bases = {switch: self._first_fit(switch, 2 * window) for switch in tree.children}
         number = self._number()
         first = 1 + max(self._last.get(switch, 0) for switch in tree.children)
@@ -91,11 +93,11 @@ class SlotPool:
         """
         allotment = self._given.pop(number, None)
         if allotment is None:
-            raise PlanError(f"tree {number} has no slots", remedy="give it slots before you take them back")
+            raise PlanError(f"tree {number} has no slots", remedy="give the tree slots first")
         last = allotment.first_block + blocks - 1
         if last > MAX_BLOCK:
             raise PlanError(
-                f"tree {number}: block {last} is beyond {MAX_BLOCK}", remedy="start its switches anew"
+                f"tree {number}: block {last} is beyond {MAX_BLOCK}", remedy="restart its switches"
             )
         for switch in allotment.tree.children:
             self._last[switch] = max(last, self._last.get(switch, 0))
@@ -114,7 +116,8 @@ class SlotPool:
         if base + cells > self._cells or len(taken) >= TREES:
             free = self._cells - sum(end - first for first, end in taken)
             raise PlanError(
-                f"{switch} has no {cells} cells in a row for another tree: {free} of {self._cells} are free, "
+                f"{switch} has no {cells} adjacent free cells for another tree: {free} of "
+                f"{self._cells} are free, "
                 f"{len(taken)} of {TREES} trees in use",
                 remedy="give a smaller window, or wait until a job has ended",
             )

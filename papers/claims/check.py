@@ -81,7 +81,9 @@ def _measured(claim: Claim, figures: Figures) -> Measured:
     if isinstance(value, Measured):
         return value
     if not isinstance(value, int | float):
-        raise RailyardError(f"{name} is {value!r}, not a number", remedy="compare it with the value it has")
+        raise RailyardError(
+            f"{name} is {value!r}, which is not a number", remedy="compare it with the value it has"
+        )
     return Measured(float(value))
 
 

@@ -25,7 +25,9 @@ def over_seeds(values: Sequence[float], detail: str = "") -> Measured:
     from scipy.stats import bootstrap
 
     if len(values) < FEWEST_SEEDS:
-        raise ValueError(f"{len(values)} seeds; an interval needs at least {FEWEST_SEEDS}")
+        raise ValueError(
+            f"there are {len(values)} seeds, and an interval needs at least {FEWEST_SEEDS}; run more seeds"
+        )
     sample = np.asarray(values, dtype=float)
     result = bootstrap(
         (sample,), np.median, confidence_level=CONFIDENCE, method="percentile", rng=np.random.default_rng(1)

@@ -67,7 +67,10 @@ def routes(flows: Iterable[Sequence[tuple[int, float]]], counts: ArrayLike | Non
         starts.append(len(links))
     number = np.ones(len(starts) - 1) if counts is None else np.asarray(counts, float)
     if len(number) != len(starts) - 1:
-        raise ModelError(f"{len(number)} counts of {len(starts) - 1} flows", remedy="give one a flow")
+        raise ModelError(
+            f"{len(number)} counts were given for {len(starts) - 1} flows",
+            remedy="give one count for each flow",
+        )
     return Routes(np.array(starts), np.array(links, np.int64), np.array(weights, float), number)
 
 
@@ -149,12 +152,14 @@ def _fill(
 def _check(flows: Routes, capacity: Floats, limit: Floats) -> None:
     if (capacity < 0).any():
         link = int(np.argmin(capacity))
-        raise ModelError(f"link {link}: capacity {capacity[link]:g}", remedy="give 0 or more")
+        raise ModelError(
+            f"the capacity of link {link} is {capacity[link]:g}, below 0", remedy="give 0 or more"
+        )
     if (flows.weights < 0).any() or (flows.counts < 0).any():
-        raise ModelError("a weight or count of flows below 0", remedy="give 0 or more")
+        raise ModelError("a weight or a count of flows is below 0", remedy="give 0 or more")
     if len(flows.links) and (flows.links.min() < 0 or flows.links.max() >= len(capacity)):
         raise ModelError(
-            f"link {int(flows.links.max())} of {len(capacity)} links",
+            f"a flow uses link {int(flows.links.max())}, but capacities were given for {len(capacity)} links",
             remedy="give the capacity of every link",
         )
     carried = np.bincount(flows.rows, flows.loads, len(flows)) if len(flows) else np.zeros(0)

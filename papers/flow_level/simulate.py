@@ -156,8 +156,9 @@ class _Run:
             then = min(arrival, self._lit, due, removed, self._now + step)
             if then == np.inf:
                 raise ModelError(
-                    f"{len(self._place)} jobs go no further, among them {self._jobs[min(self._place)].name}",
-                    remedy="see that links they need have any capacity",
+                    f"{len(self._place)} jobs make no progress, among them "
+                    f"{self._jobs[min(self._place)].name}",
+                    remedy="give the links that they need a capacity above 0",
                 )
             done = self._pace.advance(step if then == self._now + step else then - self._now)
             self._now = then
@@ -190,7 +191,8 @@ class _Run:
             if place is None:
                 if not self._place:
                     raise ModelError(
-                        f"job {job.name}: {job.npus} NPUs in blocks of {job.unit} have no place even alone",
+                        f"job {job.name}: {job.npus} NPUs in blocks of {job.unit} do not fit on "
+                        f"the empty cluster",
                         remedy="take smaller blocks or another placement",
                     )
                 break

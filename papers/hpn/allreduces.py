@@ -42,7 +42,8 @@ class Kind:
     def __post_init__(self) -> None:
         if self.count < 2 or self.count % 2:
             raise ModelError(
-                f"{self.count} connections of NICs of two ports", remedy="give each port as many"
+                f"{self.count} connections do not divide evenly over the two ports of a NIC",
+                remedy="give each port as many",
             )
 
 
@@ -85,7 +86,7 @@ def rings(work: Workload) -> tuple[Gpus, Gpus]:
     shape = work.shape
     if shape.hosts % work.jobs or shape.segments < 2:
         raise ModelError(
-            f"{work.jobs} jobs on {shape.segments} segments of {shape.hosts} hosts",
+            f"{work.jobs} jobs cannot share {shape.segments} segments of {shape.hosts} hosts",
             remedy="give each job as many hosts of each of two segments or more",
         )
     host, segment = (index.ravel() for index in np.indices((shape.hosts // work.jobs, shape.segments)))
@@ -118,7 +119,9 @@ def lbs(pod: Pod, source: Gpus, target: Gpus, kind: Kind, draw: np.random.Genera
 def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
     _, first = np.unique(ways, return_index=True)
     if len(first) < count:
-        raise ModelError(f"{len(first)} disjoint paths a port", remedy=f"ask for {2 * len(first)} or fewer")
+        raise ModelError(
+            f"a port has only {len(first)} disjoint paths", remedy=f"ask for {2 * len(first)} or fewer"
+        )
     return values[np.sort(first)[:count]]
 
 

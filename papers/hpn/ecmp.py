@@ -61,7 +61,8 @@ class Pod:
         if shape.pods != 1 or shape.mixed or shape.tors != 2 or shape.trunk != 1:
             mixed = ", sets of all rails" if shape.mixed else ""
             raise ModelError(
-                f"{shape.pods} Pods, {shape.tors} ToRs a set, {shape.trunk} cables a trunk{mixed}",
+                f"this model does not cover {shape.pods} Pods, {shape.tors} ToRs a set, "
+                f"{shape.trunk} cables a trunk{mixed}",
                 remedy="take one Pod, sets of two ToRs and one rail, and trunks of one cable",
             )
         self.shape = shape

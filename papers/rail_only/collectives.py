@@ -55,7 +55,9 @@ class Grid:
 
     def __post_init__(self) -> None:
         if self.x < 1 or self.y < 1:
-            raise ModelError(f"{self.x} GPUs of {self.y} domains", remedy="give at least one of each")
+            raise ModelError(
+                f"a group cannot have {self.x} GPUs of {self.y} domains", remedy="give at least one of each"
+            )
 
 
 def allgather(grid: Grid, data: float, rates: Rates) -> float:

@@ -176,7 +176,9 @@ def best(model: Model, cluster: Cluster, batch: int) -> Iteration:
     """Return the fastest of all layouts that fit into memory; ModelError when none does."""
     domain = cluster.domain
     if domain < 1 or domain & (domain - 1):
-        raise ModelError(f"domains of {domain}", remedy="use a power of two")
+        raise ModelError(
+            f"a domain has {domain} GPUs, which is not a power of two", remedy="use a power of two"
+        )
     result = min(
         (
             iteration(model, cluster, layout, batch, data_inside=inner)

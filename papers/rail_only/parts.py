@@ -53,7 +53,9 @@ def any_to_any(gpus: int, radix: int) -> Parts:
 def rail_only(gpus: int, radix: int, domain: int = DOMAIN) -> Parts:
     """Return the parts of a network for each rail; ModelError when GPUs do not fill their domains."""
     if domain < 1 or gpus < domain or gpus % domain:
-        raise ModelError(f"{gpus} GPUs in domains of {domain}", remedy="use a multiple of the domain")
+        raise ModelError(
+            f"{gpus} GPUs do not fill whole domains of {domain}", remedy="use a multiple of the domain"
+        )
     rail = gpus // domain
     shape = clos_of(rail, radix)
     together = radix // rail if shape.tiers == 1 else 1

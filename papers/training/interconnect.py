@@ -197,7 +197,7 @@ def interconnect(
     an NPU keeps 72, else they come on top.
     """
     if uplink < 1 or uplink >= NPU_LANES:
-        raise ModelError(f"{uplink} uplink lanes of an NPU", remedy=f"use 1 to {NPU_LANES - 1}")
+        raise ModelError(f"an NPU cannot have {uplink} uplink lanes", remedy=f"use 1 to {NPU_LANES - 1}")
     peers = (NPU_LANES - uplink) / 2 if trade else 7.0 * PEER_LANES
     lanes: dict[str, float] = {}
     line = {}

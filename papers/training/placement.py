@@ -81,7 +81,9 @@ def place(layout: Layout, order: Order = ORDERS[0]) -> Placement:
 def _take(left: list[list], wanted: int) -> list[list]:
     """Take the next `wanted` places, innermost first, out of `left`."""
     if wanted < 1 or wanted & (wanted - 1):
-        raise ModelError(f"a group of {wanted}", remedy="use a power of two")
+        raise ModelError(
+            f"a group has {wanted} members, which is not a power of two", remedy="use a power of two"
+        )
     taken = []
     for entry in left:
         size = min(wanted, entry[1])
@@ -90,7 +92,9 @@ def _take(left: list[list], wanted: int) -> list[list]:
             entry[1] //= size
             wanted //= size
     if wanted > 1:
-        raise ModelError("more NPUs than places", remedy="use fewer NPUs, or a smaller EP")
+        raise ModelError(
+            "the layout has more NPUs than the interconnect", remedy="use fewer NPUs, or a smaller EP"
+        )
     return taken
 
 

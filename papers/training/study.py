@@ -65,7 +65,7 @@ def _length(value: str) -> str:
 
 def _power_of_two(value: int) -> int:
     if value & (value - 1):
-        raise ValueError(f"{value} is no power of two; groups and dimensions are")
+        raise ValueError(f"{value} is not a power of two; give powers of two for groups and dimensions")
     return value
 
 

@@ -50,7 +50,9 @@ HPN_RATES = Rates(switch=12 * 0.051e-2, optical_lane=12 * 0.057e-2 / LANES_PER_L
 def mtbf_hours(failures: float) -> float:
     """Hours between failures, for so many a year; RailyardError unless there are some."""
     if failures <= 0:
-        raise RailyardError(f"failures a year: {failures:g}", remedy="give a rate above 0")
+        raise RailyardError(
+            f"{failures:g} failures a year were given; expected a rate above 0", remedy="give a rate above 0"
+        )
     return HOURS_A_YEAR / failures
 
 

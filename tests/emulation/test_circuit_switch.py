@@ -96,8 +96,8 @@ def test_circuits_that_were_to_come_and_are_not_wanted_any_more_never_do() -> No
 @pytest.mark.parametrize(
     ("joined", "message"),
     [
-        ({0: 8}, "ocs0: no port 8; its ports are 0 to 7"),
-        ({-1: 3}, "ocs0: no port -1"),
+        ({0: 8}, "ocs0 has no port 8; give a port from 0 to 7"),
+        ({-1: 3}, "ocs0 has no port -1"),
         ({0: 1, 4: 4}, "ocs0: port 4 is joined to itself"),
         ({0: 1, 1: 2}, "ocs0: port 1 is joined to both 0 and 2"),
         ({0: 5, 5: 0, 6: 5}, "ocs0: port 5 is joined to both 0 and 6"),

@@ -324,8 +324,8 @@ def test_a_plane_is_the_low_radix_switches_that_are_joined() -> None:
     [
         ("link", "npu1-npu0", None, "no link named 'npu1-npu0'; did you mean npu0-npu1?"),
         ("direction", "npu0-npu1", None, "which way is not said; write npu0->npu1, or add `from:`"),
-        ("direction", "npu0-npu1", "npu2", "no end on npu2"),
-        ("direction", "npu0->npu9", None, "no link between npu0 and npu9"),
+        ("direction", "npu0-npu1", "npu2", "has no end at npu2"),
+        ("direction", "npu0->npu9", None, "no link joins npu0 and npu9"),
         ("direction", "npu0->npu1", "npu0", "says twice where from"),
         ("link", "npu0-npu1", "npu0", "only a direction is from somewhere"),
         ("port", "npu0", None, "no port named 'npu0'; write NODE:PORT"),

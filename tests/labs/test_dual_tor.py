@@ -112,7 +112,7 @@ def test_another_line_of_p4_fails(name: str, tmp_path: Path):
 def test_an_error_of_p4c_is_shown_with_its_line(tmp_path: Path):
     program = solution(LAB)["multipath.p4"].replace(LINE, "meta.ecmp_hash = meta.ecmp_hashh;")
     verdict = verdicts(LAB, {"lacp.yaml": "", "multipath.p4": program}, tmp_path)["spread"]
-    assert verdict.observed.startswith("p4c: multipath.p4(")
+    assert verdict.observed.startswith("p4c reports multipath.p4(")
     assert "ecmp_hashh" in verdict.observed
 
 

@@ -99,5 +99,5 @@ def test_a_wrong_control_fails(name: str, tmp_path: Path):
 def test_an_error_of_the_compiler_is_named_with_its_line(tmp_path: Path):
     code = solution(LAB)["source_route.p4"].replace("hdr.srh.ptr + 1;", "hdr.srh.pointer + 1;")
     verdict = verdicts(LAB, {"source_route.p4": code}, tmp_path)[STEERED]
-    assert verdict.observed.startswith("p4c: source_route.p4(")
+    assert verdict.observed.startswith("p4c reports source_route.p4(")
     assert "pointer" in verdict.observed

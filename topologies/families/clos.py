@@ -69,7 +69,7 @@ class Clos:
 def clos_of(endpoints: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
     """Return the network of the fewest tiers that joins a number of endpoints; see `clos`."""
     if endpoints < 1:
-        raise TopologyError(f"{endpoints} endpoints", remedy="give at least one")
+        raise TopologyError(f"the Clos has {endpoints} endpoints", remedy="give at least one")
     _check_radix(radix)
     if endpoints <= radix:
         return Clos(radix, 1, endpoints)
@@ -86,12 +86,15 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
     _check_radix(radix)
     if leaves == 1:
         if below > radix:
-            raise TopologyError(f"a switch of radix {radix} for {below}", remedy=f"use radix {below} or more")
+            raise TopologyError(
+                f"a switch of radix {radix} has too few ports for {below} endpoints",
+                remedy=f"use radix {below} or more",
+            )
         return Clos(radix, 1, below)
     ups = uplinks or below
     if below + ups > radix:
         raise TopologyError(
-            f"a leaf of {below} down and {ups} up has more than its {radix} ports",
+            f"a leaf needs {below} ports down and {ups} up, and has {radix}",
             remedy=f"use radix {below + ups} or more, or fewer uplinks",
         )
     if (flat := _fewest(leaves, ups, radix, spines)) is not None:
@@ -102,7 +105,7 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
     inner = _fewest(pod, ups, radix // 2, spines)
     if inner is None:
         raise TopologyError(
-            f"{spines} spines of radix {radix} do not carry {pod} leaves of {ups} uplinks",
+            f"{spines} spines of radix {radix} cannot join {pod} leaves with {ups} uplinks each",
             remedy="give spines 0 for as few as do, or a divisor of the uplinks",
         )
     climbing = pod * ups // inner
@@ -127,4 +130,4 @@ def _fewest(lower: int, uplinks: int, ports: int, wanted: int) -> int | None:
 
 def _check_radix(radix: int) -> None:
     if radix < 2:
-        raise TopologyError(f"radix is {radix}", remedy="give at least 2 ports")
+        raise TopologyError(f"radix is {radix}, below 2", remedy="give at least 2 ports")

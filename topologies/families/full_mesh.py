@@ -65,7 +65,7 @@ def full_mesh(
     pad = CNA_BITS - CLASS_BITS - sum(part.bits for part in fields)
     if pad < 0:
         raise TopologyError(
-            f"dims {list(sizes)}: addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
+            f"dims {list(sizes)} need addresses of {CNA_BITS - pad} bits; an address has {CNA_BITS}",
             remedy="use smaller dims",
         )
     padding = [AddressField("pad", pad)] if pad else []
@@ -152,12 +152,12 @@ def _checked(dims: Sequence[int]) -> tuple[int, ...]:
     ports = sum(size - 1 for size in sizes)
     if ports > MAX_PORT:
         raise TopologyError(
-            f"dims {list(sizes)}: {ports} ports a node, and a source route counts to {MAX_PORT}",
+            f"dims {list(sizes)} need {ports} ports a node; a source route can name {MAX_PORT}",
             remedy="use smaller dims or more of them",
         )
     if prod(sizes) > 1 << (CNA_BITS - CLASS_BITS):
         raise TopologyError(
-            f"dims {list(sizes)}: {prod(sizes)} nodes, and addresses count to {1 << (CNA_BITS - CLASS_BITS)}",
+            f"dims {list(sizes)} have {prod(sizes)} nodes; addresses can name {1 << (CNA_BITS - CLASS_BITS)}",
             remedy="use smaller dims",
         )
     return sizes

@@ -56,7 +56,7 @@ def optical_rings(
     """
     if ports % 2 or ports > MAX_PORT:
         raise TopologyError(
-            f"ports is {ports}",
+            f"ports is {ports}, which is not an even number up to {MAX_PORT - 1}",
             remedy=f"give an even number up to {MAX_PORT - 1}: a ring takes two of an NPU",
         )
     lane_rate_bps, delay_ps = bps(lane_rate_gbps), ns(delay_ns)

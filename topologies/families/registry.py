@@ -39,7 +39,7 @@ GROUP = "railyard.families"
 def _checked(name: str, origin: str, value: object) -> Family[...]:
     if not isinstance(value, Family) or value.name != name:
         raise TopologyError(
-            f"topology {name}: {origin} is {value!r}, not a family of that name",
+            f"topology {name}: {origin} is {value!r}, which is not a family of that name",
             remedy="repair the package that declares it, or uninstall it",
         )
     return value

@@ -70,7 +70,7 @@ class AddressPlan:
         """Field values of an address, in the order of the fields."""
         if not 0 <= address < 1 << self.bits:
             raise TopologyError(
-                f"address {address:#x} does not fit {self.bits} bits", remedy="check the address plan"
+                f"address {address:#x} does not fit in {self.bits} bits", remedy="use an address of this plan"
             )
         return {part.name: address >> self.shift(part.name) & self.mask(part.name) for part in self.fields}
 
@@ -84,5 +84,5 @@ class AddressPlan:
         place = self._places.get(name)
         if place is None:
             names = ", ".join(part.name for part in self.fields)
-            raise TopologyError(f"no address field named {name!r}", remedy=f"fields of this plan: {names}")
+            raise TopologyError(f"the address plan has no field {name!r}", remedy=f"use one of {names}")
         return place

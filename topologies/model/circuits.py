@@ -32,10 +32,10 @@ def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circu
     for circuit in circuits:
         for port in circuit:
             if not 0 <= port < ports:
-                raise TopologyError(f"{name}: no port {port}", remedy=f"its ports are 0 to {ports - 1}")
+                raise TopologyError(f"{name} has no port {port}", remedy=f"give a port from 0 to {ports - 1}")
         if circuit[0] == circuit[1]:
             raise TopologyError(
-                f"{name}: port {circuit[0]} is joined to itself", remedy="leave a port out to leave it dark"
+                f"{name}: port {circuit[0]} is joined to itself", remedy="leave the port out; it is dark then"
             )
         for port in circuit:
             if (other := holder.setdefault(port, circuit)) != circuit:

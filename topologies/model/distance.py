@@ -41,7 +41,10 @@ def longest_way(fabric: Fabric, ends: Collection[str] | None = None) -> int:
             if len(starts):
                 grown[heads[starts]] |= np.bitwise_or.reduceat(reached[tails], starts, axis=0)
             if (grown == reached).all():
-                raise TopologyError(f"fabric {fabric.name}: no way joins all its nodes", remedy="add links")
+                raise TopologyError(
+                    f"fabric {fabric.name}: some nodes cannot reach each other",
+                    remedy="add links between them",
+                )
             reached = grown
             steps += 1
         longest = max(longest, steps)

@@ -158,7 +158,7 @@ class Link:
         """Return the end that is not on `node`."""
         if node not in (self.a.node, self.b.node):
             raise TopologyError(
-                f"link {self.name}: no end on {node}", remedy=f"ask for {self.a.node} or {self.b.node}"
+                f"link {self.name} has no end at {node}", remedy=f"name {self.a.node} or {self.b.node}"
             )
         return self.b if node == self.a.node else self.a
 
@@ -283,8 +283,8 @@ class Fabric:
             self.node(node)
             self.node(neighbour)
             raise TopologyError(
-                f"fabric {self.name}: no link between {node} and {neighbour}",
-                remedy=f"neighbours of {node}: {', '.join(self._ports[node])}",
+                f"fabric {self.name}: no link joins {node} and {neighbour}",
+                remedy=f"name a neighbour of {node}: {', '.join(self._ports[node])}",
             ) from None
 
     def ports_along(self, path: Sequence[str]) -> list[int]:

@@ -64,9 +64,9 @@ def from_graph(
         dims: Extents in which each node has a `place`; by default one dimension that numbers the endpoints.
     """
     if graph.is_directed():
-        raise TopologyError(f"{name}: a directed graph", remedy="give an undirected graph")
+        raise TopologyError(f"{name} is a directed graph", remedy="give an undirected graph")
     if not graph.nodes:
-        raise TopologyError(f"{name}: a graph without nodes", remedy="add nodes and edges")
+        raise TopologyError(f"{name} is a graph without nodes", remedy="add nodes and edges")
     names = {node: _name(name, node) for node in graph.nodes}
     attributes = {node: data for node, data in graph.nodes(data=True) if data.get("kind") != _HOST}
     hosts = _hosts(name, graph, attributes)
@@ -137,7 +137,8 @@ def _name(fabric: str, node: object) -> str:
     text = str(node)
     if not _NAME.fullmatch(text):
         raise TopologyError(
-            f"{fabric}: node {text!r}", remedy="name it by letters, digits, dots, - and _ without spaces"
+            f"{fabric}: {text!r} is not a name of a node",
+            remedy="name it by letters, digits, dots, - and _ without spaces",
         )
     return text
 
@@ -150,7 +151,8 @@ def _hosts(fabric: str, graph: "nx.Graph", attributes: Mapping[Any, object]) -> 
         ends = [other for _, other in graph.edges(host)]
         if len(ends) != 1 or graph.nodes[ends[0]].get("kind") != "switch":
             raise TopologyError(
-                f"{fabric}: host {host}: {len(ends)} edges", remedy="give a host one edge, to a switch"
+                f"{fabric}: host {host} has {len(ends)} edges",
+                remedy="give a host a single edge, to a switch",
             )
     return hosts
 
@@ -176,7 +178,7 @@ def _tier(fabric: str, node: object, data: Mapping[str, Any], kind: NodeKind) ->
             if kind.member
             else "give a whole number of at least 1"
         )
-        raise TopologyError(f"{fabric}: node {node}: tier {tier!r} of a {kind.value}", remedy=remedy)
+        raise TopologyError(f"{fabric}: node {node}: a {kind.value} cannot have tier {tier!r}", remedy=remedy)
     return tier
 
 
@@ -216,7 +218,7 @@ def _edge(
             raise TopologyError(f"{fabric}: {what}: {key} is {value!r}", remedy=f"give a number {floor}")
         values.append(round(value * scale))
     if a == b:
-        raise TopologyError(f"{fabric}: {what}: both ends on one node", remedy="remove the edge")
+        raise TopologyError(f"{fabric}: {what} has both ends at the same node", remedy="remove the edge")
     wanted = wanted_ports(fabric, names[a], names[b], data["ports"]) if "ports" in data else {}
     return a, b, values[0], values[1], wanted
 
@@ -225,7 +227,8 @@ def _refuse_unknown(fabric: str, what: str, data: Mapping[str, Any], known: froz
     for key in data:
         if key not in known:
             raise TopologyError(
-                f"{fabric}: {what}: no attribute {key!r}", remedy=f"attributes are {', '.join(sorted(known))}"
+                f"{fabric}: {what} has an unknown attribute {key!r}",
+                remedy=f"use one of {', '.join(sorted(known))}",
             )
 
 
@@ -256,7 +259,8 @@ def _addresses(
             places[node] = (number,)
     if sum(widths) > _NODE_BITS:
         raise TopologyError(
-            f"{fabric}: {len(attributes)} nodes need addresses of {sum(widths)} bits of {_NODE_BITS}",
+            f"{fabric}: {len(attributes)} nodes need addresses of {sum(widths)} bits; an address "
+            f"has {_NODE_BITS}",
             remedy=f"use up to {1 << _NODE_BITS} nodes",
         )
     fields = [AddressField(f"d{axis}", width) for axis, width in enumerate(widths)]

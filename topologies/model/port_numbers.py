@@ -22,7 +22,8 @@ def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
             raise TopologyError(f"{fabric}: edge {a} to {b}: ports is {text!r}", remedy=_SHAPE)
         if not 1 <= int(number) <= _MAX_PORT:
             raise TopologyError(
-                f"{fabric}: edge {a} to {b}: port {number} of {node}", remedy=f"use ports 1 to {_MAX_PORT}"
+                f"{fabric}: edge {a} to {b} has port {number} of {node}, which does not exist",
+                remedy=f"use ports 1 to {_MAX_PORT}",
             )
         result[node] = int(number)
     return result
@@ -53,6 +54,6 @@ class PortNumbers:
         while (node, number) in self._holders:
             number += 1
         if number > _MAX_PORT:
-            raise TopologyError(f"{node}: more than {_MAX_PORT} links", remedy="use fewer links a node")
+            raise TopologyError(f"{node} has more than {_MAX_PORT} links", remedy="use fewer links a node")
         self._next[node] = number + 1
         return number

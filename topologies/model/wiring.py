@@ -25,7 +25,9 @@ class Wiring:
     ) -> None:
         for what, value in (("lane_rate_bps", lane_rate_bps), ("host_lanes", host_lanes)):
             if value <= 0:
-                raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
+                raise TopologyError(
+                    f"{what} is {value}, which is not above 0", remedy="give a number above 0"
+                )
         self._plan = plan
         self._dims = dims
         self._lane_rate_bps = lane_rate_bps

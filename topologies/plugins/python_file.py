@@ -30,7 +30,9 @@ def load(reference: str) -> Any:
     module = _module(Path(file))
     if not hasattr(module, name):
         own = ", ".join(key for key, value in vars(module).items() if _is_own(module, key, value))
-        raise TopologyError(f"{file}: no {name!r}", remedy=f"the file has {own or 'no names'}")
+        raise TopologyError(
+            f"{file} has no {name!r}", remedy=f"use one of its names: {own or 'there are none'}"
+        )
     return getattr(module, name)
 
 
@@ -59,13 +61,15 @@ def _module(path: Path) -> ModuleType:
         resolved = path.resolve(strict=True)
         version = resolved.stat().st_mtime_ns
     except OSError as ex:
-        raise TopologyError(f"{path}: {ex.strerror}", remedy="give the path of a Python file") from None
+        raise TopologyError(
+            f"{path} cannot be read: {ex.strerror}", remedy="give the path of a Python file"
+        ) from None
     name = f"railyard_user_{crc32(f'{resolved} {version}'.encode()):08x}"
     if name in sys.modules:
         return sys.modules[name]
     spec = spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
-        raise TopologyError(f"{path}: not a Python file", remedy="give a file whose name ends in .py")
+        raise TopologyError(f"{path} is not a Python file", remedy="give a file whose name ends in .py")
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -26,7 +26,9 @@ def open_fabric(text: str, parameters: Mapping[str, Any] | None = None) -> Fabri
         return fabric_from_python(text, parameters or {})
     if parameters:
         names = ", ".join(parameters)
-        raise TopologyError(f"{text}: a file takes no parameters, not {names}", remedy="leave them out")
+        raise TopologyError(
+            f"{text}: a file takes no parameters, and {names} were given", remedy="leave the parameters out"
+        )
     return read_fabric(Path(text))
 
 

@@ -29,12 +29,12 @@ def read_fabric(path: Path) -> Fabric:
     """Return the checked fabric of a file; TopologyError names file, line or element, and a remedy."""
     reader = SUFFIXES.get(path.suffix.lower())
     if reader is None:
-        raise TopologyError(f"{path}: no format for the suffix {path.suffix!r}", remedy=_FORMATS)
+        raise TopologyError(f"{path}: the suffix {path.suffix!r} belongs to no known format", remedy=_FORMATS)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as ex:
         reason = getattr(ex, "strerror", None) or "not UTF-8 text"
-        raise TopologyError(f"{path}: {reason}", remedy=_FORMATS) from None
+        raise TopologyError(f"{path} cannot be read: {reason}", remedy=_FORMATS) from None
     try:
         return reader(path, text)
     except TopologyError as ex:
@@ -60,9 +60,11 @@ def _from_json(path: Path, text: str) -> Fabric:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as ex:
-        raise TopologyError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the line") from None
+        raise TopologyError(
+            f"{path}:{ex.lineno}: the file is not JSON: {ex.msg}", remedy="correct the line"
+        ) from None
     except (RecursionError, ValueError) as ex:
-        raise TopologyError(f"{path}: no JSON of a fabric: {ex}", remedy="correct the file") from None
+        raise TopologyError(f"{path} is not the JSON of a fabric: {ex}", remedy="correct the file") from None
     if is_tutorial(document):
         return fabric_of_graph(tutorial_graph(path, document), path.stem)
     is_graph = isinstance(document, dict) and "nodes" in document and "format" not in document
@@ -76,7 +78,7 @@ def _from_json(path: Path, text: str) -> Fabric:
     except (KeyError, TypeError, ValueError, nx.NetworkXError) as ex:
         reason = f"no {ex}" if isinstance(ex, KeyError) else str(ex)
         raise TopologyError(
-            f"{path}: not node-link JSON: {reason}",
+            f"{path} is not node-link JSON: {reason}",
             remedy=f"write it by networkx.node_link_data, or as {FORMAT}",
         ) from None
     return fabric_of_graph(graph, path.stem)
@@ -90,10 +92,12 @@ def _from_graphml(path: Path, text: str) -> Fabric:
     try:
         graph = nx.parse_graphml(text)
     except ParseError as ex:
-        raise TopologyError(f"{path}:{ex.position[0]}: not XML: {ex}", remedy="correct the line") from None
+        raise TopologyError(
+            f"{path}:{ex.position[0]}: the file is not XML: {ex}", remedy="correct the line"
+        ) from None
     except (nx.NetworkXError, KeyError, ValueError) as ex:
         raise TopologyError(
-            f"{path}: not GraphML: {ex}", remedy="write it by networkx.write_graphml"
+            f"{path} is not GraphML: {ex}", remedy="write it by networkx.write_graphml"
         ) from None
     if graph.is_multigraph():
         graph = nx.MultiGraph(graph)

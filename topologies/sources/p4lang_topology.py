@@ -36,7 +36,9 @@ def tutorial_graph(path: Path, document: Mapping[str, Any]) -> "nx.Graph":
 
     for key, kind in (("hosts", dict), ("switches", dict), ("links", list)):
         if not isinstance(document[key], kind):
-            raise TopologyError(f"{path}: {key} is no {'list' if kind is list else 'block'}", remedy=_SHAPE)
+            raise TopologyError(
+                f"{path}: {key} is not a {'list' if kind is list else 'block'}", remedy=_SHAPE
+            )
     graph: Any = nx.MultiGraph()
     graph.add_nodes_from(document["switches"], kind="switch")
     graph.add_nodes_from(document["hosts"], kind="host")
@@ -60,14 +62,14 @@ def _end(what: str, text: object, graph: "nx.Graph") -> tuple[str, str]:
     name, _, port = str(text).rpartition("-p")
     node = name if name and port.isdecimal() else str(text)
     if node not in graph:
-        raise TopologyError(f"{what}: no switch or host named {node!r}", remedy=_SHAPE)
+        raise TopologyError(f"{what}: the file has no switch or host named {node!r}", remedy=_SHAPE)
     return node, port if node == name else ""
 
 
 def _delay_ns(what: str, text: object) -> float:
     match = re.fullmatch(r"([0-9.]+)\s*(ms|us|ns|)", str(text))
     if match is None:
-        raise TopologyError(f"{what}: latency {text!r}", remedy="write it as 10ms or 5us")
+        raise TopologyError(f"{what}: the latency {text!r} cannot be read", remedy="write it as 10ms or 5us")
     return _number(what, match[1]) * _UNITS[match[2]]
 
 
@@ -77,5 +79,5 @@ def _number(what: str, value: object) -> float:
     except ValueError:
         number = -1
     if not 0 <= number <= _MAX:
-        raise TopologyError(f"{what}: {value!r} is no number from 0 to {_MAX:,}", remedy=_SHAPE)
+        raise TopologyError(f"{what}: {value!r} is not a number from 0 to {_MAX:,}", remedy=_SHAPE)
     return number

@@ -17,7 +17,7 @@ def swap_cables(fabric: Fabric, first: str, second: str) -> Fabric:
     """
     link_a, link_b = fabric.link(first), fabric.link(second)
     if link_a is link_b:
-        raise TopologyError(f"link {first} exchanged with itself", remedy="name two links")
+        raise TopologyError(f"link {first} cannot be exchanged with itself", remedy="name two links")
     changed = {first: replace(link_a, b=link_b.b), second: replace(link_b, b=link_a.b)}
     return replace(fabric, links=tuple(changed.get(link.name, link) for link in fabric.links))
 

@@ -22,11 +22,14 @@ def with_lanes(fabric: Fabric, lanes: Sequence[int], members: Collection[str]) -
     """
     if len(lanes) != len(fabric.dims):
         raise TopologyError(
-            f"{len(lanes)} numbers of lanes for {len(fabric.dims)} dimensions of {fabric.name}",
+            f"{len(lanes)} numbers of lanes were given for the {len(fabric.dims)} dimensions of "
+            f"{fabric.name}",
             remedy="give lanes of a link for each dimension",
         )
     if min(lanes) < 1:
-        raise TopologyError(f"{min(lanes)} lanes of a link", remedy="give 1 or more to each dimension")
+        raise TopologyError(
+            f"a link cannot have {min(lanes)} lanes", remedy="give 1 or more to each dimension"
+        )
     chosen = set(members)
 
     def inside(link: Link) -> bool:
@@ -55,7 +58,7 @@ def _dealt(node: Node, lanes: dict[int, int]) -> Node:
     after = sum(lanes.values())
     if after > before:
         raise TopologyError(
-            f"{node.name} has {before} lanes on these links, and {after} are dealt",
+            f"{node.name} has {before} lanes on these links, and {after} were given out",
             remedy="take from a dimension what another one gets",
         )
     ports = tuple(replace(port, lanes=lanes.get(port.number, port.lanes)) for port in node.ports)

@@ -136,8 +136,8 @@ class _Program:
         )
         if result.status != 0:
             raise PlanError(
-                f"no proven optimum of the {len(self.slot):,} unknowns of the exact program in {room}",
-                remedy="allow it more, or use the method flow",
+                f"the exact program with {len(self.slot):,} unknowns has no proven optimum within {room}",
+                remedy="allow more time and memory, or use the method flow",
             )
         taken = result.x > 0.5
         maps[self.slot[taken], self.row[taken]] = self.col[taken]

@@ -129,7 +129,7 @@ PATH_SETS: Mapping[str, PathSet] = {
 def _checked(name: str, origin: str, chosen: object) -> PathSet:
     """Return a path set of the user, whose paths are checked as they come."""
     if not callable(chosen):
-        raise PlanError(f"strategy {name} is {chosen!r}, not a function", remedy="name a function")
+        raise PlanError(f"strategy {name} is {chosen!r}, which is not a function", remedy="name a function")
     function = cast(PathSet, chosen)
 
     def paths(admitted: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
@@ -137,7 +137,8 @@ def _checked(name: str, origin: str, chosen: object) -> PathSet:
         for path in result:
             if path[:1] != (source,) or path[-1:] != (destination,) or not admitted.admits(path):
                 raise PlanError(
-                    f"strategy {name}: path {' '.join(map(str, path))} from {source} to {destination}",
+                    f"strategy {name} returned the path {' '.join(map(str, path))} from {source} "
+                    f"to {destination}",
                     remedy="return paths of neighbours from the source to the destination that the turn "
                     "rules admit, such as those of paths.paths()",
                 )

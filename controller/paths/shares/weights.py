@@ -62,8 +62,8 @@ def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
         fabric.node(destination)
         if source == destination or not 0 <= amount < float("inf"):
             raise PlanError(
-                f"demand of {amount} bytes from {source} to {destination}",
-                remedy="give a finite amount, not negative, between two different nodes",
+                f"the demand from {source} to {destination} is {amount} bytes",
+                remedy="give a finite amount of 0 or more between two different nodes",
             )
     return {pair: amount for pair, amount in demand.items() if amount}
 
@@ -159,7 +159,10 @@ def share_load(
         np.concatenate([np.zeros(channels), np.ones(len(demand))]),
     )
     if solved.x is None or solved.row_duals is None:
-        raise PlanError(f"shares of {len(demand)} pairs: {solved.status}", remedy="plan without a demand")
+        raise PlanError(
+            f"the linear program for the shares of {len(demand)} pairs failed: {solved.status}",
+            remedy="plan without a demand",
+        )
     shares: dict[Pair, list[float]] = {pair: [] for pair in demand}
     for (pair, _), share in zip(paths, solved.x, strict=False):
         shares[pair].append(max(float(share), 0.0))
@@ -193,7 +196,8 @@ def apportion(
     total = sum(weights)
     if total <= 0 or min(weights) < 0:
         raise PlanError(
-            f"weights {list(weights)} of {len(paths)} paths", remedy="give one above 0, none below"
+            f"the weights {list(weights)} do not fit {len(paths)} paths",
+            remedy="give a weight of 0 or more for each path, and at least one above 0",
         )
     quotas = [buckets * weight / total for weight in weights]
     counts = [int(quota) for quota in quotas]

@@ -53,7 +53,8 @@ def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
             return tuple(segments)
         sizes.append(f"{len(segments)} blocks and {linear} next hops")
     raise PlanError(
-        f"{node}: routes to {len(hops)} addresses take {sizes[0]}, or {sizes[-1]}, and its tables hold "
+        f"{node}: routes to {len(hops)} addresses need {sizes[0]} or {sizes[-1]} entries, and "
+        f"its tables hold "
         f"{_BLOCKS} and {_LINEAR}",
         remedy=f"use up to {_LINEAR} endpoints, or list endpoints that are near each other one after the "
         "other: they then share blocks",

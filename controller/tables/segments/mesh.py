@@ -78,7 +78,7 @@ def mesh_segments(
             result.append(Segment(prefix, plan.shift(mesh.field), plan.mask(mesh.field), mesh.next_hops))
     if len(result) > _MAX_MESH_SEGMENTS:
         raise PlanError(
-            f"{here.name}: {len(result)} segments send up hops first, and a table has {_MAX_MESH_SEGMENTS}",
+            f"{here.name}: {len(result)} segments send up hops first; a table holds {_MAX_MESH_SEGMENTS}",
             remedy="use rules T2-G",
         )
     return result

@@ -81,7 +81,7 @@ class Expression:
             self._check(self._root)
         except (SyntaxError, ValueError):
             raise RailyardError(
-                f"{text!r} is no expression", remedy="write figures, numbers, + - * / and comparisons"
+                f"{text!r} is not an expression", remedy="write figures, numbers, + - * / and comparisons"
             ) from None
 
     @property

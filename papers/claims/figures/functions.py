@@ -24,9 +24,9 @@ def function_of(reference: str) -> Callable[..., Any]:
         try:
             function = getattr(import_module(module), name, None)
         except ImportError as ex:
-            raise RailyardError(f"{reference}: {ex}", remedy=_REMEDY) from None
+            raise RailyardError(f"{reference} cannot be loaded: {ex}", remedy=_REMEDY) from None
     if not callable(function):
-        raise RailyardError(f"{reference} is no function", remedy=_REMEDY)
+        raise RailyardError(f"{reference} is not a function", remedy=_REMEDY)
     return function
 
 

@@ -64,7 +64,7 @@ class Figures:
                 node = node[int(step)]
             else:
                 remedy = suggestion(name, self.values, "see the keys of result.json")
-                raise RailyardError(f"no figure {name!r}", remedy=remedy)
+                raise RailyardError(f"there is no figure {name!r}", remedy=remedy)
         return node
 
     def each(self, pattern: str) -> list[Any]:
@@ -125,7 +125,7 @@ class ModelSource:
         """Return the figures of a finished task; RailyardError if the function raised one."""
         (content,) = texts.values()
         if content["trouble"]:
-            raise RailyardError(content["trouble"], remedy="see the model")
+            raise RailyardError(content["trouble"], remedy="run the model by itself to find the cause")
         return Figures({name: Measured(**value) for name, value in content["figures"].items()})
 
     def names(self) -> None:
@@ -191,7 +191,10 @@ class ScenarioSource:
         """Return the figures of finished runs; RailyardError if a run was impossible."""
         for content in texts.values():
             if content["status"] == "error" and content["result"] is None and not self.fail_each:
-                raise RailyardError(f"{content['variant']}: {content['trouble']}", remedy="see the scenario")
+                raise RailyardError(
+                    f"{content['variant']}: {content['trouble']}",
+                    remedy="run the scenario with `railyard run` to find the cause",
+                )
         if self.fail_each:
             # Runs whose failures would come after the end of the healthy run have no result.
             summary = json.loads(summary_json(self.study(), [dict(item) for item in texts.values()]))

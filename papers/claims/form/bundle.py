@@ -64,14 +64,15 @@ def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
     document = json.loads(_read(results / "experiments.json"))
     if document["paper"] != file.name or not document["finished"]:
         raise ScenarioError(
-            f"{results}: not all results of {file.path}", remedy=f"run `railyard experiments {file.path}`"
+            f"{results} does not hold all results of {file.path}",
+            remedy=f"run `railyard experiments {file.path}`",
         )
     said = [(entry["name"], [row["name"] for row in entry["claims"]]) for entry in document["checks"]]
     for name, claims in said:
         declared = [claim.name for check in file.checks if check.name == name for claim in check.claims]
         if claims != declared:
             raise ScenarioError(
-                f"{results}: the check {name!r} has other claims than {file.path}",
+                f"{results}: the claims of the check {name!r} differ from those of {file.path}",
                 remedy=f"run `railyard experiments {file.path}` again, without --kind",
             )
     home = file.path.resolve().parent
@@ -83,7 +84,7 @@ def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
             name = path.resolve().relative_to(home).as_posix()
         except ValueError:
             raise ScenarioError(
-                f"{path}: outside of the folder of {file.path}", remedy="put it beside the file of claims"
+                f"{path} lies outside of the folder of {file.path}", remedy="put it beside the file of claims"
             ) from None
         content[name] = _read(path)
     functions = [function for function in _functions(file) if function and not is_reference(function)]
@@ -116,11 +117,13 @@ def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, An
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         document = json.loads((folder / _RESULTS / "experiments.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, zipfile.BadZipFile) as ex:
-        raise ScenarioError(f"{path}: not a bundle: {ex}", remedy="make one with `railyard bundle`") from None
+        raise ScenarioError(
+            f"{path} is not a bundle: {ex}", remedy="make one with `railyard bundle`"
+        ) from None
     for name, hashed in about["sha256"].items():
         if not (folder / name).is_file() or sha256((folder / name).read_bytes()) != hashed:
             raise ScenarioError(
-                f"{path}: {name} is not the file that was packed", remedy="get the bundle again"
+                f"{path}: {name} differs from the file that was packed", remedy="get the bundle again"
             )
     return folder / about["file"], about, document
 

@@ -49,4 +49,4 @@ def claims_of(given: str) -> Path:
     if given in known:
         return known[given]
     remedy = suggestion(given, known, "`railyard experiments --list` shows the names")
-    raise ScenarioError(f"{given}: no such file, and no paper or experiment of this name", remedy=remedy)
+    raise ScenarioError(f"{given} is neither a file nor the name of a paper or an experiment", remedy=remedy)

@@ -203,7 +203,8 @@ class Clos(Lit[_Hashed]):
     ) -> None:
         if tiers not in (2, 3) or tries < 1:
             raise ModelError(
-                f"a Clos of {tiers} tiers, {tries} tries", remedy="take 2 or 3 tiers, 1 try or more"
+                f"the Clos has {tiers} tiers and {tries} tries; expected 2 or 3 tiers and at least 1 try",
+                remedy="take 2 or 3 tiers, 1 try or more",
             )
         self._tiers = Tiers(cluster, cluster.npus, cluster.leaves if tiers == 3 else 0)
         super().__init__(cluster, name, np.ones(self._tiers.links))

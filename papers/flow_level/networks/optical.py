@@ -247,7 +247,7 @@ class Lumos:
         result = self._ways[i, j]
         if not result:
             raise ModelError(
-                f"no circuits from Pod {i} to Pod {j}, nor by way of others",
+                f"no circuits join Pod {i} to Pod {j}, directly or by way of other Pods",
                 remedy="take fewer Pods, or spines with more ports",
             )
         whole = sum(width for _, _, width in result)

@@ -70,7 +70,7 @@ class Pinned(Lit[_Held]):
             or (not cores and cluster.pods > 1)
         ):
             raise ModelError(
-                f"{cluster.pods} Pods with {spines} spines and {cores} cores each",
+                f"{cluster.pods} Pods cannot be joined by {spines} spines with {cores} cores each",
                 remedy="give at least one spine, links of more than 0 ports, and cores where there are Pods",
             )
         self._tiers = Tiers(cluster, spines, cores)
@@ -115,7 +115,9 @@ class Pinned(Lit[_Held]):
         if np.array_equal(held.choice, choice):
             return
         if (held.flows.paths[np.arange(len(choice)), choice].max(axis=1, initial=-1) < 0).any():
-            raise ModelError("a flow on a candidate that is no path", remedy="choose among its paths")
+            raise ModelError(
+                "a flow uses a candidate that is not one of its paths", remedy="choose among its paths"
+            )
         held.choice = choice.copy()
         self._route(held, len(held.phases))
         self.version += 1

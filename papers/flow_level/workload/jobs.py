@@ -81,7 +81,8 @@ def _positions(servers: int, stages: int) -> Pairs:
     """
     if servers % stages:
         raise ModelError(
-            f"{servers} servers in {stages} stages", remedy="take stages that divide the servers"
+            f"{servers} servers cannot be divided into {stages} stages",
+            remedy="take stages that divide the servers",
         )
     order = np.arange(servers).reshape(-1, stages)
     order[1::2] = order[1::2, ::-1].copy()
@@ -110,7 +111,7 @@ def experts(servers: int, group: int, shift: int) -> Pairs:
     """One round of an All-to-All inside of groups of servers: each sends to the `shift`-th after it."""
     if servers % group or not 0 < shift < max(group, 2):
         raise ModelError(
-            f"round {shift} of {servers} servers in groups of {group}",
+            f"round {shift} does not exist for {servers} servers in groups of {group}",
             remedy="take groups that divide the servers, and a round below their size",
         )
     if group < 2:

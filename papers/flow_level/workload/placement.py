@@ -28,7 +28,7 @@ class Cluster:
     def __post_init__(self) -> None:
         if min(self.pods, self.leaves, self.npus) < 1 or self.npus % SERVER:
             raise ModelError(
-                f"{self.pods} Pods of {self.leaves} leaves of {self.npus} NPUs",
+                f"a cluster cannot have {self.pods} Pods of {self.leaves} leaves of {self.npus} NPUs",
                 remedy=f"give at least one of each, NPUs of a leaf as a multiple of {SERVER}",
             )
 
@@ -98,7 +98,7 @@ class Placement:
 
     def __init__(self, cluster: Cluster, policy: str = "packed", seed: int = 0) -> None:
         if policy not in POLICIES:
-            raise ModelError(f"no placement {policy!r}", remedy=f"take {', '.join(POLICIES)}")
+            raise ModelError(f"the placement {policy!r} does not exist", remedy=f"take {', '.join(POLICIES)}")
         self.cluster = cluster
         self._policy = POLICIES[policy]
         self._rng = np.random.default_rng(seed)
@@ -117,7 +117,7 @@ class Placement:
         """
         if npus > self.cluster.size or (npus > SERVER and npus % SERVER):
             raise ModelError(
-                f"a job of {npus} NPUs on a cluster of {self.cluster.size}",
+                f"a job of {npus} NPUs does not fit on a cluster of {self.cluster.size} NPUs",
                 remedy=f"take at most as many, in whole servers of {SERVER} above one",
             )
         if npus < SERVER:

@@ -77,7 +77,7 @@ class Entry(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.npus > SERVER and self.npus % SERVER:
-            raise ValueError(f"{self.npus} NPUs are no number of servers; take a multiple of {SERVER}")
+            raise ValueError(f"{self.npus} NPUs do not fill whole servers; take a multiple of {SERVER}")
         servers = max(1, self.npus // SERVER)
         if servers % self.stages:
             raise ValueError(f"{servers} servers do not make {self.stages} stages; take a divisor")
@@ -224,7 +224,7 @@ def _object(line: str) -> Any:
     try:
         return json.loads(line)
     except json.JSONDecodeError as ex:
-        raise ValueError(f"no JSON: {ex.msg} at column {ex.colno}") from ex
+        raise ValueError(f"the line is not JSON: {ex.msg} at column {ex.colno}") from ex
 
 
 def _words(error: ValueError) -> list[str]:

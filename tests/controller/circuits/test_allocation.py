@@ -113,7 +113,10 @@ def test_pairs_that_do_not_work_stay_dark() -> None:
             assert (np.abs(plan.counts - demand * share[:, None, None]) < 4).all()
     lost = np.ones((2, 2), bool)
     lost[1] = False
-    with pytest.raises(PlanError, match="Pod 0 asks for 5 circuits and has 4"):
+    with pytest.raises(
+        PlanError,
+        match="Pod 0 asks for 5 circuits, but has 4 ports to optical switches; lower row 0 by 1, and 1",
+    ):
         allocate(np.array([[0, 5], [5, 0]]), 2, 4, working=lost)
 
 
@@ -130,17 +133,24 @@ def test_a_demand_that_says_which_spine_gets_what_it_says() -> None:
         check_maps(after.maps, (spines, pairs, pods))
         assert (after.counts == other).all()
         assert (after.maps[1:] == plan.maps[1:]).all()
-    with pytest.raises(PlanError, match="spine 1: Pod 0 asks for 3 circuits and has 2"):
+    with pytest.raises(
+        PlanError,
+        match="spine 1: Pod 0 asks for 3 circuits, but has 2 ports to optical switches; lower row 0 by",
+    ):
         allocate_by_spine(np.array([[[0, 2], [2, 0]], [[0, 3], [3, 0]]]), 2)
 
 
 def test_what_is_no_fabric_is_refused() -> None:
     with pytest.raises(PlanError, match="ports in pairs"):
         allocate(np.zeros((2, 2), int), 2, 3)
-    with pytest.raises(PlanError, match="working pairs of shape"):
+    with pytest.raises(
+        PlanError, match=r"the working pairs have shape \(2, 4\); give an array of shape \(2, 2\)"
+    ):
         allocate(np.zeros((2, 2), int), 2, 4, working=np.ones((2, 4), bool))
     other = allocate(np.zeros((3, 3), int), 2, 4)
-    with pytest.raises(PlanError, match="maps of shape"):
+    with pytest.raises(
+        PlanError, match=r"the maps have shape \(2, 2, 3\); give an array of shape \(2, 2, 2\)"
+    ):
         allocate(np.zeros((2, 2), int), 2, 4, other)
     with pytest.raises(PlanError, match="needs all pairs to work"):
         allocate(np.zeros((2, 2), int), 2, 4, method="exact", working=np.eye(2, dtype=bool))

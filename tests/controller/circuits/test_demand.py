@@ -23,7 +23,7 @@ LINE = np.array([[0, 3, 0], [3, 0, 2], [0, 2, 0]])
 
 def test_the_largest_row_that_is_too_large_is_named() -> None:
     check_demand(LINE, 5)
-    with pytest.raises(PlanError, match=r"Pod 1 asks for 5 circuits and has 4 .*lower row 1 by 1"):
+    with pytest.raises(PlanError, match=r"Pod 1 asks for 5 circuits, but has 4 .*lower row 1 by 1"):
         check_demand(LINE, 4)
     with pytest.raises(PlanError, match=r"Pod 1 asks for 5 .*lower row 1 by 3, and 1 other row too"):
         check_demand(LINE, 2)
@@ -31,10 +31,16 @@ def test_the_largest_row_that_is_too_large_is_named() -> None:
 
 def test_demands_that_cannot_be_are_refused() -> None:
     cases: list[tuple[Any, str]] = [
-        (LINE + np.triu(LINE), "from Pod 0 to Pod 1: 6, but back 3"),
+        (
+            LINE + np.triu(LINE),
+            "the demand is 6 circuits from Pod 0 to Pod 1, but 3 back; ask for the same number in both",
+        ),
         (LINE - 3, "is -3"),
-        (LINE + np.eye(3, dtype=int), "Pod 0 asks for 1 circuits to itself"),
-        (LINE[:2], "one row and one column"),
+        (
+            LINE + np.eye(3, dtype=int),
+            "Pod 0 asks for 1 circuits to itself; set the diagonal to zero: traffic inside a Pod needs",
+        ),
+        (LINE[:2], "a row and a column"),
         (LINE / 2, "whole numbers"),
     ]
     for wrong, words in cases:

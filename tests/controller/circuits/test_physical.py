@@ -39,11 +39,17 @@ def test_the_odd_switch_is_the_even_one_backwards() -> None:
 @pytest.mark.parametrize(
     ("switches", "words"),
     [
-        ([[1, 2, 0], [1, 2, 0]], "optical switch 0: port 0 of Pod 0 talks to Pod 1 and hears Pod 2"),
-        ([[1, 2, 0], [2, 0, -1]], "optical switch 0: port 0 of Pod 1 talks to Pod 2 and hears nobody"),
+        ([[1, 2, 0], [1, 2, 0]], "port 0 of Pod 0 sends to Pod 1, but receives from Pod 2"),
+        (
+            [[1, 2, 0], [2, 0, -1]],
+            "optical switch 0: port 0 of Pod 1 sends to Pod 2, but receives from nobody",
+        ),
         ([[1, 1, -1], [1, -1, -1]], "optical switch 0: ports 0 and 1 both lead to 1"),
-        ([[1, 3, 0], [2, 0, 1]], "optical switch 0: port 1 leads to 3"),
-        ([[1, 2, 0]], "in pairs"),
+        (
+            [[1, 3, 0], [2, 0, 1]],
+            "optical switch 0: port 1 leads to port 3, which does not exist; use ports from 0 to 2",
+        ),
+        ([[1, 2, 0]], "a group has 1 switches, which is odd; use an even number: cross wiring has pairs"),
     ],
 )
 def test_what_is_wrong_is_named(switches: list[list[int]], words: str) -> None:
@@ -61,5 +67,5 @@ def test_a_group_is_named_too() -> None:
 
 def test_uniform_wiring_only_holds_matchings() -> None:
     check_crossconnects(np.array([[1, 0, -1]]), "uniform")
-    with pytest.raises(PlanError, match="talks to Pod 1 and hears Pod 2"):
+    with pytest.raises(PlanError, match="sends to Pod 1, but receives from Pod 2"):
         check_crossconnects(RING, "uniform")

@@ -117,7 +117,7 @@ def is_shortest(mesh: Fabric, path: tuple[str, ...]) -> bool:
 
 def test_no_hops_are_refused() -> None:
     mesh = full_mesh([4])
-    with pytest.raises(PlanError, match="paths of up to 0 hops"):
+    with pytest.raises(PlanError, match="paths cannot have up to 0 hops; ask for 1 hop or more"):
         analyse(mesh, rule_set("T2-G", mesh), 0)
 
 

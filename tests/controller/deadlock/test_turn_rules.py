@@ -147,5 +147,8 @@ def test_ports_know_their_direction(rack: Fabric) -> None:
 
 
 def test_unknown_rules_are_refused_with_those_there_are(rack: Fabric) -> None:
-    with pytest.raises(PlanError, match="no turn rules named 'T3'; there are T2-G, T2-V"):
+    with pytest.raises(
+        PlanError,
+        match=r"the turn rules 'T3' do not exist; use one of T2-G, T2-V, T2-DOR, T1-UD, T1-DOR\+, T1-DOR,",
+    ):
         rule_set("T3", rack)

@@ -41,11 +41,11 @@ def test_the_root_is_asked_without_a_path() -> None:
 @pytest.mark.parametrize(
     ("path", "back", "hops", "message"),
     [
-        ([1] * 17, [0] * 17, Hops.BITS_8, "a path of 17 hops: with 8 bits a hop, 16 fit"),
+        ([1] * 17, [0] * 17, Hops.BITS_8, "the path has 17 hops; with 8 bits a hop, 16 fit"),
         ([1] * 9, [0] * 9, Hops.BITS_16, "with 16 bits a hop, 8 fit"),
-        ([16], [0], Hops.BITS_4, "port 16 in a hop of 4 bits"),
-        ([1], [256], Hops.BITS_8, "port 256 in a hop of 8 bits"),
-        ([1], [], Hops.BITS_8, "a path of 1 hops and one back of 0"),
+        ([16], [0], Hops.BITS_4, "port 16 does not fit in a hop of 4 bits"),
+        ([1], [256], Hops.BITS_8, "port 256 does not fit in a hop of 8 bits"),
+        ([1], [], Hops.BITS_8, "the path has 1 hops, but the path back has 0"),
     ],
 )
 def test_paths_that_do_not_fit(path: list[int], back: list[int], hops: Hops, message: str) -> None:

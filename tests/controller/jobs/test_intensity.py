@@ -85,7 +85,7 @@ def test_who_begins_late_does_nothing_before() -> None:
         (lambda: wire("a", 8, 1.0, 1.0, overlap=2.0), "overlap"),
         (lambda: wire("a", 8, 1.0, 1.0, link=-1), "flow 0 has no path"),
         (lambda: Job("a", 8, 1.0, np.ones(2), np.zeros((1, 1, 1), np.int64)), "2 flows"),
-        (lambda: simulate([JobProfile(1.0, {})], (0, 0), 1.0), "2 levels of 1 jobs"),
+        (lambda: simulate([JobProfile(1.0, {})], (0, 0), 1.0), "2 levels were given for 1 jobs"),
         (lambda: simulate([JobProfile(0.0, {})], (0,), 1.0), "no time"),
     ],
 )

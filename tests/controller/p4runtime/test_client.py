@@ -387,7 +387,7 @@ class TestPackets:
         for _ in range(3):
             client.packet_out("npu0", b"x", egress_port=1)
         with pytest.raises(
-            InstallError, match=r"npu0: packet-out refused: .*\(INVALID_ARGUMENT\), and 2 more; compare"
+            InstallError, match=r"npu0 refused a packet-out: .*\(INVALID_ARGUMENT\), and 2 more; compare"
         ):
             client.barrier("npu0")
         client.barrier("npu0")
@@ -405,7 +405,7 @@ class TestPackets:
         for number in range(3):
             expected = PacketIn(bytes([number]), {"ingress_port": number, "pad": 0})
             assert client.packet_in("npu1") == expected
-        with pytest.raises(InstallError, match=r"npu1: no packet-in within 0.01 s"):
+        with pytest.raises(InstallError, match=r"npu1 sent no packet-in within 0.01 s"):
             client.packet_in("npu1", timeout=0.01)
 
     def test_close_twice(self, bench: Bench) -> None:

@@ -34,7 +34,7 @@ def test_priority_belongs_to_the_key() -> None:
 
 
 def test_two_entries_of_one_key_are_refused() -> None:
-    with pytest.raises(PlanError, match=r"table linear: two entries for .*index.*value=7"):
+    with pytest.raises(PlanError, match=r"table linear has two entries for .*index.*value=7"):
         diff([], [entry(7, 1), entry(7, 2)])
 
 

@@ -79,7 +79,7 @@ def test_two_rows_of_one_key_are_refused() -> None:
     twice = Rows("all_path", "push", [MatchColumn("cna", Exact, np.array([7, 8, 7]))])
     once = Rows("all_path", "push", [MatchColumn("cna", Exact, np.array([7, 9]))])
     for pair in ((twice, once), (once, twice)):
-        with pytest.raises(PlanError, match=r"table all_path: two entries for .*cna.*value=7"):
+        with pytest.raises(PlanError, match=r"table all_path has two entries for .*cna.*value=7"):
             diff(*(NodeEntries([own]) for own in pair))
 
 

@@ -164,7 +164,7 @@ def test_silence_either_way_is_noticed_by_both_ends(wire: Wire, lost: tuple[str,
 
 def test_nothing_but_nics_and_tors_speaks(wire: Wire) -> None:
     assert bonded_ports(wire.fabric, "agg0.0") == ()
-    with pytest.raises(PlanError, match="gpu0: port 1 speaks no LACP"):
+    with pytest.raises(PlanError, match="port 1 of gpu0 does not use LACP"):
         wire.bonds["gpu0"].carries(1)
     with pytest.raises(PlanError, match="give a period above 0"):
         Bond(wire.fabric, "gpu0", system=own, period_ps=0)

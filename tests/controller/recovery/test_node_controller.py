@@ -335,5 +335,5 @@ def test_a_notice_that_names_no_link_changes_nothing(rack_plan: Plan, changes: d
 
 
 def test_a_port_without_a_link_is_refused(rack_plan: Plan) -> None:
-    with pytest.raises(PlanError, match="npu1: no link on port 0"):
+    with pytest.raises(PlanError, match="npu1 has no link on port 0"):
         NodeController(rack_plan, "npu1").on_port(0, up=False)

@@ -222,7 +222,10 @@ def test_path_sets_hold_what_they_promise(strategy: str) -> None:
 
 def test_the_naive_rule_on_a_torus_is_refused_with_its_circle() -> None:
     fabric = from_graph(GRAPHS["torus"](), "torus")
-    with pytest.raises(DeadlockError, match="channels wait in a circle: 0-5 to 5") as raised:
+    with pytest.raises(
+        DeadlockError,
+        match="routes of torus under rules single-vl can deadlock: 4 channels wait for each other in a",
+    ) as raised:
         make_plan(fabric, rules="single-vl")
     assert len(raised.value.cycle) > 2
 
@@ -345,7 +348,10 @@ def test_rules_of_dimensions_and_hashing_are_refused() -> None:
     fabric = from_graph(nx.cycle_graph(4), "ring")
     with pytest.raises(PlanError, match="rules T2-DOR need dimensions; ring is routed as a graph"):
         make_plan(fabric, rules="T2-DOR")
-    with pytest.raises(PlanError, match="no strategy named 'hashed' for graphs"):
+    with pytest.raises(
+        PlanError,
+        match="no strategy named 'hashed' for graphs; use one of adaptive, all-path, bitmap, borrow,",
+    ):
         make_plan(fabric, strategy="hashed")
 
 

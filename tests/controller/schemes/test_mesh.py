@@ -141,7 +141,10 @@ def test_a_path_of_another_pair_is_refused_in_columns(rack: Fabric) -> None:
 
 def test_an_unknown_strategy_is_refused(rack: Fabric) -> None:
     unknown: Any = "longest"
-    with pytest.raises(PlanError, match="no strategy named 'longest'; use one of all-path, adaptive"):
+    with pytest.raises(
+        PlanError,
+        match="the strategy 'longest' does not exist; use one of all-path, adaptive, oblivious, bitmap,",
+    ):
         scheme(rack, unknown)
 
 

@@ -124,7 +124,10 @@ def test_groups_of_a_route_rise_as_stated(pod: Fabric) -> None:
 
 
 def test_a_rule_set_with_too_many_groups_is_refused(high: Fabric) -> None:
-    with pytest.raises(PlanError, match="T2-DOR: 9 groups of hops"):
+    with pytest.raises(
+        PlanError,
+        match="rules T2-DOR: there are 9 groups of hops, and the tables can name 7; use fewer dimensions",
+    ):
         rule_set("T2-DOR", high)
 
 

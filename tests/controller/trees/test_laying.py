@@ -98,7 +98,10 @@ def test_a_tree_goes_around_a_failed_link() -> None:
 
 def test_a_mesh_of_npus_has_no_tree() -> None:
     fabric = full_mesh((2, 4))
-    with pytest.raises(PlanError, match=r"no switch leads to all of npu0, npu1, npu2 \.\.\.; name members"):
+    with pytest.raises(
+        PlanError,
+        match=r"fabric full-mesh-2x4 has no switch that leads to all of npu0, npu1, npu2 \.\.\.; name",
+    ):
         lay_trees(fabric, members_of(fabric))
 
 

@@ -66,7 +66,7 @@ class TestFrame:
         ("route", "told"),
         [
             (("npu4", "-", "npu6"), "node npu6 of the route follows a hop whose next node is unknown"),
-            (("npu10",), "no link between npu5 and npu10"),
+            (("npu10",), "no link joins npu5 and npu10"),
             (("npu99",), "no node named 'npu99'"),
             (("256",), "port 256 of the route does not fit into an instruction of 8 bits"),
             (("1",) * 7, "the route names 7 ports, but the header holds only 6"),

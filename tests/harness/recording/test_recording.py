@@ -145,7 +145,7 @@ def test_a_hand_is_refused_what_would_change_nothing_and_the_run_goes_on(file: P
     result = by_hand(file, hand)
     assert len(result.verdict.faults["healthy"]) == 1
     assert ["no link" in hand.refused[0], "is not down" in hand.refused[1]] == [True, True]
-    assert hand.refused[2].startswith("event: ")
+    assert hand.refused[2].startswith("the key event of the fault is invalid: ")
     assert hand.refused[3] == "npu0-npu1 is already down; apply the event `up` to it first"
 
 

@@ -92,13 +92,13 @@ def test_a_file_that_is_not_the_one_packed_is_refused(railyard: Railyard, packed
     damaged = changed(packed, "model.py", "100 * used", "90 * used", hashed=False)
     code, _, err = railyard("experiments", damaged)
     assert code == 2
-    assert "model.py is not the file that was packed; get the bundle again" in err
+    assert "model.py differs from the file that was packed; get the bundle again" in err
 
 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("      ports: {text", "      more: {text", "has other claims than"),
+        ("      ports: {text", "      more: {text", "differ from those of"),
         ("scenario: scenario.yaml", "scenario: ../scenario.yaml", "outside of the folder"),
         ("name: ring-study", "name: other-study", "no such file"),
     ],

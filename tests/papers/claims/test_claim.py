@@ -93,7 +93,9 @@ def test_an_interval_over_seeds_holds_the_median_and_narrows_with_seeds():
 
 
 def test_fewer_than_ten_seeds_are_refused():
-    with pytest.raises(ValueError, match="9 seeds; an interval needs at least 10"):
+    with pytest.raises(
+        ValueError, match="there are 9 seeds, and an interval needs at least 10; run more seeds"
+    ):
         over_seeds([1.0] * 9)
 
 

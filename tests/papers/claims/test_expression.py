@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions over figures: what they read, what they give, and what is no expression."""
+"""Expressions over figures: what they read, what they give, and what is not an expression."""
 
 import pytest
 
@@ -38,7 +38,10 @@ def test_names_are_those_of_figures_alone():
     "text", ["", "a +", "open('x')", "(lambda: 1)()", "a.b = 2", "f'{a}'", "max(a, key=b)", "[a for a in b]"]
 )
 def test_what_is_no_expression(text: str):
-    with pytest.raises(RailyardError, match="is no expression; write figures"):
+    with pytest.raises(
+        RailyardError,
+        match="is not an expression; write figures",
+    ):
         Expression(text)
 
 

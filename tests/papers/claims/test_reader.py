@@ -78,7 +78,7 @@ def test_a_study_becomes_checks(study: Path):
         ("paper: 3}", "paper: 3, mutation: {set: {nodes: 2}}}", "say with `what:`"),
         ("paper: 3}", "paper: 3, expected: 5}", "expects a difference; give its reason"),
         ("paper: 3}", "paper: 3, expected: 3, reason: so}", "expects a difference where it holds"),
-        ("value: links / degree", "value: links /", "'links /' is no expression"),
+        ("value: links / degree", "value: links /", "'links /' is not an expression"),
         ("    model: model.py:links\n", "", "a check has exactly one of model and scenario"),
         ("    arguments: {nodes: 4}\n", "    repeats: 2\n", "`repeats:` belongs to a scenario"),
     ],
@@ -96,7 +96,7 @@ def test_faults_of_the_form_have_file_line_and_remedy(study: Path, old: str, new
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
-        ("model.py:links", "model.py:lnks", 6, "no 'lnks'; the file has links"),
+        ("model.py:links", "model.py:lnks", 6, "has no 'lnks'; use one of its names: links"),
         ("model.py:links", "nowhere.at.all:links", 6, "write module:function or FILE.py:function"),
         ("nodes: 4", "nodez: 4", 6, "has no argument 'nodez'; did you mean 'nodes'"),
         ("set: {nodes: 3}", "set: {node: 3}", 12, "has no argument 'node'"),

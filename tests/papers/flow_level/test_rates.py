@@ -113,8 +113,8 @@ def test_a_link_without_capacity_stops_its_flows_only() -> None:
     ("flows", "capacity", "words"),
     [
         (routes([[]]), [1.0], "flow 0 uses no link and has no limit"),
-        (routes([[(3, 1.0)]]), [1.0], "link 3 of 1 links"),
-        (routes([[(0, 1.0)]]), [-1.0], "link 0: capacity -1"),
+        (routes([[(3, 1.0)]]), [1.0], "a flow uses link 3, but capacities were given for 1 links"),
+        (routes([[(0, 1.0)]]), [-1.0], "the capacity of link 0 is -1, below 0; give 0 or more"),
         (routes([[(0, -1.0)]]), [1.0], "below 0"),
     ],
 )

@@ -141,12 +141,12 @@ def test_dark_links_hold_jobs_up_for_as_long_as_they_are_dark(mode: Mode) -> Non
 
 
 def test_a_link_that_never_comes_back_is_told() -> None:
-    with pytest.raises(ModelError, match="1 jobs go no further, among them a"):
+    with pytest.raises(ModelError, match="1 jobs make no progress, among them a"):
         simulate([job("a", 0, 0, 1)], Wire(0.0))
 
 
 def test_a_job_that_nothing_has_room_for_is_told() -> None:
-    with pytest.raises(ModelError, match=r"job a: 32 NPUs in blocks of 32 have no place even alone"):
+    with pytest.raises(ModelError, match=r"job a: 32 NPUs in blocks of 32 do not fit on the empty cluster"):
         simulate([Job("a", 32, 0.0, 1, 1.0, unit=32)], Ideal(Cluster(2, 3, 8)))
 
 

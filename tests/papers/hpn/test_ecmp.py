@@ -115,5 +115,5 @@ def test_what_cannot_be_shared_out_is_refused():
     with pytest.raises(ModelError, match="as many hosts"):
         rings(Workload(3, planned(2, 4, 2)))
     many = Kind("many", "search", 20, "random")
-    with pytest.raises(ModelError, match="disjoint paths a port"):
+    with pytest.raises(ModelError, match="a port has only 4 disjoint paths; ask for 8 or fewer"):
         step(Workload(4, planned(2, 4, 2, aggs=4)), many)

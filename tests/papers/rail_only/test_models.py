@@ -39,7 +39,9 @@ def test_rails_share_switches_that_have_room_for_several() -> None:
 
 
 def test_gpus_that_do_not_fill_their_domains_are_refused() -> None:
-    with pytest.raises(ModelError, match="1000 GPUs in domains of 256; use a multiple of the domain"):
+    with pytest.raises(
+        ModelError, match="1000 GPUs do not fill whole domains of 256; use a multiple of the domain"
+    ):
         rail_only(1000, 64)
 
 
@@ -79,7 +81,7 @@ def test_nics_send_a_share_of_a_hierarchical_allreduce() -> None:
 
 
 def test_nobody_gathers_nothing() -> None:
-    with pytest.raises(ModelError, match="0 GPUs of 2 domains"):
+    with pytest.raises(ModelError, match="a group cannot have 0 GPUs of 2 domains"):
         Grid(0, 2)
 
 
@@ -142,7 +144,7 @@ def test_an_assumption_moves_the_figures(changes):
 @pytest.mark.parametrize(
     ("cluster", "batch", "message"),
     [
-        (Cluster(domain=6), 4096, "domains of 6; use a power of two"),
+        (Cluster(domain=6), 4096, "a domain has 6 GPUs, which is not a power of two; use a power of two"),
         (Cluster(gpus=8), 8, "GPT-146B does not fit on 8 GPUs with a batch of 8"),
     ],
 )

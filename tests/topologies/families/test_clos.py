@@ -49,11 +49,17 @@ def test_a_part_of_a_network_has_part_of_its_spines_and_trunks_to_them() -> None
 @pytest.mark.parametrize(
     ("leaves", "below", "radix", "more", "message"),
     [
-        (1, 9, 8, {}, "a switch of radix 8 for 9; use radix 9 or more"),
-        (2, 5, 8, {}, "a leaf of 5 down and 5 up has more than its 8 ports; use radix 10 or more, or fewer"),
+        (1, 9, 8, {}, "a switch of radix 8 has too few ports for 9 endpoints; use radix 9 or more"),
+        (2, 5, 8, {}, "a leaf needs 5 ports down and 5 up, and has 8; use radix 10 or more, or fewer"),
         (33, 4, 8, {}, "33 leaves of radix 8 are more than 3 tiers join; use a larger radix"),
-        (4, 4, 8, {"spines": 3}, "3 spines of radix 8 do not carry 4 leaves of 4 uplinks; give spines 0"),
-        (2, 2, 1, {}, "radix is 1; give at least 2 ports"),
+        (
+            4,
+            4,
+            8,
+            {"spines": 3},
+            "3 spines of radix 8 cannot join 4 leaves with 4 uplinks each; give spines 0",
+        ),
+        (2, 2, 1, {}, "radix is 1, below 2; give at least 2 ports"),
     ],
 )
 def test_what_does_not_fit_says_what_does(

@@ -30,9 +30,15 @@ def test_pod_sized_mesh_has_the_published_degree() -> None:
         ([8, 1], r"dims is \[8, 1\]"),
         ([8, 0], r"dims is \[8, 0\]"),
         ([-3], r"dims is \[-3\]"),
-        ([257], r"256 ports a node, and a source route counts to 255"),
-        ([16, 16, 16, 16], r"65536 nodes, and addresses count to 8192"),
-        ([5, 5, 5, 5, 5], r"addresses need 18 bits of 16"),
+        ([257], r"dims \[257\] need 256 ports a node; a source route can name 255; use smaller dims or more"),
+        (
+            [16, 16, 16, 16],
+            r"dims \[16, 16, 16, 16\] have 65536 nodes; addresses can name 8192; use smaller dims",
+        ),
+        (
+            [5, 5, 5, 5, 5],
+            r"dims \[5, 5, 5, 5, 5\] need addresses of 18 bits; an address has 16; use smaller dims",
+        ),
     ],
 )
 def test_dimensions_that_cannot_be_built_are_refused(dims: list[int], message: str) -> None:

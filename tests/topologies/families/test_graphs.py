@@ -161,9 +161,18 @@ def test_fewer_groups_of_a_dragonfly_have_several_global_links() -> None:
     [
         (lambda: dragonfly(2, global_links=1, groups=4), "join up to 3; give 2 to 3 groups"),
         (lambda: dragonfly_plus(2, global_links=1, groups=4), "join up to 3; give 2 to 3 groups"),
-        (lambda: fat_tree(5), "5 ports; give an even number of ports"),
-        (lambda: slim_fly(9), "q is 9; give a prime"),
-        (lambda: jellyfish(5, degree=3), "5 switches of degree 3; give a degree below"),
+        (
+            lambda: fat_tree(5),
+            "fat-tree: ports is 5, which is not an even number above 0; give an even number of ports",
+        ),
+        (
+            lambda: slim_fly(9),
+            "slim-fly: q is 9, for which there is no Slim Fly; give a prime, such as 5, 7, 11, 13 or 17",
+        ),
+        (
+            lambda: jellyfish(5, degree=3),
+            "jellyfish: 5 switches cannot all have degree 3; give a degree below the number of",
+        ),
     ],
 )
 def test_impossible_parameters_are_refused(build, message: str) -> None:

@@ -91,10 +91,16 @@ def test_dcn_plus_of_the_paper_is_not_contended() -> None:
     ("wrong", "message"),
     [
         ({"tors": "three"}, "tors is 'three'; give dual or single"),
-        ({"tors": "single", "planes": 2}, "2 planes for 1 ToRs of a set; use 1 plane, or tors dual"),
+        (
+            {"tors": "single", "planes": 2},
+            "2 planes cannot divide 1 ToRs of a set; use 1 plane, or tors dual",
+        ),
         ({"rails": 1}, "rails is 1; give a whole number of at least 2"),
-        ({"pods": 2}, "2 Pods and no cores; give cores, or one Pod"),
-        ({"segments": 16, "hosts": 257}, "addresses need 17 bits of 16; use fewer Pods, segments or hosts"),
+        ({"pods": 2}, "2 Pods have no cores to join them; give cores, or one Pod"),
+        (
+            {"segments": 16, "hosts": 257},
+            "1 x 16 segments of 257 hosts of 8: addresses need 17 bits and have 16; use fewer Pods,",
+        ),
         ({"hosts": 250, "rails": 2}, "use fewer hosts or aggs, or more radix"),
     ],
 )

@@ -158,7 +158,9 @@ def test_uniform_wiring_cannot_hold_what_cross_wiring_can() -> None:
     ring = [[[1, 2, 0]]]
     fabric = with_maps(lumos(3, 1, 1, accelerators=2, hb_size=2), ring)
     assert {circuits(fabric, 0, i, j) for i, j in combinations(range(3), 2)} == {1}
-    with pytest.raises(TopologyError, match=r"ocs0\.0: port 0 leads to 1, and port 1 to 2; with uniform"):
+    with pytest.raises(
+        TopologyError, match=r"ocs0\.0: port 0 leads to 1, but port 1 leads to 2; with uniform"
+    ):
         with_maps(lumos(3, 1, 1, accelerators=2, hb_size=2, wiring="uniform"), [[*ring[0], *ring[0]]])
 
 
@@ -166,12 +168,15 @@ def test_uniform_wiring_cannot_hold_what_cross_wiring_can() -> None:
     ("maps", "message"),
     [
         ([[[1, DARK, 1, DARK]]], r"ocs0p0: port 5 is joined to both 0 and 2"),
-        ([[[0, DARK, DARK, DARK]]], r"ocs0p0: port 0 leads to its own Pod; leave it dark, -1"),
-        ([[[4, DARK, DARK, DARK]]], r"ocs0p0: port 0 leads to Pod 4; Pods are 0 to 3"),
+        ([[[0, DARK, DARK, DARK]]], "ocs0p0: port 0 leads to its own Pod; leave it dark, -1"),
+        (
+            [[[4, DARK, DARK, DARK]]],
+            "ocs0p0: port 0 leads to Pod 4, which does not exist; give a Pod from 0 to 3, or -1 for a",
+        ),
         ([[[-2, DARK, DARK, DARK]]], r"ocs0p0: port 0 leads to Pod -2"),
-        ([[[1, DARK, DARK]]], r"ocs0p0: a map of 3 Pods; give one for 4"),
-        ([[[DARK] * 4] * 2], r"maps of 1 groups; this fabric's are 1 of 1 rows each"),
-        ([], r"maps of 0 groups"),
+        ([[[1, DARK, DARK]]], "ocs0p0: the map has 3 Pods instead of 4; give one for 4"),
+        ([[[DARK] * 4] * 2], "1 maps were given for 1 groups; give 1 maps of 1 rows each"),
+        ([], "0 maps were given for 1 groups; give 1 maps of 1 rows each"),
     ],
 )
 def test_maps_that_cannot_be_are_refused(maps: list[list[list[int]]], message: str) -> None:
@@ -199,7 +204,7 @@ def test_a_switch_set_otherwise_is_found(wiring: WiringOfPorts) -> None:
         check_wiring(fabric, {**right, name: swapped})
     with pytest.raises(TopologyError, match=r"ocs1\.1: ports \d and \d both lead to port \d"):
         check_wiring(fabric, {**right, name: {**way, first: way[second]}})
-    with pytest.raises(TopologyError, match=r"ocs1\.1: no port 8; its ports are 0 to"):
+    with pytest.raises(TopologyError, match=r"ocs1\.1 has no port 8; give a port from 0 to"):
         check_wiring(fabric, {**right, name: {**way, first: 8}})
     dark = {tx: rx for tx, rx in way.items() if tx != first}
     with pytest.raises(TopologyError, match=r"(leads to|brings it) nobody"):
@@ -207,7 +212,7 @@ def test_a_switch_set_otherwise_is_found(wiring: WiringOfPorts) -> None:
 
 
 def test_another_fabric_has_no_such_core() -> None:
-    with pytest.raises(TopologyError, match="ocs0 is of no group of optical switches"):
+    with pytest.raises(TopologyError, match="ocs0 belongs to no group of optical switches"):
         core_of(optical_rings(4))
 
 
@@ -216,16 +221,25 @@ def test_another_fabric_has_no_such_core() -> None:
     [
         (lambda: lumos(1), "pods is 1; give a whole number of at least 2"),
         (lambda: lumos(spines=0), "spines is 0; give a whole number of at least 1"),
-        (lambda: lumos(spines=3), "16 accelerators of a leaf on 3 spines; say how many cables: tau"),
-        (lambda: lumos(ports=3), "ports is 3; give an even number"),
+        (
+            lambda: lumos(spines=3),
+            "16 accelerators of a leaf do not divide evenly over 3 spines; give tau",
+        ),
+        (
+            lambda: lumos(ports=3),
+            "ports is 3, which is not even; give an even number: optical switches come in pairs",
+        ),
         (lambda: lumos(tau=-1), "tau is -1; give a whole number of at least 0"),
-        (lambda: lumos(leaves=1, accelerators=12), "a Pod of 12 accelerators in servers of 8"),
+        (lambda: lumos(leaves=1, accelerators=12), "the 12 accelerators of a Pod do not fill servers of 8"),
         (lambda: build("lumos", wiring="cros"), "wiring is 'cros'; give cross, uniform or dual-link"),
         (lambda: build("lumos", inside="ring"), "inside is 'ring'; give mesh or switch"),
         (lambda: lumos(core_delay_ns=-1), "core_delay_ns is -1; give a number of at least 0"),
         (lambda: lumos(ports=50), "links of spine0.0 use 66 of its 64 lanes; use a larger radix"),
-        (lambda: lumos(ports=254, radix=512), "spine0.0 has 256 ports, and a source route counts to 255"),
-        (lambda: lumos(1024), "1024 Pods of 4 servers of 8: addresses need 18 bits of 16; use fewer"),
+        (lambda: lumos(ports=254, radix=512), "spine0.0 has 256 ports; a source route can name 255"),
+        (
+            lambda: lumos(1024),
+            "1024 Pods of 4 servers of 8: addresses need 18 bits of 16; use fewer or smaller Pods",
+        ),
     ],
 )
 def test_what_does_not_fit_says_what_does(make: Callable[[], Fabric], message: str) -> None:

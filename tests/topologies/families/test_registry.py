@@ -75,7 +75,7 @@ def test_defaults_are_in_range_and_survive_the_command_line(declared: Family[...
         ("ub-rack", {"delay_ns": float("nan")}, "delay_ns is nan; give a number of at least 0"),
         ("ub-pod", {"planes": 9}, "planes is 9; give a whole number from 1 to 8"),
         ("ub-rack", {"lanes": 6}, "links use 84 of 72 lanes"),
-        ("ub-pod", {"dims": [2, 2]}, "dims [2, 2]: no such UB-Mesh; give 4 extents from 1: slots to 8"),
+        ("ub-pod", {"dims": [2, 2]}, "dims [2, 2] do not make a UB-Mesh; give 4 extents from 1: slots to 8"),
     ],
 )
 def test_what_cannot_be_built_is_refused_with_the_remedy(name: str, params: dict, message: str) -> None:

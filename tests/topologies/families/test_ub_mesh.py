@@ -293,15 +293,15 @@ def test_x32_takes_eight_planes_and_thinner_links_to_peers() -> None:
     [
         (
             lambda: ub_rack_lrs(dims=(8, 9)),
-            r"dims \[8, 9\]: no such UB-Mesh; give 2 extents from 1: slots to 8",
+            r"dims \[8, 9\] do not make a UB-Mesh; give 2 extents from 1: slots to 8",
         ),
-        (lambda: ub_pod(dims=(8, 8)), r"dims \[8, 8\]: no such UB-Mesh; give 4 extents"),
+        (lambda: ub_pod(dims=(8, 8)), r"dims \[8, 8\] do not make a UB-Mesh; give 4 extents"),
         (lambda: ub_pod(dims=(8, 8, 5, 4)), r"columns to 4, rows to 4"),
         (
             lambda: ub_superpod(dims=(8, 8, 4, 4, 0)),
             r"dims is \[8, 8, 4, 4, 0\]; give a list of whole numbers of at least 1",
         ),
-        (lambda: ub_rack_lrs(dims=(1, 1)), r"dims \[1, 1\]: a single NPU; give at least two"),
+        (lambda: ub_rack_lrs(dims=(1, 1)), r"dims \[1, 1\] have a single NPU; give at least two"),
         (lambda: ub_rack_lrs(planes=0), r"planes is 0; give a whole number from 1 to 8"),
         (lambda: ub_rack_lrs(planes=9), r"planes is 9; give a whole number from 1 to 8"),
         (
@@ -317,7 +317,7 @@ def test_x32_takes_eight_planes_and_thinner_links_to_peers() -> None:
         (lambda: ub_pod(hrs_per_lrs=3), r"lrs0p0r0 use 76 of its 72 lanes"),
         (lambda: ub_rack_lrs(cpus=9), r"cpus is 9; give a whole number from 0 to 8"),
         (lambda: ub_rack_lrs(spares=-1), r"spares is -1; give a whole number from 0 to 8"),
-        (lambda: ub_superpod(hrs_per_lrs=0), r"hrs_per_lrs is 0, and only HRS join Pods"),
+        (lambda: ub_superpod(hrs_per_lrs=0), r"hrs_per_lrs is 0, but only HRS join Pods"),
         (lambda: ub_pod(rack_delay_ns=-1), r"rack_delay_ns is -1"),
         (lambda: ub_pod(hrs_delay_ns=-1), r"hrs_delay_ns is -1"),
         (lambda: ub_pod(delay_ns=-1), r"delay_ns is -1"),

@@ -106,7 +106,7 @@ def test_small_ones_are_whole(fabric: Fabric) -> None:
         (lambda: ub_rack_clos(spares=9), r"spares is 9; give a whole number from 0 to 8"),
         (lambda: ub_rack_1dfm_a(planes=16), r"planes is 16; give a whole number from 1 to 8"),
         (lambda: ub_rack_clos(lrs=129), r"lrs is 129; give a whole number from 1 to 128"),
-        (lambda: ub_rack_1dfm_a(dims=(8,)), r"dims \[8\]: no such UB-Mesh; give 2 extents"),
+        (lambda: ub_rack_1dfm_a(dims=(8,)), r"dims \[8\] do not make a UB-Mesh; give 2 extents"),
     ],
 )
 def test_what_does_not_fit_says_what_does(make: Callable[[], Fabric], message: str) -> None:
@@ -135,9 +135,9 @@ def test_a_few_superpods_need_one_switch() -> None:
     ("superpods", "more", "message"),
     [
         (0, {}, "superpods is 0"),
-        (13, {"lanes": 1022}, "lanes is 1022: no number of links of x4; use a multiple of 4"),
-        (13, {"link_lanes": 512}, "link_lanes is 512: more than half of a switch of x512"),
-        (1000, {}, "1000 SuperPods: 4000 leaves, and a spine of x512 reaches 512; use fewer SuperPods"),
+        (13, {"lanes": 1022}, "lanes is 1022, which does not make whole links of x4; use a multiple of 4"),
+        (13, {"link_lanes": 512}, "link_lanes is 512, which is more than half of a switch of x512"),
+        (1000, {}, "1000 SuperPods need 4000 leaves; a spine of x512 reaches 512; use fewer SuperPods or"),
     ],
 )
 def test_a_dcn_that_two_levels_do_not_reach_is_refused(superpods: int, more: dict, message: str) -> None:
@@ -157,5 +157,7 @@ def test_the_longest_way_is_the_diameter() -> None:
 def test_no_way_is_an_error() -> None:
     mesh = full_mesh([3])
     apart = Fabric(**{name: getattr(mesh, name) for name in mesh.__match_args__ if name != "links"}, links=())
-    with pytest.raises(TopologyError, match="no way joins all its nodes"):
+    with pytest.raises(
+        TopologyError, match="fabric full-mesh-3: some nodes cannot reach each other; add links between them"
+    ):
         longest_way(apart)

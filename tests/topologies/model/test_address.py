@@ -61,7 +61,9 @@ def test_values_that_do_not_fit_are_refused() -> None:
     plan = AddressPlan((AddressField("board", 2), AddressField("npu", 3)))
     with pytest.raises(TopologyError, match=r"address field board: 4 is not in 0\.\.3"):
         plan.pack(board=4)
-    with pytest.raises(TopologyError, match="no address field named 'slot'; fields of this plan: board, npu"):
+    with pytest.raises(TopologyError, match="the address plan has no field 'slot'; use one of board, npu"):
         plan.pack(slot=1)
-    with pytest.raises(TopologyError, match="0x20 does not fit 5 bits"):
+    with pytest.raises(
+        TopologyError, match="address 0x20 does not fit in 5 bits; use an address of this plan"
+    ):
         plan.unpack(32)

@@ -74,9 +74,9 @@ def test_links_are_named_by_the_lower_index_first_and_carry_their_lanes() -> Non
         (lambda rack: rack.link("npu1-npu0"), r"no link named 'npu1-npu0'; did you mean npu0-npu1\?"),
         (
             lambda rack: rack.port_to("npu0", "npu9"),
-            r"no link between npu0 and npu9; neighbours of npu0: npu1",
+            r"no link joins npu0 and npu9; name a neighbour of npu0: npu1",
         ),
-        (lambda rack: rack.link("npu0-npu1").far("npu2"), r"link npu0-npu1: no end on npu2"),
+        (lambda rack: rack.link("npu0-npu1").far("npu2"), r"link npu0-npu1 has no end at npu2"),
     ],
 )
 def test_unknown_names_are_named_with_what_exists(look_up, message: str) -> None:

@@ -68,11 +68,17 @@ def test_names_of_families_are_no_files() -> None:
     ("change", "message"),
     [
         (lambda g: g.add_edge("a", "b"), "no path joins a, b to n0"),
-        (lambda g: g.add_node("x", kind="hub"), "node x: kind 'hub' is not known; give npu, gpu, switch"),
-        (lambda g: g.add_node("x y"), "node 'x y'; name it by letters"),
+        (
+            lambda g: g.add_node("x", kind="hub"),
+            "node x: kind 'hub' is not known; give npu, gpu, switch, router, host",
+        ),
+        (
+            lambda g: g.add_node("x y"),
+            "'x y' is not a name of a node; name it by letters, digits, dots, - and _ without spaces",
+        ),
         (
             lambda g: g.add_node("x", tier=1),
-            "node x: tier 1 of a npu; leave it out, or give the node kind switch",
+            "node x: a npu cannot have tier 1; leave it out, or give the node kind switch",
         ),
         (
             lambda g: g.add_edge("n0", "n1", rate_gbps=0),
@@ -80,12 +86,18 @@ def test_names_of_families_are_no_files() -> None:
         ),
         (
             lambda g: g.add_edge("n0", "n2", speed=1),
-            "edge n0 to n2: no attribute 'speed'; attributes are delay",
+            "edge n0 to n2 has an unknown attribute 'speed'; use one of delay_ns, ports, rate_gbps",
         ),
-        (lambda g: g.add_edge("n0", "n0"), "edge n0 to n0: both ends on one node"),
-        (lambda g: g.add_node("h", kind="host"), "host h: 0 edges; give a host one edge, to a switch"),
+        (lambda g: g.add_edge("n0", "n0"), "edge n0 to n0 has both ends at the same node"),
+        (
+            lambda g: g.add_node("h", kind="host"),
+            "host h has 0 edges; give a host a single edge, to a switch",
+        ),
         (lambda g: g.add_edge("n0", "n2", ports="n1:3"), "edge n0 to n2: ports is 'n1:3'; write the number"),
-        (lambda g: g.add_edge("n0", "n2", ports="n0:0"), "edge n0 to n2: port 0 of n0; use ports 1 to 255"),
+        (
+            lambda g: g.add_edge("n0", "n2", ports="n0:0"),
+            "edge n0 to n2 has port 0 of n0, which does not exist; use ports 1 to 255",
+        ),
         (
             lambda g: g.add_edges_from((("n0", "n2", {"ports": "n0:9"}), ("n0", "n3", {"ports": "n0:9"}))),
             "share port 9 of n0; give each its own number",
@@ -103,25 +115,33 @@ def test_a_wrong_graph_is_refused_by_element(change, message: str, tmp_path: Pat
 
 
 def test_addresses_and_ports_have_an_end() -> None:
-    with pytest.raises(TopologyError, match="8193 nodes need addresses of 14 bits of 13"):
+    with pytest.raises(TopologyError, match="8193 nodes need addresses of 14 bits; an address has 13"):
         from_graph(nx.path_graph(8193), "long")
-    with pytest.raises(TopologyError, match="hub: more than 255 links"):
+    with pytest.raises(TopologyError, match="hub has more than 255 links"):
         from_graph(nx.star_graph(["hub", *range(256)]), "star")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.json", '{"nodes": [\n}', "a.json:2: not JSON"),
-        ("a.json", '{"nodes": [{"id": 1}]}', "a.json: not node-link JSON: no 'edges'"),
-        ("a.graphml", "<graphml>\n<", "a.graphml:2: not XML"),
-        ("a.graphml", None, "a.graphml: No such file or directory; give JSON"),
+        ("a.json", '{"nodes": [\n}', "the file is not JSON: Expecting value; correct the line"),
+        ("a.json", '{"nodes": [{"id": 1}]}', "a.json is not node-link JSON: no 'edges'"),
+        (
+            "a.graphml",
+            "<graphml>\n<",
+            "the file is not XML: unclosed token: line 2, column 0; correct the line",
+        ),
+        (
+            "a.graphml",
+            None,
+            "cannot be read: No such file or directory; give JSON of `railyard show --json`, GraphML,",
+        ),
         ("a.py:make", "def make():\n    return 1 / 0\n", "a.py:2: ZeroDivisionError: division by zero"),
         ("a.py:make", "def make(:\n", "a.py:1: SyntaxError"),
         (
             "a.py:make",
             "import networkx\nfrom math import sqrt\nfrom json import loads\nmade = 1\ndef ring(): pass\n",
-            "a.py: no 'make'; the file has made, ring",
+            "has no 'make'; use one of its names: made, ring",
         ),
         ("a.py:make", "def make(): return 3\n", "a.py:make returned int; return a Fabric"),
     ],
@@ -176,8 +196,8 @@ def test_a_topology_of_the_p4_tutorials(tmp_path: Path) -> None:
     ("link", "message"),
     [
         (["h1"], "links[3] is ['h1']; write"),
-        (["h1", "s3-p1"], "links[3]: no switch or host named 's3'; write"),
-        (["s1-p4", "s2-p4", "soon"], "links[3]: latency 'soon'; write it as 10ms or 5us"),
+        (["h1", "s3-p1"], "links[3]: the file has no switch or host named 's3'; write"),
+        (["s1-p4", "s2-p4", "soon"], "links[3]: the latency 'soon' cannot be read; write it as 10ms or 5us"),
         (["s1-p3", "s2-p4"], "edges s1-s2 and s1-s2 share port 3 of s1"),
     ],
 )

@@ -52,7 +52,10 @@ def test_rings_lead_around_plane_by_plane(npus: int, ports: int, steps: list[int
     [
         ({"npus": 1}, "npus is 1; give a whole number from 2 to 8192"),
         ({"npus": 9000}, "npus is 9000"),
-        ({"npus": 4, "ports": 3}, "ports is 3; give an even number up to 254"),
+        (
+            {"npus": 4, "ports": 3},
+            "ports is 3, which is not an even number up to 254; give an even number up to 254: a ring",
+        ),
         ({"npus": 4, "ports": 0}, "ports is 0"),
         ({"npus": 4, "ports": 256}, "ports is 256"),
         ({"npus": 4, "lanes": 0}, "lanes is 0; give a whole number of at least 1"),
@@ -126,9 +129,9 @@ def test_other_links_stay_where_they_are() -> None:
 @pytest.mark.parametrize(
     ("joined", "message"),
     [
-        ({0: 4}, "ocs7: no port 4; its ports are 0 to 3"),
-        ({2: -1}, "ocs7: no port -1"),
-        ({2: 2}, "ocs7: port 2 is joined to itself; leave a port out to leave it dark"),
+        ({0: 4}, "ocs7 has no port 4; give a port from 0 to 3"),
+        ({2: -1}, "ocs7 has no port -1; give a port from 0 to 3"),
+        ({2: 2}, "ocs7: port 2 is joined to itself; leave the port out; it is dark then"),
         ({0: 1, 1: 2}, "ocs7: port 1 is joined to both 0 and 2; give each port one circuit at most"),
     ],
 )

@@ -112,12 +112,18 @@ def test_an_idle_domain_is_wired_as_the_others_and_holds_no_member() -> None:
         ({"spares": -1}, "spares is -1; give a whole number of at least 0"),
         ({"spare_domains": -1}, "spare_domains is -1; give a whole number of at least 0"),
         ({"spare_rails": -1}, "spare_rails is -1; give a whole number of at least 0"),
-        ({"spare_rails": 1}, "spare_rails is 1, and nothing leads to them; add optical switches"),
+        (
+            {"spare_rails": 1},
+            "spare_rails is 1, but no optical switch leads to spare rails; add optical switches",
+        ),
         (
             {"spare_rails": 1, "optical": True, "domains": 5, "radix": 4},
             "spare_rails is 1, but rails have 3 leaves",
         ),
-        ({"hb_size": 200, "spares": 56}, "hb_size 200 and spares 56: a source route counts ports to 255"),
+        (
+            {"hb_size": 200, "spares": 56},
+            "hb_size 200 and spares 56 need more ports than the 255 that a source route can name; use",
+        ),
         ({"optical": True, "reconfiguration_us": -1}, "reconfiguration_us is -1"),
         ({"optical": 1}, "topology rail-only: optical is 1; give true or false"),
         ({"domains": 65, "spare_domains": 1, "radix": 2}, "radix"),

@@ -28,7 +28,10 @@ def fat_tree(
     import networkx as nx
 
     if ports % 2:
-        raise TopologyError(f"fat-tree: {ports} ports", remedy="give an even number of ports")
+        raise TopologyError(
+            f"fat-tree: ports is {ports}, which is not an even number above 0",
+            remedy="give an even number of ports",
+        )
     half = range(ports // 2)
     graph = nx.Graph()
     for pod in range(ports):

@@ -33,7 +33,7 @@ def jellyfish(
 
     if degree >= switches or switches * degree % 2:
         raise TopologyError(
-            f"jellyfish: {switches} switches of degree {degree}",
+            f"jellyfish: {switches} switches cannot all have degree {degree}",
             remedy="give a degree below the number of switches, and an even product of the two",
         )
     for draw in range(_DRAWS):
@@ -47,6 +47,6 @@ def jellyfish(
                 with_hosts(named, hosts), f"jellyfish-{switches}", rate_gbps=rate_gbps, delay_ns=delay_ns
             )
     raise TopologyError(
-        f"jellyfish: no connected graph of {switches} switches of degree {degree} in {_DRAWS} draws",
+        f"jellyfish: {_DRAWS} draws gave no connected graph of {switches} switches of degree {degree}",
         remedy="give a higher degree or another seed",
     )

@@ -31,7 +31,10 @@ def slim_fly(
     import networkx as nx
 
     if any(q % factor == 0 for factor in range(2, int(q**0.5) + 1)):
-        raise TopologyError(f"slim-fly: q is {q}", remedy="give a prime, such as 5, 7, 11, 13 or 17")
+        raise TopologyError(
+            f"slim-fly: q is {q}, for which there is no Slim Fly",
+            remedy="give a prime, such as 5, 7, 11, 13 or 17",
+        )
     generators = _generators(q)
     graph = nx.Graph()
     graph.add_nodes_from(f"r{s}.{x}.{y}" for s in (0, 1) for x in range(q) for y in range(q))

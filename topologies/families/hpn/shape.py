@@ -133,7 +133,7 @@ class Shape:
         if pad < 0:
             raise TopologyError(
                 f"{self.pods} x {self.segments} segments of {self.hosts + self.backup} hosts of {self.rails}:"
-                f" addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
+                f" addresses need {CNA_BITS - pad} bits and have {CNA_BITS}",
                 remedy="use fewer Pods, segments or hosts",
             )
         padding = [AddressField("pad", pad)] if pad else []
@@ -144,13 +144,15 @@ class Shape:
         """Raise TopologyError when the fabric cannot be built."""
         if self.planes not in (1, self.tors):
             raise TopologyError(
-                f"{self.planes} planes for {self.tors} ToRs of a set",
+                f"{self.planes} planes cannot divide {self.tors} ToRs of a set",
                 remedy=f"use 1 plane or {self.tors}: a plane is for one ToR of each set"
                 if self.tors > 1
                 else "use 1 plane, or tors dual",
             )
         if self.pods > 1 and not self.cores:
-            raise TopologyError(f"{self.pods} Pods and no cores", remedy="give cores, or one Pod")
+            raise TopologyError(
+                f"{self.pods} Pods have no cores to join them", remedy="give cores, or one Pod"
+            )
 
     def host_numbers(self) -> Iterator[tuple[int, int, int]]:
         """(Pod, segment, host) of hosts at work, then of idle ones."""

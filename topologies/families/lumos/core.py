@@ -88,7 +88,8 @@ def core_of(fabric: Fabric) -> Core:
     for match, switch in named:
         if match is None:
             raise TopologyError(
-                f"fabric {fabric.name}: {switch.name} is of no group of optical switches", remedy="use lumos"
+                f"fabric {fabric.name}: {switch.name} belongs to no group of optical switches",
+                remedy="use lumos",
             )
         groups.setdefault(int(match[1]), []).append(switch)
     if not groups:
@@ -144,7 +145,8 @@ def _joined_ports(fabric: Fabric, maps: Maps) -> dict[str, dict[int, int]]:
     rows = len(core.groups[0])
     if len(maps) != len(core.groups) or any(len(group) != rows for group in maps):
         raise TopologyError(
-            f"maps of {len(maps)} groups", remedy=f"this fabric's are {len(core.groups)} of {rows} rows each"
+            f"{len(maps)} maps were given for {len(core.groups)} groups",
+            remedy=f"give {len(core.groups)} maps of {rows} rows each",
         )
     joined: dict[str, dict[int, int]] = {}
     for group, switches in zip(maps, core.groups, strict=True):
@@ -155,19 +157,21 @@ def _joined_ports(fabric: Fabric, maps: Maps) -> dict[str, dict[int, int]]:
 
 def _joined(core: Core, name: str, row: Sequence[int]) -> dict[int, int]:
     if len(row) != core.pods:
-        raise TopologyError(f"{name}: a map of {len(row)} Pods", remedy=f"give one for {core.pods}")
+        raise TopologyError(
+            f"{name}: the map has {len(row)} Pods instead of {core.pods}", remedy=f"give one for {core.pods}"
+        )
     for i, j in enumerate(row):
         if not DARK <= j < core.pods:
             raise TopologyError(
-                f"{name}: port {i} leads to Pod {j}",
-                remedy=f"Pods are 0 to {core.pods - 1}, {DARK} is dark",
+                f"{name}: port {i} leads to Pod {j}, which does not exist",
+                remedy=f"give a Pod from 0 to {core.pods - 1}, or {DARK} for a dark port",
             )
         if i == j:
             raise TopologyError(f"{name}: port {i} leads to its own Pod", remedy=f"leave it dark, {DARK}")
         if core.wiring == "uniform" and j != DARK and row[j] != i:
             raise TopologyError(
-                f"{name}: port {i} leads to {j}, and port {j} to {row[j]}",
-                remedy="with uniform wiring give circuits both ways round",
+                f"{name}: port {i} leads to {j}, but port {j} leads to {row[j]}",
+                remedy="with uniform wiring give each circuit in both directions",
             )
     odd = 0 if core.wiring == "uniform" else core.pods
     return {i: odd + j for i, j in enumerate(row) if j != DARK}
@@ -235,10 +239,13 @@ def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | Non
         for tx, rx in leads.items():
             for port in (tx, rx):
                 if not 0 <= port < fibres:
-                    raise TopologyError(f"{name}: no port {port}", remedy=f"its ports are 0 to {fibres - 1}")
+                    raise TopologyError(
+                        f"{name} has no port {port}", remedy=f"give a port from 0 to {fibres - 1}"
+                    )
             if (other := from_.setdefault((name, rx), tx)) != tx:
                 raise TopologyError(
-                    f"{name}: ports {other} and {tx} both lead to port {rx}", remedy="let one at most"
+                    f"{name}: ports {other} and {tx} both lead to port {rx}",
+                    remedy="let at most one port lead there",
                 )
     ends = {end: _fibres(core, *end) for end in _electrical(core)}
     talking = {tx: end for end, (tx, _) in ends.items()}

@@ -152,8 +152,7 @@ def lumos(
     crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
     if crowded is not None:
         raise TopologyError(
-            f"lumos: {crowded.name} has {crowded.ports[-1].number} ports, and a source route counts to "
-            f"{MAX_PORT}",
+            f"lumos: {crowded.name} has {crowded.ports[-1].number} ports; a source route can name {MAX_PORT}",
             remedy="use a smaller radix",
         )
     switches = tuple(
@@ -180,12 +179,14 @@ class _Shape:
         """Raise TopologyError when the fabric cannot be built."""
         if self.leaves * self.accelerators % self.hb_size:
             raise TopologyError(
-                f"a Pod of {self.leaves * self.accelerators} accelerators in servers of {self.hb_size}",
-                remedy="give whole servers to a Pod",
+                f"the {self.leaves * self.accelerators} accelerators of a Pod do not fill "
+                f"servers of {self.hb_size}",
+                remedy="use a divisor of the accelerators of a Pod for hb_size",
             )
         if self.ports < 2 or self.ports % 2:
             raise TopologyError(
-                f"ports is {self.ports}", remedy="give an even number: optical switches come in pairs"
+                f"ports is {self.ports}, which is not even",
+                remedy="give an even number: optical switches come in pairs",
             )
 
     @property
@@ -237,7 +238,8 @@ def _sizes(leaves: int, spines: int, accelerators: int, tau: int, ports: int) ->
     if not tau:
         if accelerators < spines or accelerators % spines:
             raise TopologyError(
-                f"{accelerators} accelerators of a leaf on {spines} spines", remedy="say how many cables: tau"
+                f"{accelerators} accelerators of a leaf do not divide evenly over {spines} spines",
+                remedy="give tau, the number of cables from a leaf to a spine",
             )
         tau = accelerators // spines
     # An odd one stays dark, or has no other end.

@@ -118,7 +118,8 @@ class Domains:
     ) -> None:
         if hb_size + spares > MAX_PORT:
             raise TopologyError(
-                f"hb_size {hb_size} and spares {spares}: a source route counts ports to {MAX_PORT}",
+                f"hb_size {hb_size} and spares {spares} need more ports than the {MAX_PORT} that "
+                f"a source route can name",
                 remedy=f"use at most {MAX_PORT} together",
             )
         self._used = domains
@@ -176,7 +177,7 @@ class Domains:
         room = 1 << bits
         if number >= room:
             raise TopologyError(
-                f"{number + 1} switches of a tier, and addresses count to {room}",
+                f"a tier has {number + 1} switches; addresses can name {room}",
                 remedy="use a larger radix or a smaller fabric",
             )
         return place << bits | number
@@ -246,7 +247,7 @@ class Domains:
         crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
         if crowded is not None:
             raise TopologyError(
-                f"{name}: {crowded.name} has {len(crowded.ports)} neighbours, and a source route counts to "
+                f"{name}: {crowded.name} has {len(crowded.ports)} neighbours; a source route can name "
                 f"{MAX_PORT}",
                 remedy="use a smaller radix",
             )

@@ -115,7 +115,8 @@ def rail_only(
 def _check_spare_rails(count: int, *, optical: bool, leaves: int) -> None:
     if count and not optical:
         raise TopologyError(
-            f"spare_rails is {count}, and nothing leads to them", remedy="add optical switches: optical"
+            f"spare_rails is {count}, but no optical switch leads to spare rails",
+            remedy="add optical switches with the parameter optical",
         )
     if count and leaves > 1:
         raise TopologyError(

@@ -49,16 +49,17 @@ def dcn_clos(
     counts = {"superpods": superpods, "npus": npus, "lanes": lanes, "link_lanes": link_lanes}
     for name, value in (counts | {"switch_lanes": switch_lanes}).items():
         if value <= 0:
-            raise TopologyError(f"{name} is {value}", remedy="give a number above 0")
+            raise TopologyError(f"{name} is {value}, which is not above 0", remedy="give a number above 0")
     if lanes % link_lanes:
         raise TopologyError(
-            f"lanes is {lanes}: no number of links of x{link_lanes}", remedy=f"use a multiple of {link_lanes}"
+            f"lanes is {lanes}, which does not make whole links of x{link_lanes}",
+            remedy=f"use a multiple of {link_lanes}",
         )
     uplinks = superpods * (lanes // link_lanes)
     below = switch_lanes // 2 // link_lanes
     if not below:
         raise TopologyError(
-            f"link_lanes is {link_lanes}: more than half of a switch of x{switch_lanes}",
+            f"link_lanes is {link_lanes}, which is more than half of a switch of x{switch_lanes}",
             remedy="use thinner links or wider switches",
         )
     leaves = -(-uplinks // below)
@@ -70,7 +71,7 @@ def dcn_clos(
     spines = next((count for count in equal if leaves * (up // count) <= switch_lanes), None)
     if spines is None:
         raise TopologyError(
-            f"{superpods} SuperPods: {leaves} leaves, and a spine of x{switch_lanes} reaches {switch_lanes}",
+            f"{superpods} SuperPods need {leaves} leaves; a spine of x{switch_lanes} reaches {switch_lanes}",
             remedy="use fewer SuperPods or lanes, or wider switches",
         )
     return DcnClos(superpods * npus, leaves, spines, uplinks, leaves * spines, up // spines)

@@ -236,7 +236,7 @@ def ub_superpod(
     shape = Shape.of(dims, 5)
     if shape.pods > 1 and not hrs_per_lrs:
         raise TopologyError(
-            "hrs_per_lrs is 0, and only HRS join Pods", remedy="give hrs_per_lrs of 1 or more, or 1 Pod"
+            "hrs_per_lrs is 0, but only HRS join Pods", remedy="give hrs_per_lrs of 1 or more, or 1 Pod"
         )
     racks = RacksWithPlanes(
         shape,

@@ -149,9 +149,9 @@ class Shape:
         listed = ", ".join(f"{name} to {top}" for name, top in zip(names, most, strict=False))
         remedy = f"give {wanted} extents from 1: {listed}"
         if len(sizes) != wanted or any(not 1 <= n <= top for n, top in zip(sizes, most, strict=False)):
-            raise TopologyError(f"dims {list(sizes)}: no such UB-Mesh", remedy=remedy)
+            raise TopologyError(f"dims {list(sizes)} do not make a UB-Mesh", remedy=remedy)
         if prod(sizes) < 2:
-            raise TopologyError(f"dims {list(sizes)}: a single NPU", remedy="give at least two of them")
+            raise TopologyError(f"dims {list(sizes)} have a single NPU", remedy="give at least two of them")
         return Shape(*sizes)
 
     def racks(self) -> Iterator[Rack]:
@@ -173,7 +173,7 @@ def device_lanes(count: int, planes: int, what: str) -> int:
     lanes = min(DEVICE_LANES, CPU_LANES // planes) // count if count else 0
     if count and not lanes:
         raise TopologyError(
-            f"{what} is {count}: a plane has x{DEVICE_LANES} for all of them",
+            f"{what} is {count}, and a plane has only x{DEVICE_LANES} for all of them",
             remedy=f"use at most {DEVICE_LANES}, or fewer planes",
         )
     return lanes

@@ -79,7 +79,7 @@ def test_no_demand_needs_no_shares(rack: Fabric) -> None:
 
 def test_demands_that_cannot_be_are_refused(rack: Fabric) -> None:
     for pair, amount in ((("npu0", "npu0"), 1), (("npu0", "npu1"), -1), (("npu0", "npu1"), float("nan"))):
-        with pytest.raises(PlanError, match=f"demand of {amount} bytes from npu0 to {pair[1]}"):
+        with pytest.raises(PlanError, match=f"the demand from {pair[0]} to {pair[1]} is {amount} bytes"):
             check_demand(rack, {pair: amount})
     with pytest.raises(TopologyError, match="no node named 'npu64'"):
         check_demand(rack, {("npu0", "npu64"): 1})

@@ -137,7 +137,7 @@ def test_a_plan_that_can_deadlock_is_refused_where_a_wait_may_last(
 ) -> None:
     text = "name: ring\ntopology: {name: full-mesh, dims: [3, 3]}\ncollective: {elements: 900}\n"
     text += f"routing: {{rules: single-vl}}\nlink: {{queues: {queues}}}\n"
-    with pytest.raises(ScenarioError, match="wait in a circle") if refused else nullcontext():
+    with pytest.raises(ScenarioError, match="wait for each other in a circle") if refused else nullcontext():
         prepare(*load(write(text)))
 
 

@@ -58,5 +58,5 @@ def test_the_guides_figures_of_a_slow_link_are_those_of_its_scenario(write: Call
 def test_connections_with_a_path_each_are_refused(write: Callable[[str], Path]) -> None:
     text = SCENARIO.replace("TOPOLOGY", "{name: full-mesh, dims: [4]}").replace("SPRAY", "reps")
     text = text.replace("LINK", "npu0-npu1").replace("FAULT", "event: down")
-    with pytest.raises(ScenarioError, match="strategy reps chooses a path a frame"):
+    with pytest.raises(ScenarioError, match="strategy reps chooses a path for each frame"):
         prepare(*load(write(text.replace("congestion: nscc", "connections: {count: 2}, congestion: nscc"))))

@@ -206,7 +206,10 @@ def test_a_demand_beyond_the_ports_is_lowered_where_it_is_largest() -> None:
 def test_shapes_that_cannot_be() -> None:
     with pytest.raises(ModelError, match="3 links from a leaf of 32 uplinks"):
         Lumos(CLUSTER, tau=3)
-    with pytest.raises(ModelError, match="a Clos of 4 tiers"):
+    with pytest.raises(
+        ModelError,
+        match="the Clos has 4 tiers and 1 tries; expected 2 or 3 tiers and at least 1 try; take 2 or 3",
+    ):
         Clos(CLUSTER, 4)
     with pytest.raises(ModelError, match="12 NPUs"):
         Cluster(1, 1, 12)

@@ -84,7 +84,7 @@ def test_papers_and_experiments_go_by_name(railyard: Railyard):
         assert read_claims(path).name == name
     code, _, err = railyard("experiments", "ub-mash")
     assert code == 2
-    assert "no paper or experiment of this name; did you mean 'ub-mesh'" in err
+    assert "is neither a file nor the name of a paper or an experiment; did you mean 'ub-mesh'" in err
 
 
 def test_a_scenario_is_told_from_a_file_of_claims(railyard: Railyard):
