@@ -44,7 +44,7 @@ RACK_LINK = 400.0
 FAULTS: Final = {
     "rack": ("cut", "slow", "adaptive", "flapping"),
     "hpn": ("cut", "tor", "slow"),
-    "rail-only": ("cut", "domain", "slow"),
+    "rail-only": ("domain", "slow"),
 }
 
 

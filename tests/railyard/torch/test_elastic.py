@@ -22,8 +22,8 @@ def trained(folder, faults, *options, check=True):
     folder.mkdir()
     given = ("--tflops", "0.01", "--out", folder / "out", *options)
     ended = torchrun(*given, scenario(folder, faults), SCRIPT, folder, STEPS, check=check)
-    found = LINE.findall(ended.stdout)
-    lines = [(int(step), float(loss), int(ranks), int(again)) for step, loss, ranks, again in found]
+    fields = LINE.findall(ended.stdout)
+    lines = [(int(step), float(loss), int(ranks), int(again)) for step, loss, ranks, again in fields]
     return lines, json.loads((folder / "out" / "training.json").read_text()), ended
 
 

@@ -102,7 +102,7 @@ def test_pods_without_a_circuit_are_those_of_the_allocation():
     assert len(outcomes) == 2
     narrow = lumos(4, 1, 1, accelerators=8, hb_size=2, ports=2)
     everyone = {(f"gpu{8 * a}", f"gpu{8 * b}"): 1 for a, b in permutations(range(4), 2)}
-    with pytest.raises(PlanError, match="Pod 0 asks for 3 circuits and has 2 ports"):
+    with pytest.raises(PlanError, match="Pod 0 asks for 3 circuits, but has 2 ports"):
         unserved_pods(narrow, pod_traffic(narrow, everyone))
 
 
