@@ -64,7 +64,7 @@ def test_a_path_longer_than_a_request_holds() -> None:
     for a in range(12):
         for b in range(a + 2, 12):
             ring = unplug(ring, f"npu{a}-npu{b}")
-    with pytest.raises(PlanError, match="a path of 9 hops: with 16 bits a hop, 8 fit"):
+    with pytest.raises(PlanError, match="the path has 9 hops; with 16 bits a hop, 8 fit"):
         scan_fabric(ring, hops=Hops.BITS_16)
     assert len(scan_fabric(ring)[0].nodes) == 12
 

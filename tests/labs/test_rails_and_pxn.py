@@ -120,8 +120,8 @@ def test_wrong_rows_fail(name: str, tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "entries.json:1: not JSON"),
-        ('{"rail0": []}', "no node named 'rail0'"),
+        ("{", "entries.json:1: the file is not JSON"),
+        ('{"rail0": []}', "the fabric has no node 'rail0'"),
         ('{"gpu0": [{"table": "linear", "match": {"index": 0}, "action": "no_route"}]}', "a row of linear"),
         ('{"gpu0": [{"table": "pxn", "match": {"index": 0}, "action": "fly"}]}', "gpu0[0]"),
         ('{"gpu0": [{"table": "pxn", "action": "NoAction", "default_action": true}]}', "a row of pxn"),

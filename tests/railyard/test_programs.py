@@ -81,19 +81,22 @@ def test_entries_in_the_text_form_of_p4runtime(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ('{"n0": [\n}', "rows.json:2: not JSON"),
-        ({"n9": []}, "no node named 'n9'; nodes are n0, n1, n2"),
+        ('{"n0": [\n}', "rows.json:2: the file is not JSON"),
+        ({"n9": []}, "the fabric has no node 'n9'; use names of nodes: n0, n1, n2"),
         ({"*": [{"table": "ipv6"}]}, "*[0]: table ipv6 is not in the p4info; did you mean ipv4?"),
         ({"n0": [{"tables": "ipv4"}]}, "n0[0]: no entry: tables"),
         (
             {"n0": [{**forward("10.0.0.0", 8, 1), "action": "send"}]},
             "n0[0]: table ipv4: action send is not in the p4info",
         ),
-        ({"n0": [forward("ten", 8, 1)]}, "n0[0]: dst is 'ten'; give a number, an IP address or a MAC"),
+        (
+            {"n0": [forward("ten", 8, 1)]},
+            "n0[0]: dst is 'ten', which is not a value of a field; give a number, an IP address or a MAC",
+        ),
         ({"n0": [forward("10.0.0.0", 8, 512)]}, "n0[0]: mac is '02:00:00:00:00:200'"),
         (
             {"n0": [{**ROWS["n0"][0], "match": {"dst": "10.0.0.0"}}]},
-            "n0[0]: dst is '10.0.0.0'; give two values",
+            "n0[0]: dst is '10.0.0.0', which is not a pair; give two values",
         ),
     ],
 )
@@ -140,9 +143,9 @@ def test_entries_of_a_folder_and_default_actions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ({"table_entries": 1}, "n0.json: n0: no list of entries"),
+        ({"table_entries": 1}, "n0.json: the value of n0 is not a list of entries"),
         ([{"table": "ipv6"}], "n0.json: n0[0]: table ipv6 is not in the p4info"),
-        (None, "no file n0.json or n0-runtime.json; name files by nodes"),
+        (None, "no file n0.json or n0-runtime.json; name each file by its node"),
     ],
 )
 def test_a_wrong_folder_of_entries_is_refused(rows: Any, message: str, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_dcqcn_cuts_its_rate_once_an_interval_and_recovers_half_of_it_a_timer() 
         ("nssc", {}, "congestion control 'nssc' is not known; did you mean 'nscc'"),
         ("swift", {"betta": 1.0}, "swift has no parameter 'betta'; did you mean 'beta'"),
         ("fixed", {"beta": 1.0}, "fixed has no parameter 'beta'; leave it out"),
-        ("nowhere.py:Mine", {}, "nowhere.py: No such file"),
+        ("nowhere.py:Mine", {}, "nowhere.py cannot be read: No such file"),
     ],
 )
 def test_an_impossible_choice_is_refused_with_a_remedy(

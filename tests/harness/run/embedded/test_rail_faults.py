@@ -309,7 +309,7 @@ def test_the_screen_and_the_report_say_it_too(railyard: Railyard, write: Write, 
         (scenario("{at_us: 1, domain: 9}", FULL), "no domain 9; its domains are 0 to 4"),
         (scenario("{at_us: 1, gpu: rail0}", FULL), "rail0 is no NPU but rail; write `switch: rail0`"),
         (scenario("{at_us: 1, gpu: gpu99}", FULL), "no node named 'gpu99'"),
-        (scenario("", ", spare_rails: 1"), "spare_rails is 1, and nothing leads to them"),
+        (scenario("", ", spare_rails: 1"), "spare_rails is 1, but no optical switch leads to spare rails"),
         (scenario("", ", optical: 1"), "optical is 1; give true or false"),
     ],
 )

@@ -64,7 +64,10 @@ def test_its_own_entries_join_those_of_the_plan(write: Write):
         ("{ub_nup: {file: mine.json}}", "runs a program 'ub_nup'; replace ub_npu"),
         ("{ub_npu: {file: other.json}}", "other.json: the file cannot be read: No such file or directory"),
         ("{ub_npu: {file: other.p4}}", "other.p4: the file does not exist; give the path of a P4 program"),
-        ("{ub_npu: {file: mine.json, entries: rows.json}}", "rows.json: No such file or directory"),
+        (
+            "{ub_npu: {file: mine.json, entries: rows.json}}",
+            "rows.json cannot be read: No such file or directory",
+        ),
         ("{ub_npu: {fil: mine.json}}", "unknown key 'fil' in program.ub_npu; did you mean 'file'?"),
     ],
 )
