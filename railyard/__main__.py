@@ -6,5 +6,4 @@ import sys
 from railyard.cli import main
 
 if __name__ == "__main__":
-    sys.argv[0] = "railyard"
     sys.exit(main())

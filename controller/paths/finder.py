@@ -124,7 +124,7 @@ class PathFinder:
         return tuple(port for port, link in links if link.name not in self.failed) or ports
 
     def port_to(self, node: str, neighbour: str) -> int:
-        """Return the first port to a neighbour whose link has not failed."""
+        """Return the first port to a neighbour whose link works, or the first of all if all have failed."""
         if not (self.failed and self.fabric.has_parallel):
             return self.fabric.port_to(node, neighbour)
         return self.ports_to(node, neighbour)[0]

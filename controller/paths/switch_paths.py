@@ -17,14 +17,14 @@ from topologies import Fabric
 from topologies.model.components import components
 from topologies.model.computed_once import computed_once
 
-__all__ = ["SwitchPaths"]
+__all__ = ["MAX_HOPS", "TOP_LEVEL", "SwitchPaths"]
 
 # From this level up switches are taken only when nothing lower joins two nodes, or to borrow what they have
 # to spare.
-_TOP = 2
+TOP_LEVEL = 2
 
 # A source route counts so many hops at least between the farthest nodes of a SuperPod, and one for a detour.
-_MAX_HOPS = 8
+MAX_HOPS = 8
 
 # Distances are searched so far from the destination; every node beyond is taken to be just one hop farther.
 _RADIUS = 3
@@ -58,7 +58,7 @@ class SwitchPaths:
         for top in (False, True) if self._top else (False,):
             if self._top and not top and not self._are_joined_below_top(source, destination):
                 continue
-            for hops in range(2, _MAX_HOPS + 1):
+            for hops in range(2, MAX_HOPS + 1):
                 paths = self.paths_of_length(source, destination, hops, top=top)
                 if paths:
                     return paths
@@ -174,5 +174,5 @@ def _switches_and_top(fabric: Fabric) -> tuple[frozenset[str], frozenset[str]]:
     """Return all switches, and the highest switches."""
     switches = fabric.switches
     return frozenset(node.name for node in switches), frozenset(
-        node.name for node in switches if node.level >= _TOP
+        node.name for node in switches if node.level >= TOP_LEVEL
     )

@@ -12,6 +12,8 @@ from harness.report.results import Outcome, Result
 
 __all__ = ["Failed", "to_junit"]
 
+_WHY = "the metric depends on times that are not trustworthy, or on an unreadable register"
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def _add_case(suite: ElementTree.Element, scenario: str, item: Outcome) -> None:
     if item.verdict == "fails":
         ElementTree.SubElement(case, "failure", message=words, type="assertion")
     elif item.verdict == "not judged":
-        ElementTree.SubElement(case, "skipped", message=f"the times are not trustworthy; {words}")
+        ElementTree.SubElement(case, "skipped", message=f"not judged: {_WHY}; {words}")
 
 
 def _add_failed(root: ElementTree.Element, failed: Failed) -> None:

@@ -169,7 +169,7 @@ def _axes(
         **({"seeds": tuple(seeds)} if seeds else {}),
         **({"fail_each": _names(fail_each)} if fail_each else {}),
         **({"combine": combine} if combine != "grid" else {}),
-        **({"sample": sample} if sample else {}),
+        **({"sample": sample} if sample is not None else {}),
     }
     try:
         return Axes.model_validate(given)

@@ -18,7 +18,7 @@ from railyard.web.session import Command, Session
 
 __all__ = ["Feed", "Pages"]
 
-# Number of unread replies from which further commands of a page are ignored; longest command in bytes.
+# Number of unsent replies from which further commands of a page wait; longest command in bytes.
 _MOST_REPLIES = 64
 _MOST_COMMAND = 1 << 16
 
@@ -75,6 +75,8 @@ class Feed:
         self._presents = presents
         self._loop = asyncio.get_running_loop()
         self._replies: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        self._replied = asyncio.Event()  # set while fewer than _MOST_REPLIES replies are unsent
+        self._replied.set()
         self._sent_state: Mapping[str, Any] = {}
         self._number = -1  # number of the last record that was sent
 
@@ -109,6 +111,7 @@ class Feed:
             self.news.clear()
             while not self._replies.empty():
                 await self._text(self._replies.get_nowait())
+            self._replied.set()
             state = self._state
             if state != self._sent_state:
                 await self._text(state)
@@ -123,6 +126,7 @@ class Feed:
 
     async def _receive(self) -> None:
         while True:
+            await self._replied.wait()
             try:
                 text = await self._socket.receive_text()
             except WebSocketDisconnect:
@@ -141,7 +145,7 @@ class Feed:
                         "reload the page",
                     }
                 )
-            elif self._replies.qsize() < _MOST_REPLIES:
+            else:
                 self._pages.session.put(Command(values, self._reply_from_thread, self._presents))
 
     def _reply_from_thread(self, values: Mapping[str, Any]) -> None:
@@ -150,6 +154,8 @@ class Feed:
 
     def _reply(self, values: Mapping[str, Any]) -> None:
         self._replies.put_nowait(values)
+        if self._replies.qsize() >= _MOST_REPLIES:
+            self._replied.clear()
         self.news.set()
 
     async def _text(self, values: Mapping[str, Any]) -> None:

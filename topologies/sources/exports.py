@@ -20,7 +20,7 @@ def to_graphml(fabric: Fabric) -> str:
         graph.add_edge(
             link.a.node,
             link.b.node,
-            rate_gbps=link.lanes * link.rate_bps / 1e9,
+            rate_gbps=link.rate_bps / 1e9,
             delay_ns=link.delay_ps / 1000,
             ports=f"{link.a.node}:{link.a.port} {link.b.node}:{link.b.port}",
         )

@@ -18,15 +18,11 @@ from controller.paths.bulk.node_sets import NodeSets
 from controller.paths.bulk.switch_cores import SwitchCores
 from controller.paths.bulk.working_hops import WorkingHops
 from controller.paths.choice import PathChoice
+from controller.paths.switch_paths import MAX_HOPS, TOP_LEVEL
 from controller.plan.path_columns import PairColumns, PathColumns, ragged
 from topologies.model.columns import distinct
 
 __all__ = ["candidates_of"]
-
-# Switches of this level and above are taken only where nothing lower joins two nodes.
-_TOP = 2
-# A source route counts so many hops at least between the farthest nodes of a SuperPod, and one for a detour.
-_MAX_HOPS = 8
 
 Found = tuple[NDArray[np.intp], Numbers]
 """Paths: the pair of each, and its hops, a row of numbers."""
@@ -132,13 +128,13 @@ class _Search:
         pending = np.arange(len(key))
         by_key = np.argsort(of_pair, kind="stable")
         begin = np.searchsorted(of_pair[by_key], np.arange(len(key) + 1))
-        top = table.levels >= _TOP
+        top = table.levels >= TOP_LEVEL
         for usable in (switches & ~top, switches) if top.any() else (switches,):
             search = SwitchCores(hops, usable, list(sets))
             searched = pending
             if top.any() and usable is not switches:
                 searched = pending[self._joined_by(usable, chosen[example[pending]])]
-            for count in range(1, _MAX_HOPS):
+            for count in range(1, MAX_HOPS):
                 resolved, cores = search.cores(firsts[searched], lasts[searched], count)
                 resolved = searched[resolved]
                 allowed = hops.admitted(self._with_ends(cores, chosen[example[resolved]]))

@@ -26,6 +26,7 @@ from topologies.transform.spares import has_spares
 __all__ = ["line_of", "plan_jobs", "read_graph"]
 
 _ALONE = "a collective in switches cannot share members"
+_ONCE = "leave out `iterations:` and `compute_us:`"
 
 
 def plan_jobs(
@@ -78,12 +79,14 @@ def plan_jobs(
     if variant.control.scheduler != "none":
         with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
     if has_spares(fabric) and any(plan.trees is not None for plan in plans):
-        with_line(at, lambda: _refuse_spares(fabric, "a collective in switches"))
+        with_line(
+            at, lambda: _refuse_spares(fabric, "a collective in switches", "take an algorithm of hosts")
+        )
     if has_spares(fabric) and plans:
         if len(jobs) > 1:
-            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
+            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs", "the variant one job"))
         if plans[0].rhythm is not None:
-            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations"))
+            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations", _ONCE))
     return tuple(plans)
 
 
@@ -175,8 +178,8 @@ def _check_scheduler(variant: Variant) -> None:
             )
 
 
-def _refuse_spares(fabric: Fabric, what: str) -> None:
+def _refuse_spares(fabric: Fabric, what: str, instead: str) -> None:
     raise ScenarioError(
         f"{fabric.name} has spares: a takeover restarts the whole run, which {what} cannot do",
-        remedy="give the topology no spares, or the variant one job without `iterations:` and `compute_us:`",
+        remedy=f"give the topology no spares, or {instead}",
     )

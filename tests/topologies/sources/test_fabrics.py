@@ -11,6 +11,7 @@ import pytest
 from topologies import End, TopologyError, from_graph, full_mesh
 from topologies.families.declaration import Family
 from topologies.model.codec import to_json
+from topologies.sources.exports import to_graphml
 from topologies.sources.fabrics import is_outside, open_fabric
 
 
@@ -37,6 +38,14 @@ def test_graphml_and_node_link_json_make_the_same_fabric_as_the_graph(tmp_path: 
     assert (linked.nodes, linked.links) == (wanted.nodes, wanted.links)
     slow = wanted.link("n0-n1")
     assert (slow.rate_bps, slow.delay_ps) == (100 * 10**9, 70_000)
+
+
+def test_graphml_keeps_the_rate_of_links_of_several_lanes(tmp_path: Path) -> None:
+    fabric = full_mesh([3], lanes=4)
+    (tmp_path / "mesh.graphml").write_text(to_graphml(fabric))
+    again = open_fabric(str(tmp_path / "mesh.graphml"))
+    assert fabric.links[0].lanes == 4
+    assert {link.rate_bps for link in again.links} == {link.rate_bps for link in fabric.links}
 
 
 def test_parallel_links_and_switches_of_a_multigraph(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def core_of(fabric: Fabric) -> Core:
         groups.setdefault(int(match[1]), []).append(switch)
     if not groups:
         raise TopologyError(f"fabric {fabric.name} has no optical switches", remedy="use lumos")
-    first = groups[0][0]
+    first = groups[min(groups)][0]
     pods = len({end.node for end in first.ends})
     twice = len(first.ends) > pods
     wiring = "uniform" if not twice else "cross" if ("p" in first.name) else "dual-link"
