@@ -49,6 +49,12 @@ class History:
                     self._forget_events()
         self.changed()
 
+    @property
+    def records(self) -> list[Record]:
+        """All records that are kept, in order."""
+        with self._lock:
+            return [*self._records]
+
     def after(self, number: int, most: int = 256) -> tuple[list[Record], int]:
         """Return up to `most` records after the record `number`, and the number of the last returned record.
 

@@ -64,16 +64,9 @@ def write_trace(path: Path, history: History, jobs: Mapping[str, Sequence[JobRep
     Raises:
         OutputError: The file cannot be written.
     """
-    records: list[Record] = []
-    number = -1
-    while chosen := history.after(number):
-        if not chosen[0]:
-            break
-        records += chosen[0]
-        number = chosen[1]
     try:
         path.write_text(
-            json.dumps(trace_events(records, jobs), separators=(",", ":")) + "\n", encoding="utf-8"
+            json.dumps(trace_events(history.records, jobs), separators=(",", ":")) + "\n", encoding="utf-8"
         )
     except OSError as ex:
         raise OutputError(
@@ -81,12 +74,17 @@ def write_trace(path: Path, history: History, jobs: Mapping[str, Sequence[JobRep
         ) from None
 
 
-def trace_events(records: Iterable[Record], jobs: Mapping[str, Sequence[JobReport]]) -> dict[str, Any]:
-    """Return the trace of records and job reports as a JSON object; times are the scenario's, in us."""
+def trace_events(
+    records: Iterable[Record], jobs: Mapping[str, Sequence[JobReport]], process: int = 1
+) -> dict[str, Any]:
+    """Return the trace of records and job reports as a JSON object; times are the scenario's, in us.
+
+    `process` is the number of the first variant's process in the trace; further variants follow.
+    """
     header, variants = _variants(records)
     events: list[_Event] = []
     left_out: dict[str, int] = {}
-    for number, variant in enumerate(variants, 1):
+    for number, variant in enumerate(variants, process):
         name = variant.about["name"]
         events += _metadata(number, variant)
         events += _jobs(number, variant, jobs.get(name, ()))

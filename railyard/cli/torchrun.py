@@ -110,6 +110,7 @@ def torchrun(
     error of the machine.
     """
     from harness.recording.file import RECORDING, RecordingWriter
+    from harness.recording.history import History
     from railyard.torch.launch import Settings, train
     from railyard.torch.recording import TrainingRecorder
     from railyard.torch.timeline import write
@@ -126,8 +127,9 @@ def torchrun(
     with ExitStack() as stack:
         sinks: list[Sink] = []
         session = stack.enter_context(_page(port)) if live else None
-        if session is not None:
-            sinks.append(session.history)
+        history = History() if session is None else session.history
+        if folder is not None or session is not None:
+            sinks.append(history)
         if record and folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             sinks.append(stack.enter_context(RecordingWriter(folder / RECORDING)))
@@ -136,7 +138,7 @@ def torchrun(
         if folder is not None:
             faults = [(fault.at_ps / 10**6, fault.text) for fault in ready.faults]
             title = f"{scenario.title or scenario.name}: {ready.variant.label}"
-            write(folder, trained, title, faults)
+            write(folder, trained, title, faults, history.records)
         _print(trained)
         for rank in trained.failed:
             complain(rank.outcome)

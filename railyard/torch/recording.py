@@ -42,6 +42,7 @@ class TrainingRecorder:
         self._scenario, self._seed = scenario, seed
         self._session: FabricSession | None = None
         self._before: LinkSample | None = None
+        self._idle: Tick | None = None  # last tick of an idle time, whose ticks are not recorded
         self._links = self._ticks = self._steps = 0
         self._width_ps = self.next_ps = _FIRST_PS
 
@@ -125,9 +126,6 @@ class TrainingRecorder:
             self._put(json_record(Kind.LINKS, {"links": list(names[self._links :])}))
             self._links = len(names)
         links = testbed.sample()
-        if not any(links.load) and links == self._before:
-            return
-        self._before = links
         stats, report = session.stats.values(), session.control.report
         totals = (
             float(testbed.delivered_bytes),
@@ -137,7 +135,15 @@ class TrainingRecorder:
             float(report.notices_sent),
             float(report.entries_rewritten),
         )
-        self._put(Tick(session.now_ps, totals, links).record())
+        tick = Tick(session.now_ps, totals, links)
+        if not any(links.load) and links == self._before:
+            self._idle = tick
+            return
+        if self._idle is not None:
+            # The load of a tick is that since the tick before, so an idle time has a tick at its end.
+            self._put(self._idle.record())
+        self._idle, self._before = None, links
+        self._put(tick.record())
 
     def _on_fault(self, fault: Fault) -> None:
         assert self._session is not None

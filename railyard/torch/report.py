@@ -9,6 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness.report.explore.parts import POLICY
+from harness.report.figures.link_loads import link_loads_svg
 from harness.report.figures.plot import COLOURS, INK, colour, new_figure, plain, svg_of
 from harness.report.markup import shown, table
 from harness.report.page import STYLE
@@ -16,19 +17,24 @@ from harness.report.page import STYLE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from harness.recording.records import Record
+
 __all__ = ["report_html"]
 
 _MOST_LINKS = 20
 _ROW_INCHES, _LEAST_INCHES, _MOST_INCHES = 0.16, 1.6, 12.0
 
 
-def report_html(document: Mapping[str, Any], title: str, faults: Sequence[tuple[float, str]]) -> str:
+def report_html(
+    document: Mapping[str, Any], title: str, faults: Sequence[tuple[float, str]], records: Sequence[Record]
+) -> str:
     """Return the report of a run.
 
     Args:
         document: The values of training.json.
         title: Title of the scenario's variant, or of the fabric.
         faults: Times in us and words of the scenario's faults.
+        records: Records of the run (TrainingRecorder), for the load of links over time.
     """
     ranks = document["ranks"]
     rounds = [*document.get("earlier_rounds", ()), ranks]
@@ -52,6 +58,7 @@ def report_html(document: Mapping[str, Any], title: str, faults: Sequence[tuple[
         "<h2>Operations</h2>",
         _operations(document["operations"]),
         "<h2>Busiest links</h2>",
+        f"<figure>{link_loads_svg(records, faults)}</figure>",
         _links(document["links"], document["end_us"]),
     ]
     head = [

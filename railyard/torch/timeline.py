@@ -15,6 +15,8 @@ from typing import Any
 
 from harness.ranks.coordinator import RankRecord
 from harness.ranks.operations import Failed, Work
+from harness.recording.perfetto import trace_events
+from harness.recording.records import Record
 from railyard.torch.launch import Trained
 from railyard.torch.report import report_html
 
@@ -92,9 +94,14 @@ def _operation(work: Work) -> dict[str, Any]:
     }
 
 
-def trace(trained: Trained) -> dict[str, Any]:
-    """Return the content of trace.json, for ui.perfetto.dev: computation and operations of each rank."""
-    return {"displayTimeUnit": "ns", "traceEvents": [*_events(trained)]}
+def trace(trained: Trained, records: Sequence[Record]) -> dict[str, Any]:
+    """Return the content of trace.json, for ui.perfetto.dev.
+
+    Each rank is a process with its computation, waits and operations. After the ranks comes a process of the
+    fabric: faults, notices and rewritten entries, and the load of the busiest links from `records`.
+    """
+    fabric = trace_events(records, {}, process=max(rank.rank for rank in _every(trained)) + 1)
+    return {**fabric, "traceEvents": [*_events(trained), *fabric["traceEvents"]]}
 
 
 def _events(trained: Trained) -> Iterator[dict[str, Any]]:
@@ -150,10 +157,16 @@ def summary(trained: Trained) -> Iterator[str]:
         )
 
 
-def write(folder: Path, trained: Trained, title: str, faults: Sequence[tuple[float, str]]) -> None:
-    """Write training.json, trace.json and report.html into a folder; see report_html."""
+def write(
+    folder: Path,
+    trained: Trained,
+    title: str,
+    faults: Sequence[tuple[float, str]],
+    records: Sequence[Record],
+) -> None:
+    """Write training.json, trace.json and report.html into a folder; see report_html and trace."""
     folder.mkdir(parents=True, exist_ok=True)
     values = document(trained)
-    for name, content in (("training.json", values), ("trace.json", trace(trained))):
+    for name, content in (("training.json", values), ("trace.json", trace(trained, records))):
         (folder / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    (folder / "report.html").write_text(report_html(values, title, faults), encoding="utf-8")
+    (folder / "report.html").write_text(report_html(values, title, faults, records), encoding="utf-8")

@@ -61,8 +61,24 @@ def test_a_lost_rank_stands_in_recording_and_report(tmp_path):
 def test_the_report_has_steps_losses_shares_and_links(tmp_path):
     torchrun("--dims", 4, "--tflops", "0.01", "--out", tmp_path, "full-mesh", DDP, "railyard", 5)
     report = (tmp_path / "report.html").read_text()
-    for words in ("5 steps", "time of a step", "loss", "communication", "all_reduce", "npu0-npu1"):
+    for words in ("5 steps", "time of a step", "loss", "communication", "all_reduce", "load, %", "npu0-npu1"):
         assert words in report
+
+
+def test_the_trace_has_ranks_faults_and_loads_of_links(tmp_path):
+    cut = scenario(tmp_path, [{"link": "npu0-npu1", "at_us": 300}], "cut")
+    torchrun("--tflops", "0.01", "--out", tmp_path, cut, DDP, "railyard", 10)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert [processes[rank] for rank in range(4)] == [f"rank {rank} (npu{rank})" for rank in range(4)]
+    fabric = [event for event in events if event["pid"] == 4]
+    assert [event["ts"] for event in fabric if event.get("cat") == "fault"] == [300]
+    loads = [event for event in fabric if event["name"] == "load of npu0-npu1, %"]
+    before, after = (
+        [max(e["args"].values()) for e in loads if e["ph"] == "C" and first <= e["ts"] < last]
+        for first, last in ((0, 300), (301, 10**9))
+    )
+    assert max(before) > 0 == max(after)
 
 
 def test_record_needs_a_folder():

@@ -90,7 +90,8 @@ def test_nothing_is_left_after_an_interrupt(tmp_path):
         "dist.init_process_group('railyard')\n"
         "while True:\n"
         "    dist.all_reduce(torch.ones(8))\n"
-        "    open(f'{os.environ[\"RANK\"]}.pid', 'w').write(str(os.getpid()))\n"
+        "    if not os.path.exists(name := f'{os.environ[\"RANK\"]}.pid'):\n"
+        "        open(name, 'w').write(str(os.getpid()))\n"
     )
     process = subprocess.Popen([*RAILYARD, "--dims", "4", "full-mesh", str(script)], cwd=tmp_path)
     while len(files := [*tmp_path.glob("*.pid")]) < 4 or not all(file.read_text() for file in files):
