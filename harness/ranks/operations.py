@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from harness.ranks.calls import Call
@@ -50,7 +50,7 @@ class Work:
         ended_ps: Time at which the work has a result or has failed; -1 before.
         result: Result or failure; None before the end.
         source: For a receive, index in the group of the sender; -1 before a sender is found.
-        pending: Operation to which the call belongs; None for a send or receive without partner.
+        pending: Operation to which the call belongs until it ends; None for a send or receive alone.
     """
 
     rank: int
@@ -163,6 +163,7 @@ class Matching:
         if all(each.ended for each in pending.works.values()):
             del self._under_way[end.operation]
             self._leave(pending)
+            _free(pending)
 
     def abort(self) -> None:
         """Take all operations off the fabric; no call ends any more."""
@@ -289,10 +290,17 @@ class Matching:
             if not work.ended:
                 self._end(work, failed)
         self._leave(pending)
+        _free(pending)
 
     def _end(self, work: Work, result: bytes | Failed) -> None:
         work.result, work.ended_ps = result, self._session.now_ps
         self._ended(work)
+
+
+def _free(pending: _Pending) -> None:
+    """Free the memory of an ended operation: records of works stay until the end of the run."""
+    for work in pending.works.values():
+        work.pending, work.call = None, replace(work.call, data=b"")
 
 
 def _uneven(calls: Sequence[Call]) -> str:

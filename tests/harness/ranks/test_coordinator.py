@@ -143,6 +143,20 @@ def test_a_collective_begins_when_its_last_member_calls():
     assert {work.begun_ps for rank in coordinator.ranks for work in rank.all_works} == {late_ps + LAUNCH_PS}
 
 
+def test_records_of_ended_works_hold_neither_data_nor_agents():
+    def program(process):
+        for _ in range(3):
+            collective(process, "all_reduce", bytes(4096))
+        call = Call("all_to_all", bytes(8), sent=(4, 4, 0, 0), received=(4, 4 + 4 * process.rank, 0, 0))
+        process.wait(process.begin("call", "all", (0, 1, 2, 3), call), None)
+
+    _, coordinator = run_ranks(program)
+    works = [work for rank in coordinator.ranks for work in rank.all_works]
+    assert len(works) == 16
+    assert {(work.call.data, work.pending) for work in works} == {(b"", None)}
+    assert {work.call.block for work in works if work.call.kind == "all_reduce"} == {4096}
+
+
 def test_groups_at_a_time_contend_on_a_link():
     def alone(process):
         if process.rank < 2:

@@ -94,12 +94,15 @@ def test_nothing_is_left_after_an_interrupt(tmp_path):
         "        open(name, 'w').write(str(os.getpid()))\n"
     )
     process = subprocess.Popen([*RAILYARD, "--dims", "4", "full-mesh", str(script)], cwd=tmp_path)
-    while len(files := [*tmp_path.glob("*.pid")]) < 4 or not all(file.read_text() for file in files):
-        assert process.poll() is None
-        time.sleep(0.1)
-    ids = [int(file.read_text()) for file in files]
-    process.send_signal(signal.SIGINT)
-    assert process.wait() == 130
+    try:
+        while len(files := [*tmp_path.glob("*.pid")]) < 4 or not all(file.read_text() for file in files):
+            assert process.poll() is None
+            time.sleep(0.1)
+        ids = [int(file.read_text()) for file in files]
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    finally:
+        process.kill()
     for number in ids:
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)
