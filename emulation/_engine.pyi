@@ -321,6 +321,7 @@ class Transport:
         spray: str = "",
         entropies: int = 256,
         seed: int = 0,
+        credits: tuple[int, int] | None = None,
     ) -> None: ...
 
 class CongestionControl:

@@ -19,7 +19,12 @@ KINDS: Final = ("data", "acknowledgements", "management", "other")
 
 _LPH_BYTES, _NTH_BYTES = 4, 8
 _MANAGEMENT_BIT = 0x08
-_KIND_OF = {Opcode.DATA: "data", Opcode.ACK: "acknowledgements", Opcode.NACK: "acknowledgements"}
+_KIND_OF = {
+    Opcode.DATA: "data",
+    Opcode.ACK: "acknowledgements",
+    Opcode.NACK: "acknowledgements",
+    Opcode.CREDIT: "acknowledgements",
+}
 
 
 @final

@@ -14,6 +14,7 @@ from harness.errors import ScenarioError
 from harness.run.planning.job_plan import JobPlan
 from harness.scenario.schema import Variant
 from topologies import Fabric
+from topologies.model.fabric import NodeKind
 
 __all__ = ["path_facts", "transport_for"]
 
@@ -87,7 +88,15 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
     joined = all(name in by_switches for name in others)
     nearest = by_switches if joined else _paths(fabric, first, frame_bytes, through_hosts=True)
     trip, rate = max((nearest[name] for name in others if name in nearest), default=nearest[first])
-    return PathFacts(trip, rate, frame_bytes, trims)
+    return PathFacts(trip, rate, frame_bytes, trims, _receive_bps(fabric, first))
+
+
+def _receive_bps(fabric: Fabric, name: str) -> int:
+    """Return the rate in bit/s at which a node receives by all its links; a GPU, by its links to switches."""
+    links = [link for link in fabric.links if name in (link.a.node, link.b.node)]
+    if fabric.node(name).kind is NodeKind.GPU:
+        links = [link for link in links if fabric.node(link.far(name).node).is_switch] or links
+    return min(sum(link.rate_bps for link in links), fabric.host_lanes * fabric.lane_rate_bps)
 
 
 def _paths(

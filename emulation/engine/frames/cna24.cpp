@@ -23,8 +23,9 @@ constexpr Byte kLast = 0x80, kReliable = 1, kSelectiveAck = 5, kAckRequest = 0x8
 struct Kind {
     Byte opcode, reliable, next;
 };
-constexpr std::array<Kind, 5> kKinds{{{1, kLast | kReliable, 0x8},
+constexpr std::array<Kind, 6> kKinds{{{1, kLast | kReliable, 0x8},
                                       {2, kSelectiveAck, 0x9},
+                                      {4, kSelectiveAck, 0xD},
                                       {0x40, kLast | kReliable, 0xA},
                                       {0x41, kLast | kReliable, 0xB},
                                       {0x50, kLast | kReliable, 0xC}}};

@@ -44,6 +44,7 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
                 .finish = [this](std::uint32_t index, const Phase& phase,
                                  Time now) { finish(index, phase, now); },
                 .release = [this](std::uint32_t index) { release_by(index, plan_of(index).releases[0]); }});
+    if (parameters_.credits) grants_.emplace(*parameters_.credits, parameters_.frame_bytes);
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
@@ -215,6 +216,10 @@ void Agent::on_frame(FrameHandle frame, Time now, Actions& actions) {
     else on_ack(*peer, *number, fields, now, actions);
     if (started_) work(now, actions);
     if (reducer_) deadline_ = std::min(deadline_, reducer_->due());
+    if (grants_) {
+        grants_->run(now, actions);
+        deadline_ = std::min(deadline_, grants_->due());
+    }
     if (finished_) tell();
     answer_deadline(actions);
 }
@@ -222,6 +227,13 @@ void Agent::on_frame(FrameHandle frame, Time now, Actions& actions) {
 void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
     Sender& sender = *peer.senders[number];
     const bool measured = trips_.peak != 0;
+    if (fields.opcode == kOpcodeCredit) {
+        sender.on_credit(fields.sack, now);
+        sender.resend_lost(now, actions);
+        make_ready(peer);
+        deadline_ = std::min(deadline_, sender.due());
+        return;
+    }
     const bool moved = sender.on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks);
     if (fields.opcode == kOpcodeNack) sender.on_trim(fields.nacked, now);
     sender.resend_lost(now, actions);
@@ -264,6 +276,10 @@ void Agent::on_timer(Time now, Actions& actions) {
         if (!ready_.empty() && started_) pump(now, actions);
         deadline = reducer_->due();
     }
+    if (grants_) {
+        grants_->run(now, actions);
+        deadline = std::min(deadline, grants_->due());
+    }
     for (const auto& peer : peers_) {
         for (Receiver& receiver : peer->receivers) {
             if (receiver.ack_at <= now) receiver.acknowledge(now, actions);
@@ -303,7 +319,11 @@ void Agent::make_ready(Peer& peer) {
 
 // The headers of a data frame, which a full queue has trimmed: the sender is told at once.
 void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
-    peer.receivers[number].refuse(fields.psn, now, actions);
+    Receiver& receiver = peer.receivers[number];
+    const bool missing = receiver.refuse(fields.psn, now, actions);
+    if (!grants_) return;
+    grants_->ask(receiver, fields.asked, (fields.flags & kWithoutCredit) != 0, now, actions);
+    if (missing) grants_->refuse(receiver, kDataHeaderBytes + fields.length);
 }
 
 void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
@@ -356,6 +376,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
     } else {
         ask(peer.address(), receiver.silent_buckets());
     }
+    if (grants_) grants_->ask(receiver, fields.asked, (fields.flags & kWithoutCredit) != 0, now, actions);
     if (fields.marked) receiver.note_mark(fields.lb);
     if (receiver.ack_at <= now) receiver.acknowledge(now, actions);
     else deadline_ = std::min(deadline_, receiver.ack_at);

@@ -152,6 +152,7 @@ class Agent final : public Participant {
     std::vector<const CellPlan*> plans_;  // by cell
     std::shared_ptr<ReductionUnit> unit_;
     std::optional<Reducer> reducer_;
+    std::optional<CreditGrants> grants_;  // to senders, if congestion control needs credits
     std::vector<HeldPhase> held_;
     std::vector<std::uint32_t> free_held_;
     std::optional<StepBarrier> barrier_;

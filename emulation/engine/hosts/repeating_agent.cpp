@@ -137,7 +137,8 @@ std::uint32_t RepeatingAgent::number_of(const Frame& frame) {
     constexpr std::size_t kOpcodeAt = 26, kAckPsnAt = 35, kJobAt = 38;
     if (frame.length < kAckBytes) return at_;
     const std::uint8_t* const bytes = frame.data();
-    if (bytes[kOpcodeAt] == kOpcodeAck) {
+    if (bytes[kOpcodeAt] == kOpcodeAck || bytes[kOpcodeAt] == kOpcodeNack ||
+        bytes[kOpcodeAt] == kOpcodeCredit) {
         const std::uint32_t window = bytes[kAckPsnAt] >> 4;
         for (const Iteration& iteration : agents_)
             if (iteration.number % kWindows == window) return iteration.number;

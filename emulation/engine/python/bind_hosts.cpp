@@ -333,7 +333,8 @@ void bind_hosts(nb::module_& m) {
                Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries, int lb_mode,
                std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
                const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy,
-               const std::string& spray, std::uint32_t entropies, std::uint64_t seed) {
+               const std::string& spray, std::uint32_t entropies, std::uint64_t seed,
+               const std::optional<std::pair<std::int64_t, std::int64_t>>& credits) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
                 new (self) TransportParameters{
@@ -353,13 +354,17 @@ void bind_hosts(nb::module_& m) {
                 const ChosenCongestion chosen = chosen_congestion(congestion);
                 self->congestion = chosen.make;
                 self->frame_bytes = chosen.facts.frame_bytes;
+                if (!credits) return;
+                if (credits->first < 1 || credits->second < 1)
+                    throw std::invalid_argument("first credit and rate of credits must be positive");
+                self->credits = CreditParameters{credits->first, credits->second};
             },
             nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
             nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("first_queue"),
             nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"),
             nb::arg("congestion") = nb::none(), nb::arg("lossy") = false, nb::arg("spray") = "",
-            nb::arg("entropies") = 256, nb::arg("seed") = 0);
+            nb::arg("entropies") = 256, nb::arg("seed") = 0, nb::arg("credits") = nb::none());
     bind_congestion(m);
     bind_entropies(m);
     bind_participant(m);

@@ -188,7 +188,7 @@ function notes.TPH(frame, values)
   local number = values.opcode == ACK and "of all before psn " .. values.ack_psn or "psn " .. values.psn
   frame.words[#frame.words + 1] = (values.opcode_text or "opcode " .. values.opcode) .. " " .. number
   frame.words[#frame.words + 1] = string.format("queue %d to %d", values.src_q, values.dst_q)
-  frame.carries_ip = values.opcode == IPV4
+  frame.carries_ip, frame.grants = values.opcode == IPV4, values.opcode == CREDIT
   for _, flag in ipairs(values.flags_set) do frame.words[#frame.words + 1] = flag:gsub("_", " ") end
 end
 
@@ -206,11 +206,15 @@ function notes.RTPH(frame, values)
   local number = values.opcode == SELECTIVE_ACK and "of all before psn " .. values.psn or "psn " .. values.psn
   frame.words[#frame.words + 1] = (values.opcode_text or "opcode " .. values.opcode) .. " " .. number
   frame.words[#frame.words + 1] = string.format("channel %d to %d", values.src_tpn, values.dst_tpn)
-  frame.carries_ip = values.nlp == NEXT_IPV4
+  frame.carries_ip, frame.grants = values.nlp == NEXT_IPV4, values.nlp == NEXT_CREDIT
 end
 
 function notes.SACK(frame, values, range)
   local later, high, low = 0, range(0, 4):uint(), range(4, 4):uint()
+  if frame.grants then
+    frame.words[#frame.words + 1] = string.format("%.0f bytes granted", high * 2 ^ 32 + low)
+    return
+  end
   for _, half in ipairs({ high, low }) do
     while half > 0 do
       later, half = later + half % 2, math.floor(half / 2)

@@ -228,7 +228,7 @@ class TPH(Packet):
     name = "TPH"
     fields_desc: ClassVar[list[AnyField]] = [
         ByteEnumField("opcode", Opcode.DATA, {opcode: opcode.name.lower() for opcode in Opcode}),
-        FlagsField("flags", 0, 8, ["ack_now", "retransmission"]),
+        FlagsField("flags", 0, 8, ["ack_now", "retransmission", "without_credit"]),
         ShortField("src_q", 0),
         ShortField("dst_q", 0),
         ThreeBytesField("psn", 0),
@@ -279,7 +279,8 @@ class RDH(Packet):
 class SACK(Packet):
     """Payload of an acknowledgement, 8 bytes, this testbed's own.
 
-    Bit i, counted from the lowest, is set if PSN ack_psn + 1 + i has been received.
+    Bit i, counted from the lowest, is set if PSN ack_psn + 1 + i has been received. In a frame with opcode
+    CREDIT it is a number: all bytes that the receiver has granted so far.
     """
 
     name = "SACK"
@@ -345,6 +346,7 @@ bind_layers(NTH, LinkNotice, mgmt=1)
 bind_layers(TPH, CLH, opcode=Opcode.DATA)
 bind_layers(TPH, SACK, opcode=Opcode.ACK)
 bind_layers(TPH, SACK, opcode=Opcode.NACK)
+bind_layers(TPH, SACK, opcode=Opcode.CREDIT)
 bind_layers(TPH, MOH, opcode=Opcode.REQUEST)
 bind_layers(TPH, MOH, opcode=Opcode.RESPONSE)
 bind_layers(LPH, NTH24, cfg=CFG_CNA24)
@@ -354,5 +356,6 @@ bind_layers(NTH24, RTPH, mgmt=0, nlp=2)
 bind_layers(NTH24, LinkNotice, mgmt=1, nlp=0)
 bind_layers(RTPH, CLH, nlp=NextHeader.CLH)
 bind_layers(RTPH, SACK, nlp=NextHeader.SACK)
+bind_layers(RTPH, SACK, nlp=NextHeader.CREDIT)
 bind_layers(RTPH, MOH, nlp=NextHeader.REQUEST)
 bind_layers(RTPH, MOH, nlp=NextHeader.RESPONSE)

@@ -79,13 +79,14 @@ class Opcode(IntEnum):
     """TPH opcodes.
 
     DATA and ACK have the numbers of the reliable transport in the simulator ns-3-UB. This testbed's own are
-    NACK, of a frame that came without its payload, REQUEST and RESPONSE, of memory operations, and IPV4, an
-    IPv4 packet.
+    NACK, of a frame that came without its payload, CREDIT, by which a receiver lets a sender send, REQUEST
+    and RESPONSE, of memory operations, and IPV4, an IPv4 packet.
     """
 
     DATA = 1
     ACK = 2
     NACK = 3
+    CREDIT = 4
     REQUEST = 0x40
     RESPONSE = 0x41
     IPV4 = 0x50
@@ -106,6 +107,7 @@ class NextHeader(IntEnum):
     REQUEST = 0xA
     RESPONSE = 0xB
     IPV4 = 0xC
+    CREDIT = 0xD
 
 
 class Operation(IntEnum):
@@ -150,6 +152,7 @@ class Flags(IntFlag):
 
     ACK_NOW = 1
     RETRANSMISSION = 2
+    WITHOUT_CREDIT = 4
 
 
 class Combine(IntEnum):

@@ -317,6 +317,7 @@ def transport_of(parameters: TransportParameters) -> _engine.Transport:
         data=header(Opcode.DATA, parameters.level, marks=parameters.marks),
         ack=header(Opcode.ACK),
         congestion=None if parameters.congestion is None else parameters.congestion.engine_arguments(),
+        credits=None if parameters.congestion is None else parameters.congestion.credits,
         lossy=parameters.lossy,
         **_spray(parameters.spray),
     )

@@ -16,7 +16,18 @@ from emulation.errors import EmulationError
 from topologies.errors import suggestion
 from topologies.plugins.python_file import call, is_reference
 
-__all__ = ["ALGORITHMS", "Algorithm", "CongestionChoice", "Limits", "PathFacts", "congestion_choice"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "CongestionChoice",
+    "Limits",
+    "PathFacts",
+    "congestion_choice",
+    "receiver_credits",
+]
+
+_BIT_PS = 8e12
+_ENGINE_FACTS = 4  # values of PathFacts that algorithms in C++ take
 
 Limits = tuple[int, int]
 """Bytes that may be under way, and bit/s; 0 for no limit."""
@@ -24,6 +35,7 @@ Limits = tuple[int, int]
 ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
     "fixed": {},
     "nscc": {"target_us": 0, "gamma": 0.8, "gain": 0.0125, "gate": 0.125, "start_frames": 0},
+    "rccc": {"share": 0.95, "start_frames": 0},
     "swift": {
         "target_us": 0,
         "range_us": 0,
@@ -50,7 +62,9 @@ ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
 
 Times of 0 follow the round trip without queues: `target_us` of nscc is three quarters of it where queues trim
 frames and all of it elsewhere; `target_us` of swift is 1.5 times the round trip, `range_us` once.
-`start_frames` is the first window of nscc; 0 for its largest.
+`start_frames` is the first window of nscc; 0 for its largest. In rccc a sender may send `start_frames` before
+the first grant, or as many bytes as a round trip lets through if it is 0; `share` is the part of a host's
+rate that a receiver grants.
 """
 
 
@@ -64,12 +78,14 @@ class PathFacts:
         rate_bps: Rate of the host's link.
         frame_bytes: Size of the largest frame, with its headers.
         trims: True if full queues trim frames.
+        host_rate_bps: Rate at which a host receives by all its links together; 0 for `rate_bps`.
     """
 
     base_rtt_ps: int
     rate_bps: int
     frame_bytes: int
     trims: bool = False
+    host_rate_bps: int = 0
 
 
 class Algorithm(Protocol):
@@ -112,9 +128,21 @@ class CongestionChoice:
         """True for an algorithm of a Python file."""
         return is_reference(self.algorithm)
 
+    @property
+    def credits(self) -> tuple[int, int] | None:
+        """Credit of a sender before the first grant in bytes, and rate of a receiver's grants in bit/s.
+
+        None: receivers grant nothing. A user's own algorithm has this value as its attribute `credits`.
+        """
+        if self.own:
+            return getattr(self.make(), "credits", None)
+        if self.algorithm != "rccc":
+            return None
+        return receiver_credits(self.facts, **self.parameters)
+
     def engine_arguments(self) -> tuple[str, Mapping[str, float], tuple[int, ...], Callable[[], Any] | None]:
         """Return the arguments that the engine makes an algorithm from for each connection."""
-        facts = astuple(self.facts)
+        facts = astuple(self.facts)[:_ENGINE_FACTS]
         if not self.own:
             return self.algorithm, {**ALGORITHMS[self.algorithm], **self.parameters}, facts, None
         return self.algorithm, {}, facts, self.make
@@ -129,6 +157,14 @@ class CongestionChoice:
                 remedy=f"write a class with {', '.join(_METHODS)} (docs/use/congestion.md)",
             )
         return algorithm
+
+
+def receiver_credits(facts: PathFacts, **parameters: float) -> tuple[int, int]:
+    """Return the value of `CongestionChoice.credits` for rccc with these parameters."""
+    chosen = {**ALGORITHMS["rccc"], **parameters}
+    frames, product = chosen["start_frames"], facts.base_rtt_ps * facts.rate_bps / _BIT_PS
+    first = frames * facts.frame_bytes if frames > 0 else max(product, facts.frame_bytes)
+    return int(first), max(1, int(chosen["share"] * (facts.host_rate_bps or facts.rate_bps)))
 
 
 _METHODS = ("start", "on_ack", "on_nack", "on_trim", "on_timeout", "on_credit")

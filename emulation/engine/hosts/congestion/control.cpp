@@ -5,6 +5,7 @@
 
 #include "hosts/congestion/dcqcn.h"
 #include "hosts/congestion/nscc.h"
+#include "hosts/congestion/rccc.h"
 #include "hosts/congestion/swift.h"
 
 namespace railyard {
@@ -32,6 +33,7 @@ std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
                                     ": round trip, rate and frame must be positive");
     if (name == "fixed") return std::make_unique<Fixed>();
     if (name == "nscc") return std::make_unique<Nscc>(parameters, facts);
+    if (name == "rccc") return std::make_unique<Rccc>(parameters, facts);
     if (name == "swift") return std::make_unique<Swift>(parameters, facts);
     if (name == "dcqcn") return std::make_unique<Dcqcn>(parameters, facts);
     throw std::invalid_argument("congestion control " + name + ": there is no such algorithm");

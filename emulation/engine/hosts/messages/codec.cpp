@@ -56,7 +56,7 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     fields.dcna = get<std::uint16_t>(frame, kDcnaAt);
     fields.src_q = get<std::uint16_t>(frame, kSrcQAt);
     fields.dst_q = get<std::uint16_t>(frame, kDstQAt);
-    if (fields.opcode == kOpcodeAck || fields.opcode == kOpcodeNack) {
+    if (fields.opcode == kOpcodeAck || fields.opcode == kOpcodeNack || fields.opcode == kOpcodeCredit) {
         fields.psn = get<std::uint32_t, 3>(frame, kAckPsnAt);
         fields.sack = load_word(frame + kSackAt);
         if (fields.opcode == kOpcodeAck) fields.marks = get<std::uint16_t>(frame, kMarksAt);
@@ -72,6 +72,7 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     const std::uint32_t carried = fields.trimmed ? 0 : fields.length;
     if (link_bytes != carried + (kDataHeaderBytes - kEthernetBytes)) return "length";
     fields.psn = get<std::uint32_t, 3>(frame, kPsnAt);
+    fields.asked = get<std::uint32_t, 3>(frame, kAckPsnAt);
     fields.job = get<std::uint16_t>(frame, kJobAt);
     fields.op = frame[kOpAt];
     fields.dtype = frame[kDtypeAt];
@@ -107,6 +108,8 @@ FrameHandle DataWriter::frame(FramePool& pool, std::uint8_t lb, std::uint8_t fla
     return frame;
 }
 
+void DataWriter::ask(Frame& frame, std::uint64_t bytes) { put<3>(frame.data(), kAckPsnAt, bytes); }
+
 AckWriter::AckWriter(const Templates& templates, Ends ends, int lb_mode) : header_(templates.ack) {
     set_ends(header_.data(), ends, lb_mode);
     set_length(header_.data(), kAckBytes);
@@ -129,6 +132,13 @@ FrameHandle AckWriter::refusal(FramePool& pool, std::uint8_t lb, std::uint32_t a
     FrameHandle made = frame(pool, lb, ack_psn, sack, flags, 0);
     made->data()[kOpcodeAt] = kOpcodeNack;
     put<3>(made->data(), kPsnAt, psn);
+    return made;
+}
+
+FrameHandle AckWriter::grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn,
+                             std::uint64_t granted) const {
+    FrameHandle made = frame(pool, lb, ack_psn, granted, 0, 0);
+    made->data()[kOpcodeAt] = kOpcodeCredit;
     return made;
 }
 

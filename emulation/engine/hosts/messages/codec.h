@@ -16,8 +16,8 @@ constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 constexpr std::uint32_t kHalf = 1 << 23;  // of the sequence numbers
 // Frames that a connection may have under way; a frame's slot is its sequence number & kSlot.
 constexpr std::uint32_t kMaxWindow = 64, kSlot = kMaxWindow - 1;
-constexpr std::uint8_t kOpcodeData = 1, kOpcodeAck = 2, kOpcodeNack = 3;
-constexpr std::uint8_t kAckNow = 1, kRetransmission = 2;  // flags
+constexpr std::uint8_t kOpcodeData = 1, kOpcodeAck = 2, kOpcodeNack = 3, kOpcodeCredit = 4;
+constexpr std::uint8_t kAckNow = 1, kRetransmission = 2, kWithoutCredit = 4;  // flags
 // Operation of a receiver on a payload: replace its own elements by it, or combine both; kReduce adds.
 constexpr std::uint8_t kReduce = 1, kCopy = 2, kProduct = 3, kMinimum = 4, kMaximum = 5, kAnd = 6, kOr = 7,
                        kXor = 8;
@@ -31,7 +31,8 @@ struct Fields {
     std::uint16_t scna = 0, dcna = 0, src_q = 0, dst_q = 0, job = 0, step = 0, chunk = 0;
     std::uint32_t psn = 0;  // of an acknowledgement: the first PSN not received yet
     std::uint32_t offset = 0, length = 0;
-    std::uint64_t sack = 0;
+    std::uint64_t sack = 0;    // of a grant of credit: all bytes granted so far
+    std::uint32_t asked = 0;   // data: low bits of the bytes that the sender asks credit for, in all
     std::uint32_t nacked = 0;  // negative acknowledgement: PSN of the frame that came trimmed
     bool marked = false;       // data: a switch has marked the frame
     bool trimmed = false;      // data: a queue has cut the frame behind its headers
@@ -83,6 +84,8 @@ class DataWriter {
     DataWriter(const Templates& templates, Ends ends, int lb_mode, std::uint16_t job, std::uint8_t dtype);
     FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
                       const Message& message, Payload& payload) const;
+    // Ask for credit: all bytes that the sender has sent or has ready.
+    static void ask(Frame& frame, std::uint64_t bytes);
 
    private:
     std::array<std::uint8_t, kDataHeaderBytes> header_;
@@ -96,6 +99,8 @@ class AckWriter {
     // A negative acknowledgement of the frame `psn`.
     FrameHandle refusal(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
                         std::uint8_t flags, std::uint32_t psn) const;
+    // A grant of credit: all bytes granted so far.
+    FrameHandle grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t granted) const;
 
    private:
     std::array<std::uint8_t, kAckBytes> header_;

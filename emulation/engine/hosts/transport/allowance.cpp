@@ -9,6 +9,9 @@ void Allowance::sent(std::uint32_t slot, std::int64_t bytes, Time now, bool agai
     end(slot);
     bytes_[slot] = bytes;
     under_way_ += bytes;
+    if (!again) first_ += bytes;
+    overdue_ = false;
+    ask_at_ = kNever;
     sent_at_[slot] = again ? -1 : now;
     if (limits_.rate == 0) return;
     next_ = std::max(next_, now) +
@@ -40,6 +43,19 @@ void Allowance::told(Time now) {
     limits_ = control_->on_ack(ack_);
     ack_ = {};
     newest_ = -1;
+    await_credit(now);
+}
+
+void Allowance::granted(std::int64_t bytes, Time now) {
+    limits_ = control_->on_credit(now, bytes);
+    await_credit(now);
+}
+
+void Allowance::await_credit(Time now) {
+    if (patience_ == kNever) return;
+    const bool waits = under_way_ == 0 && exceeds() && !overdue_;
+    if (!waits) ask_at_ = kNever;
+    else if (ask_at_ == kNever) ask_at_ = now + patience_;
 }
 
 bool Allowance::lost(std::uint32_t slot) {
@@ -51,9 +67,11 @@ bool Allowance::lost(std::uint32_t slot) {
 void Allowance::tell_lost(Cause cause, Time now) {
     if (lost_bytes_ == 0) return;
     const Lost event{now, std::exchange(lost_bytes_, 0), under_way_};
+    if (cause != Cause::Trim) unseen_ += event.bytes;
     if (cause == Cause::Gap) limits_ = control_->on_nack(event);
     else if (cause == Cause::Trim) limits_ = control_->on_trim(event);
     else limits_ = control_->on_timeout(event);
+    await_credit(now);
 }
 
 }  // namespace railyard

@@ -141,7 +141,7 @@ void PathSender::resend_lost(Time now, Actions& actions) {
     if (!allowance_) return again_by(psns, now, true, actions);
     for (const std::uint32_t psn : psns) note_lost(psn);
     allowance_->tell_lost(Allowance::Cause::Gap, now);
-    for (std::uint32_t place = 0; lost_ != 0 && place < in_flight() && allowance_->admits(); ++place) {
+    for (std::uint32_t place = 0; lost_ != 0 && place < in_flight() && allowance_->admits(backlog); ++place) {
         const std::uint64_t bit = std::uint64_t{1} << ((base_ + place) & kSlot);
         if ((lost_ & bit) == 0) continue;
         lost_ &= ~bit;

@@ -52,6 +52,12 @@ class Peer {
     // message has used it.
     Sender* pick();
     void message_sent() { drawn_ = nullptr; }
+    // Slices have become ready, or have left: tell the senders what each has to send.
+    void add_ready(std::int64_t bytes) {
+        ready_ += bytes;
+        const auto backlog = static_cast<std::uint64_t>(ready_) / senders.size();
+        for (const auto& sender : senders) sender->backlog = backlog;
+    }
     // Let the processor fetch what a data frame or an acknowledgement from the peer will need.
     void prefetch(bool data) const {
         if (!data) return fetch(senders.data());
@@ -74,6 +80,7 @@ class Peer {
     std::uint16_t address_;
     std::optional<PythonRandom> random_;
     Sender* drawn_ = nullptr;
+    std::int64_t ready_ = 0;  // bytes of slices in `active`, with their headers
 };
 
 }  // namespace railyard

@@ -73,14 +73,22 @@ std::uint8_t Receiver::next_lb(Time now) {
     return lb;
 }
 
-void Receiver::refuse(std::uint32_t psn, Time now, Actions& actions) {
+bool Receiver::refuse(std::uint32_t psn, Time now, Actions& actions) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
     const bool arrived =
         ahead >= kHalf || (ahead > 0 && ahead <= kMaxWindow && (bitmap_ >> (ahead - 1) & 1) != 0);
-    if (arrived) return acknowledge(now, actions);
+    if (arrived) {
+        acknowledge(now, actions);
+        return false;
+    }
     ++refused;
     const std::uint8_t lb = next_lb(now);
     actions.add(writer_.refusal(actions.pool, lb, expected_, bitmap_, 0, psn), kVlResponse);
+    return true;
+}
+
+void Receiver::grant(Time now, Actions& actions) {
+    actions.add(writer_.grant(actions.pool, next_lb(now), expected_, credit.granted), kVlResponse);
 }
 
 void Receiver::acknowledge(Time now, Actions& actions) {

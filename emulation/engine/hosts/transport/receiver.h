@@ -8,6 +8,7 @@
 
 #include "hosts/messages/codec.h"
 #include "hosts/paths/spray.h"
+#include "hosts/transport/credits.h"
 #include "hosts/transport/sender.h"
 
 namespace railyard {
@@ -36,8 +37,12 @@ class Receiver {
     }
     void acknowledge(Time now, Actions& actions);
     // Tell the sender that a frame came without its payload; a frame that has arrived whole is acknowledged.
-    void refuse(std::uint32_t psn, Time now, Actions& actions);
+    // Return whether the frame is missing.
+    bool refuse(std::uint32_t psn, Time now, Actions& actions);
+    // Tell the sender its credit.
+    void grant(Time now, Actions& actions);
 
+    Credit credit;
     Time ack_at = kNever;  // latest time of the next acknowledgement
     std::uint64_t acks = 0, duplicates = 0, marked = 0, refused = 0;
 

@@ -19,7 +19,9 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
       writer_(writer),
       payloads_(payloads) {
     if (parameters.congestion)
-        allowance_ = std::make_unique<Allowance>(parameters.congestion(), parameters.frame_bytes);
+        allowance_ = std::make_unique<Allowance>(parameters.congestion(), parameters.frame_bytes,
+                                                 parameters.credits ? parameters.initial_rto : kNever);
+    if (parameters.credits) granted_ = static_cast<std::uint64_t>(parameters.credits->initial);
 }
 
 void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
@@ -28,9 +30,11 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     const std::uint32_t psn = next_psn_;
     const std::uint8_t lb = next_lb();
     next_psn_ = (psn + 1) & kPsnMask;
+    const bool without = parameters_.credits && allowance_->exceeds();
     if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + message.size, now, false);
-    const bool full = in_flight() >= parameters_.window || (allowance_ && !allowance_->admits());
-    const std::uint8_t flags = last || full ? kAckNow : 0;
+    const bool full = in_flight() >= parameters_.window || (allowance_ && !allowance_->admits(backlog));
+    const auto flags =
+        static_cast<std::uint8_t>((last || full ? kAckNow : 0) | (without ? kWithoutCredit : 0));
     ASSERT(in_flight() <= kMaxWindow);
     Sent& frame = at(psn);
     ASSERT(frame.payload == nullptr);  // the frame that had the slot is acknowledged
@@ -43,7 +47,14 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     ++sent;
     unfinished += kDataHeaderBytes + message.size;
     if (timer == kNever) timer = now + rto_;
-    actions.add(writer_.frame(actions.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
+    FrameHandle made = writer_.frame(actions.pool, lb, flags, psn, message, *frame.payload);
+    if (parameters_.credits) DataWriter::ask(*made, allowance_->ask(backlog));
+    actions.add(std::move(made), 2 * parameters_.level);
+}
+
+void Sender::on_credit(std::uint64_t granted, Time now) {
+    if (!parameters_.credits || granted <= granted_) return;
+    allowance_->granted(static_cast<std::int64_t>(granted - std::exchange(granted_, granted)), now);
 }
 
 std::uint8_t Sender::next_lb() {
@@ -109,7 +120,7 @@ void Sender::acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet mark
 }
 
 bool Sender::open(Time now) {
-    if (!allowance_ || allowance_->open_at > now) return false;
+    if (!allowance_ || allowance_->due() > now) return false;
     allowance_->open(now);
     return true;
 }
@@ -135,7 +146,7 @@ void Sender::resend_lost(Time now, Actions& actions) {
         const std::uint32_t psn = base_ + place;
         const std::uint64_t bit = std::uint64_t{1} << (psn & kSlot);
         if ((lost_ & bit) == 0) continue;
-        if (!allowance_->admits()) return;
+        if (!allowance_->admits(backlog)) return;
         lost_ &= ~bit;
         again_ = true;
         recover_ = next_psn_;
@@ -205,10 +216,13 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
     frame.lb = lb;
     frame.sent_at = now;
     ++retransmitted;
+    const bool without = parameters_.credits && allowance_->exceeds();
     if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + frame.message.size, now, true);
-    const std::uint8_t flags = ack_now ? kRetransmission | kAckNow : kRetransmission;
-    actions.add(writer_.frame(actions.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload),
-                2 * parameters_.level);
+    const auto flags =
+        static_cast<std::uint8_t>(kRetransmission | (ack_now ? kAckNow : 0) | (without ? kWithoutCredit : 0));
+    FrameHandle made = writer_.frame(actions.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload);
+    if (parameters_.credits) DataWriter::ask(*made, allowance_->ask(backlog));
+    actions.add(std::move(made), 2 * parameters_.level);
 }
 
 void Sender::detach() {

@@ -17,6 +17,7 @@
 #include "hosts/paths/entropies.h"
 #include "hosts/paths/spray.h"
 #include "hosts/transport/allowance.h"
+#include "hosts/transport/credits.h"
 #include "network/links/application.h"
 
 namespace railyard {
@@ -32,8 +33,9 @@ struct TransportParameters {
     Templates templates;
     // Makes the congestion control of a connection; none: `window` alone bounds what is under way.
     std::function<std::unique_ptr<CongestionControl>()> congestion;
-    std::int64_t frame_bytes = 0;  // of the largest frame, for congestion control
-    bool lossy = false;            // full queues lose frames, which says nothing of the health of paths
+    std::int64_t frame_bytes = 0;               // of the largest frame, for congestion control
+    std::optional<CreditParameters> credits{};  // receivers grant credits to `congestion`
+    bool lossy = false;  // full queues lose frames, which says nothing of the health of paths
     // Spraying by feedback, by its name: over so many values of lb where switches choose, else over all
     // buckets.
     std::string spray{};
@@ -51,16 +53,19 @@ class Sender {
     // Frames from the oldest unacknowledged frame to the newest sent.
     std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
     virtual bool has_room() const {
-        return in_flight() < parameters_.window && (!allowance_ || (lost_ == 0 && allowance_->admits()));
+        return in_flight() < parameters_.window &&
+               (!allowance_ || (lost_ == 0 && allowance_->admits(backlog)));
     }
     // True if congestion control bounds what is under way, which then may leave without a move of the window.
     bool limited() const { return allowance_ != nullptr; }
     // Time at which on_timeout, or `open`, is due.
-    Time due() const { return allowance_ ? std::min(timer, allowance_->open_at) : timer; }
+    Time due() const { return allowance_ ? std::min(timer, allowance_->due()) : timer; }
     // Let the rate admit the next frame once its time has come; return whether it has.
     bool open(Time now);
     // The receiver has got the headers of a frame alone.
     void on_trim(std::uint32_t psn, Time now);
+    // The receiver has granted so many bytes in all.
+    void on_credit(std::uint64_t granted, Time now);
 
     // Send the next frame, after has_room; `last` if no other frame follows for now.
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
@@ -82,6 +87,7 @@ class Sender {
     Time timer = kNever;  // time at which on_timeout is due
     Time rtt = 0, rttvar = 0;
     std::uint64_t sent = 0, retransmitted = 0, acks = 0, trimmed = 0;
+    std::uint64_t backlog = 0;                // bytes that are ready to be sent, for credits
     std::uint64_t unfinished = 0;             // bytes sent and not yet cumulatively acknowledged
     std::uint64_t delivered = 0;              // bytes of payload that are cumulatively acknowledged
     std::optional<std::uint32_t> failed_psn;  // oldest frame of a connection given up
@@ -117,7 +123,8 @@ class Sender {
 
     DataWriter writer_;
     Payloads& payloads_;
-    std::vector<Sent> frames_;  // by the last bits of the PSN: a power of two, at least the frames in flight
+    std::uint64_t granted_ = 0;  // bytes, in all
+    std::vector<Sent> frames_;   // by the last bits of the PSN: a power of two, at least the frames in flight
 };
 
 }  // namespace railyard

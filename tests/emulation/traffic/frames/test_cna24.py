@@ -30,6 +30,7 @@ PSNS = st.integers(0, 0xFFFFFF)
 KINDS = {
     Opcode.DATA: (1, NextHeader.CLH, 1),
     Opcode.ACK: (5, NextHeader.SACK, 0),
+    Opcode.CREDIT: (5, NextHeader.CREDIT, 0),
     Opcode.REQUEST: (1, NextHeader.REQUEST, 1),
     Opcode.RESPONSE: (1, NextHeader.RESPONSE, 1),
     Opcode.IPV4: (1, NextHeader.IPV4, 1),

@@ -141,18 +141,33 @@ def test_a_plan_that_can_deadlock_is_refused_where_a_wait_may_last(
         prepare(*load(write(text)))
 
 
-@pytest.mark.parametrize("algorithm", ["nscc", "swift", "dcqcn"])
+@pytest.mark.parametrize("algorithm", ["nscc", "rccc", "swift", "dcqcn"])
 def test_an_algorithm_trims_less_than_a_fixed_window(incast: Callable[..., Figures], algorithm: str) -> None:
     chosen, fixed = (incast(TRIM, name, elements=262144) for name in (algorithm, "fixed"))
     assert chosen["trimmed_frames"] < fixed["trimmed_frames"]
 
 
-@pytest.mark.parametrize(("name", "own"), [("nscc", "Nscc"), ("swift", "Swift"), ("dcqcn", "Dcqcn")])
+@pytest.mark.parametrize(
+    ("name", "own"), [("nscc", "Nscc"), ("rccc", "Rccc"), ("swift", "Swift"), ("dcqcn", "Dcqcn")]
+)
 def test_the_specification_of_an_algorithm_has_the_same_run_as_a_users_own(
     incast: Callable[..., Figures], name: str, own: str
 ) -> None:
     file = ORACLE / f"{name}.py"
     assert incast(TRIM, f'{{algorithm: {{python: "{file}:{own}"}}}}') == incast(TRIM, name)
+
+
+def test_receivers_credits_trim_first_frames_alone_and_share_the_link(incast: Callable[..., Figures]) -> None:
+    rccc, nscc = (incast(TRIM, name, elements=262144) for name in ("rccc", "nscc"))
+    assert rccc["trimmed_frames"] < nscc["trimmed_frames"]
+    whole = incast(TRIM, "{algorithm: rccc, params: {share: 1}}", elements=262144)
+    half = incast(TRIM, "{algorithm: rccc, params: {share: 0.5}}", elements=262144)
+    assert half["completion_us"] == pytest.approx(2 * whole["completion_us"], rel=0.05)
+
+
+def test_credits_cross_links_with_wide_headers(incast: Callable[..., Figures]) -> None:
+    narrow, wide = (incast(f"{{network_header: {header}}}", "rccc") for header in ("cna16", "cna24"))
+    assert wide["completion_us"] < 1.1 * narrow["completion_us"]
 
 
 def test_threads_do_not_change_a_run_that_trims(incast: Callable[..., Figures]) -> None:
