@@ -165,8 +165,10 @@ def test_receivers_credits_trim_first_frames_alone_and_share_the_link(incast: Ca
     assert half["completion_us"] == pytest.approx(2 * whole["completion_us"], rel=0.05)
 
 
-def test_credits_cross_links_with_wide_headers(incast: Callable[..., Figures]) -> None:
-    narrow, wide = (incast(f"{{network_header: {header}}}", "rccc") for header in ("cna16", "cna24"))
+def test_credits_cross_links_with_wide_headers(write: Callable[[str], Path]) -> None:
+    text = "name: wide\ntopology: {name: full-mesh, dims: [4]}\ncollective: {elements: 65536}\n"
+    text += "transport: {ack_every: 1, congestion: rccc}\nlink: {network_header: HEADER}\n"
+    narrow, wide = (figures(write(text.replace("HEADER", header))) for header in ("cna16", "cna24"))
     assert wide["completion_us"] < 1.1 * narrow["completion_us"]
 
 
