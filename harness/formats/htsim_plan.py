@@ -30,12 +30,14 @@ _HEAD_BYTES = 4096
 _HEADERS = 64  # Bytes of headers in htsim's packets, and size of its acknowledgements.
 _PACKET_BYTES = 4150
 _PER_ACK = 16384
+_PULL_SHARE = 0.99  # Part of the rate of its link that a receiver grants.
 _FAILED_PERCENT = 25  # htsim's failed links keep this percentage of their rate.
 
 # Options, each with the number of values that follow it. The ignored options do not change a run's results.
 _IGNORED = {"-o": 1, "-log": 1, "-logtime": 1, "-logtime_us": 1, "-debug": 0, "-nodes": 1, "-seed": 1}
 _TAKEN = {
     "-end": 1,
+    "-receiver_cc_only": 0,
     "-sender_cc_only": 0,
     "-sender_cc": 0,
     "-sender_cc_algo": 1,
@@ -203,16 +205,7 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
     first = experiment.number("-ecn", math.ceil(product * 0.2))
     last = experiment.number("-ecn", math.ceil(product * 0.8), which=1)
     timeout_us = 15 + frames * packet * 6 * 8 / gbps / 1_000
-    algorithm = _ALGORITHMS[experiment.word("-sender_cc_algo", "nscc", tuple(_ALGORITHMS))]
-    if not {"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & experiment.options.keys():
-        experiment.location.refuse(
-            "the experiment chooses no congestion control of the sender", "add `!Param -sender_cc_only`"
-        )
-    parameters = {}
-    if algorithm == "nscc":
-        parameters = {"start_frames": experiment.number("-cwnd", 0), "target_us": 0}
-        if "-target_q_delay" in experiment.options:
-            parameters["target_us"] = experiment.number("-target_q_delay", 0)
+    algorithm, parameters = _congestion(experiment, product)
     spraying = experiment.word("-load_balancing_algo", "mixed", _BALANCING)
     single = experiment.number("-paths", 64, low=1) == 1
     transport: dict[str, Any] = {
@@ -241,6 +234,28 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
         },
     }
     return settings
+
+
+def _congestion(experiment: _Experiment, product: int) -> tuple[str, Mapping[str, float]]:
+    """Return the algorithm of congestion control and its parameters; `product`: packets of a round trip."""
+    options = experiment.options.keys()
+    if "-receiver_cc_only" in options:
+        if other := sorted({"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & options):
+            experiment.locations[other[0]].refuse(
+                f"{other[0]} beside -receiver_cc_only is not supported", "leave one of them out"
+            )
+        first = experiment.number("-cwnd", 0) or math.ceil(1.5 * product)
+        return "rccc", {"start_frames": first, "share": _PULL_SHARE}
+    algorithm = _ALGORITHMS[experiment.word("-sender_cc_algo", "nscc", tuple(_ALGORITHMS))]
+    if not {"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & options:
+        experiment.location.refuse(
+            "the experiment chooses no congestion control",
+            "add `!Param -sender_cc_only` or `!Param -receiver_cc_only`",
+        )
+    if algorithm != "nscc":
+        return algorithm, {}
+    delay = experiment.number("-target_q_delay", 0)
+    return algorithm, {"start_frames": experiment.number("-cwnd", 0), "target_us": delay}
 
 
 def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any], ...]:
