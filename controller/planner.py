@@ -169,7 +169,7 @@ def _pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> PairColumns:
 
 
 def check_routes(routing: Scheme, routes: Iterable[Path]) -> None:
-    """Raise DeadlockError when these routes, together with those of the tables, could deadlock.
+    """Raise DeadlockError if these routes and the routes of the tables together could deadlock.
 
     If the turns that the rules permit close no cycle, no routes do.
     """

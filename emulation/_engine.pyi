@@ -322,6 +322,7 @@ class Transport:
         entropies: int = 256,
         seed: int = 0,
         credits: tuple[int, int] | None = None,
+        go_back: bool = False,
     ) -> None: ...
 
 class CongestionControl:

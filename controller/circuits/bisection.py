@@ -143,7 +143,7 @@ def _count_standing(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> 
 
 
 def _sum_bounds(sums: Ints, n0: Ints, size: Ints, limited: bool) -> tuple[Ints, Ints]:
-    """Return the bounds of what the first half gets of each row and column, (blocks, 2 n)."""
+    """Return bounds of the row and column sums of the first half, (blocks, 2 n)."""
     if limited:
         return np.maximum(sums - (size - n0), 0), np.minimum(sums, n0)
     share, rest = np.divmod(sums * n0, size)

@@ -26,7 +26,7 @@ class Moves:
 
 
 def count_moves(standing: Ints, maps: Ints) -> Moves:
-    """Return what changed between two sets of maps of one shape."""
+    """Return the counts of circuits that two sets of maps of equal shape set up and take down."""
     standing, maps = np.asarray(standing), np.asarray(maps)
     kept = int(((standing == maps) & (maps >= 0)).sum())
     return Moves(int((standing >= 0).sum()) - kept, int((maps >= 0).sum()) - kept, kept)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation to the ports that work, and circuits for ports that a demand leaves unused.
+"""Allocation of circuits to working ports, and extra circuits on ports without demand.
 
 With whole pairs of switches out of use, `allocate` keeps its guarantee for the remaining ports. Single failed
 ports break it: finding circuits that fit is then an edge colouring with forbidden colours, NP-complete.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits that follow the jobs' demand, and the plans of a change that loses no frame (LumosCore).
+"""Circuits by the jobs' demand, and the plans of a change without lost frames (LumosCore).
 
 A change has two plans: the first uses only the circuits that stay, while the other circuits are dark; the
 second uses the new circuits. Pods that keep their circuits keep their routes. When ports fail, the working
@@ -89,7 +89,7 @@ def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
 
 
 def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
-    """Return circuits in proportion to traffic, (P, P), at least 1 if there is any, for so many ports.
+    """Return numbers of circuits in proportion to traffic, (P, P): at least 1 for each pair with traffic.
 
     The Pod that sends most has as many as its ports allow. Derived here: the paper takes demands as given.
     """

@@ -102,7 +102,7 @@ def ranks(fabric: Fabric) -> Mapping[str, int]:
 
 @computed_once
 def relays(fabric: Fabric) -> bool:
-    """Return whether endpoints pass on frames of others.
+    """Return whether endpoints forward frames of other nodes.
 
     They do where a link joins two of them, and where switches alone do not join them all. Otherwise they are
     hosts, which send and receive.

@@ -83,7 +83,7 @@ class Analysis:
         return 1 + max((vl for lanes in self.lanes for vl in lanes), default=-1)
 
     def count_paths(self, hops: int, counts: Counts | None = None) -> int:
-        """Return the number of admitted paths of so many hops, or of paths in other `counts`."""
+        """Return the number of admitted paths by their hops, or of paths in other `counts`."""
         counted = self.admitted if counts is None else counts
         return sum(count for (_, length), count in counted.items() if length == hops)
 

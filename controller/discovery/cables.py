@@ -25,7 +25,7 @@ class Finding:
 
 
 def compare_cables(fabric: Fabric, discovered: Discovered) -> list[Finding]:
-    """Return all differences between the cables of a planned fabric and those that a scan found.
+    """Return all differences between the planned cables of a fabric and the scanned cables.
 
     Empty if the two are the same graph, port by port. Two cables whose ends are exchanged are one finding.
     """

@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 
 def port_of_bucket(bucket: int, ports: int) -> int:
-    """Return the port, of so many, of a bucket; the bucket counts of any two ports differ by at most 1."""
+    """Return the index of a bucket's port; the bucket counts of any two ports differ by at most 1."""
     rotated = bucket >> _PORT_BIT | (bucket & (1 << _PORT_BIT) - 1) * (BUCKETS >> _PORT_BIT)
     return rotated % ports
 

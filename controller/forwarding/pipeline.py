@@ -106,7 +106,7 @@ class PortChoice:
     shift: int = 0
 
     def of(self, hashes: ArrayLike) -> Ints:
-        """Return the place in `ports` of each hash."""
+        """Return the index in `ports` of each hash."""
         return np.asarray(hashes, np.int64) >> self.shift & len(self.ports) - 1
 
 
@@ -265,7 +265,7 @@ class Pipeline:
         self._has_host = has_host
 
     def forward(self, frame: Frame, ingress_port: int) -> Departure | DropReason:
-        """Return what one pass makes of a frame whose egress port the program chooses."""
+        """Return the result of one pass of a frame; the program chooses the egress port."""
         arrival = self.tables.lookup("arrival", port=ingress_port)
         if arrival is None:
             return DropReason.ARRIVAL

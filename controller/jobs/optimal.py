@@ -36,7 +36,7 @@ Objective = Callable[[Schedule], float]
 
 
 def horizon(jobs: Sequence[Job], rates: Floats, iterations: int = 20) -> float:
-    """Return the seconds of so many iterations of the longest job alone."""
+    """Return the duration in seconds of `iterations` of the longest job alone."""
     return iterations * max(
         iteration_seconds(job.compute, float((job.amounts / rates.max()).sum()), job.overlap) for job in jobs
     )

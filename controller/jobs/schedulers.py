@@ -125,7 +125,7 @@ def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: in
 
 
 def interleave(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Choose paths by hash, one level, and shifts by which jobs that share links send in turns (CASSINI)."""
+    """Choose paths by hash, one level, and time shifts: jobs with shared links send in turns (CASSINI)."""
     choices = _hashes(jobs, seed)
     groups, turns, shifts = interleaving_shifts(jobs, choices, rates)
     return replace(Schedule.of(choices), groups=groups, turns=turns, shifts=shifts)

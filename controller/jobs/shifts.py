@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start shifts in a common circle of time, so that jobs that share links send in turns (CASSINI).
+"""Start shifts of jobs on a common circle of time: jobs with shared links send in turns (CASSINI).
 
 CASSINI (NSDI 2024, recalled) rolls the time of jobs that share a link around a circle whose perimeter is the
 least common multiple of their iterations, rotates the jobs so that their demand exceeds the link's capacity

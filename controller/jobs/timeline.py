@@ -88,7 +88,7 @@ class _JobState:
 
 
 def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) -> RunTotals:
-    """Run jobs for so many seconds, each from the beginning of an iteration.
+    """Run jobs for some seconds, each from the beginning of an iteration.
 
     Links have the rate 1: a busy time of one second each second.
     """

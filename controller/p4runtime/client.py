@@ -149,7 +149,7 @@ class P4RuntimeClient:
         self.write_all({node: updates})
 
     def write_all(self, updates: Mapping[str, Sequence[Update]]) -> None:
-        """Carry out the updates of several nodes, all nodes at once, those of a node in order."""
+        """Carry out the updates of several nodes: all nodes at once, the updates of a node in order."""
         devices = {node: self._device(node) for node in updates}
         writes = NodeWrites(updates, _infos(devices))
         run(_all((device.write(writes) for device in devices.values()), _LARGE_AT_ONCE))

@@ -94,7 +94,7 @@ class CellDecoder:
 
 
 def _decode_all(responses: Mapping[str, bytes], counter_id: int) -> dict[str, CounterCells]:
-    """Return the cells of each node from its responses, which are those of one counter."""
+    """Return the cells of a counter by node, from the responses of each node."""
     bounds = np.cumsum([0, *map(len, responses.values())])
     columns = _columns(b"".join((*responses.values(), _PADDING)), counter_id)
     if columns is None:

@@ -372,7 +372,7 @@ def _details(error: Any) -> list[p4r.Error]:
 
 
 def _refuses_all(error: Any) -> bool:
-    """Return whether a server has no support for what was asked."""
+    """Return whether a server does not support the request."""
     return error.code().value[0] == rpc_code.UNIMPLEMENTED
 
 

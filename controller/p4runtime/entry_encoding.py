@@ -218,7 +218,7 @@ class TableEncoder:
 
 @cache
 def _head(kind: Kind, size: int) -> bytes:
-    """Return what comes before a TableEntry of some size in the update of a WriteRequest."""
+    """Return the bytes before a TableEntry of a given size in an update of a WriteRequest."""
     head = b""
     for start in (_TABLE_ENTRY, _HEADS[kind], _UPDATES):
         head = start + varint(len(head) + size) + head

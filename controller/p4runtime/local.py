@@ -95,7 +95,7 @@ class LocalError(grpc.RpcError):
         return self._details
 
     def trailing_metadata(self) -> Any:
-        """Return what the server adds to the reason, by key."""
+        """Return the server's trailing metadata of an error, by key."""
         return self._metadata
 
 

@@ -102,7 +102,7 @@ def _cut(encoded: SerialisedUpdates, lengths: Sequence[int]) -> Iterator[Seriali
 
 
 def _one_by_one(table: TableEncoder, rows: Rows, kind: Kind) -> SerialisedUpdates:
-    """Return the updates of rows that have a value or a layout which only the encoder of entries knows."""
+    """Return the updates of rows whose values or layout need the encoder of single entries."""
     return joined_updates([table.encode_update(kind, entry) for entry in rows])
 
 

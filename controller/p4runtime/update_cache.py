@@ -40,5 +40,5 @@ class UpdateCache:
         return kept[2] if kept is not None and kept[0] is info and kept[1] is entries else None
 
     def keep(self, node: str, info: P4Info, entries: Written, batches: Batches) -> None:
-        """Keep the batches of a node in place of the node's earlier batches."""
+        """Keep the batches of a node, and drop the node's earlier batches."""
         self._by_node[node] = info, entries, batches

@@ -32,5 +32,5 @@ class PathChoice(Protocol):
         ...
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths of so many hops, for pairs that use longer paths."""
+        """Return the permitted paths with a number of hops, for pairs that use longer paths."""
         ...

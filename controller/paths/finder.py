@@ -100,7 +100,7 @@ class PathFinder:
         return self._lost_neighbours
 
     def failed_near(self, node: str) -> frozenset[str]:
-        """Return the failed links of a node, and those between two of its neighbours."""
+        """Return the failed links at a node, and the failed links between two of its neighbours."""
         if not self._failed_ends:
             return _NONE
         fabric = self.fabric

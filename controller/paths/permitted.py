@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that turn rules permit from one node to all others, for messages of the control plane."""
+"""Permitted paths from one node to all other nodes, for messages of the control plane."""
 
 from collections.abc import Callable, Mapping
 

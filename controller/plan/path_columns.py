@@ -232,7 +232,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return len(self.pairs)
 
     def merged(self, pairs: PairColumns, others: "PathColumns") -> "PathColumns":
-        """Return the paths of `pairs`, each from here, or else from `others`."""
+        """Return the paths of `pairs`, from these columns or, for missing pairs, from `others`."""
         here, there = self.pairs.numbers(pairs), others.pairs.numbers(pairs)
         from_here = here >= 0
         numbers, parts = list[Positions](), list[Numbers]()
@@ -244,7 +244,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return PathColumns.collected(pairs, numbers, parts)
 
     def extended(self, more: Mapping[Pair, Sequence[Path]]) -> "PathColumns":
-        """Return the paths with more of them behind those of some pairs."""
+        """Return the paths with further paths appended to some pairs."""
         if not more:
             return self
         others = PathColumns.of(self.fabric, more)
@@ -266,7 +266,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
 
 def _places(numbers: Sequence[Positions], pairs: int) -> tuple[NDArray[np.int64], Positions]:
-    """Return where the paths of each pair begin, and the place of each path, given their pairs in parts."""
+    """Return the indices of each pair's first path and of each path, from the pairs of several parts."""
     number = np.concatenate(numbers)
     first = np.append(0, np.cumsum(np.bincount(number, minlength=pairs), dtype=np.int64))
     place = np.empty(len(number), np.intp)
@@ -275,7 +275,7 @@ def _places(numbers: Sequence[Positions], pairs: int) -> tuple[NDArray[np.int64]
 
 
 def _placed(parts: Sequence[Numbers], place: Positions) -> Numbers:
-    """Return the rows of all parts at their places, with -1 behind shorter ones."""
+    """Return the rows of all parts at their indices, padded with -1."""
     parts = [part for part in parts if len(part)]  # an empty part may be wider than all others
     rows = np.full((len(place), max((part.shape[1] for part in parts), default=2)), -1, np.int32)
     begin = 0

@@ -23,8 +23,8 @@ class Plan:
 
     `scheme` names the forwarding scheme if the plan does not use that of its fabric.
 
-    `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
-    every link, the sources to notify when it fails. `failed` links carry no route. `hashing` is what the
+    `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `subscribers` has
+    the sources to notify when a link fails, by link. `failed` links carry no route. `hashing` is what the
     switches' groups were made for.
 
     `candidates` are the paths among which a source may choose, by pair.

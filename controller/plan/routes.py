@@ -82,7 +82,7 @@ class RoutesFrom(Mapping[str, tuple[Path, ...]]):
 
 @final
 class Weights(Mapping[Pair, tuple[float, ...]]):
-    """Weights of the buckets of those pairs whose buckets do not count alike.
+    """Weights of buckets, of the pairs with unequal weights.
 
     Pair p of `paths` has the weights `patterns[numbers[p]]`; none if the number is negative.
     """

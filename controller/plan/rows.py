@@ -189,7 +189,7 @@ class Rows(Sequence[Entry]):
         return len(self) == len(other) and all(np.array_equal(own, its) for own, its in pairs)
 
     def changed_rows(self, other: Rows) -> NDArray[np.intp]:
-        """Return the positions at which a parameter differs from that of other rows with the same keys."""
+        """Return the positions of rows whose parameter differs between two sets of rows with equal keys."""
         changed = np.zeros(len(self), np.bool_)
         for (_, own), (_, its) in zip(self.params, other.params, strict=True):
             changed |= self._whole(own) != self._whole(its)

@@ -29,7 +29,7 @@ __all__ = ["Announcements"]
 
 @final
 class Announcements:
-    """Notices that one node has sent, and those that it has to send after each change that it learns.
+    """Notices of one node: the sent notices, and the notices to send after each learned change.
 
     `sequences` are sequence numbers of links that count as announced.
     """
@@ -94,13 +94,13 @@ class Announcements:
         return next((name for name in _relaying_neighbours(scheme, end) if name in reached), None)
 
     def _path_to(self, target: str, scheme: Scheme) -> Path | None:
-        """Return a path that instructions steer, or one whose hops after the sixth the tables lead."""
+        """Return a path; source-route instructions steer its first six hops, and tables the rest."""
         path = scheme.message_path(self._node, target)
         return path or next(iter(scheme.shortest_paths(self._node, target)), None)
 
 
 def _relaying_neighbours(scheme: Scheme, node: str) -> Sequence[str]:
-    """Return the neighbours of a node, without failures, that pass on frames of others."""
+    """Return the neighbours that forward frames of other nodes, as if no link had failed."""
     return [name for name in scheme.fabric.neighbours(node) if scheme.may_relay(name)]
 
 

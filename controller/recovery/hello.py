@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hellos between neighbours, which detect a link that fails with its carrier up.
+"""Hellos between neighbours, to detect links that fail with their carrier up.
 
 Modelled on bidirectional forwarding detection (RFC 5880). Each end of a link sends a hello once a period. An
 end declares the link dead half a period after the last of `multiplier` missing hellos was due. A hello says

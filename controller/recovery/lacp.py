@@ -114,7 +114,7 @@ class LacpAnswer:
 
 @computed_once
 def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
-    """Return, by switch and port, the number of the ToR in its set, which is that of the NIC's port."""
+    """Return the number of each ToR in its set, by switch and port; the NIC's port has the same number."""
     numbers: dict[tuple[str, int], int] = {}
     for node in fabric.nodes:
         for number, port in enumerate(nic_ports(node)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lost nodes, the spares that replace them, and the plan with the spares in their places.
+"""Lost nodes, their spares, and the plan with the spares as members.
 
 64+1 (UB-Mesh, backup): the spare takes over the logical address of the failed NPU, so its senders continue
 unchanged. Only the paths change: traffic that used the failed NPU's links climbs to the switches and descends
@@ -142,7 +142,7 @@ class SparePool:
         return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
     def lost_side(self, node: str) -> Side | None:
-        """Return the side to which an endpoint that needs two sides has no working link."""
+        """Return the side without a working link of an endpoint that needs links to both sides."""
         return cut_from(self._fabric, node, self.down)
 
     def is_lost(self, node: str) -> bool:
@@ -174,11 +174,11 @@ class SparePool:
 
     @property
     def advice(self) -> str:
-        """Sentence on what would have helped."""
+        """Sentence with a remedy."""
         return advice(self._fabric)
 
     def replace(self, replacement: Replacement) -> dict[str, str]:
-        """Record a replacement, and return the spares by the places that they take.
+        """Record a replacement, and return the spares by the members that they replace.
 
         A replaced node never serves as a spare, whether it returns or not.
         """
@@ -190,11 +190,11 @@ class SparePool:
         return taken
 
     def holder(self, node: str) -> str:
-        """Return the node that has the place of a node now."""
+        """Return the node that now acts as a member: the member itself or its spare."""
         return self.holders.get(node, node)
 
     def _holds(self, node: Node) -> bool:
-        """Return whether a node is a member in its own place, or a spare in the place of a member."""
+        """Return whether a node acts as a member: it is a member, or a spare for one."""
         if node.kind.spare:
             return node.name in self.holders.values()
         return node.name in self._members and node.name not in self.holders

@@ -77,7 +77,7 @@ class Clos(Structured):
         return _ecmp_table(self, node)
 
     def new_ecmp_table(self, node: str) -> EcmpTable:
-        """Return the groups of a switch as they are if only the failed links near it have failed."""
+        """Return the groups of a switch if only the failed links around it have failed."""
         finder = self.finder
         beside = PathFinder(finder.fabric, finder.failed_near(node), finder.hashing, up_first=finder.up_first)
         scheme = type(self)(beside, self.rules, self.strategy)
@@ -132,7 +132,7 @@ def _ecmp_table(scheme: Clos, node: str) -> EcmpTable | None:
 
 @computed_once
 def _known_tables(_: Fabric) -> dict[Hashable, EcmpTable]:
-    """Return the groups of switches that are known already, by scheme, switch and failed links near it."""
+    """Return the known groups of switches, by scheme, switch and failed links around the switch."""
     return {}
 
 
@@ -143,6 +143,6 @@ def _known_segments(_: Fabric) -> dict[Hashable, tuple[Segment, ...]]:
 
 
 def _near(scheme: Clos, node: str) -> Hashable:
-    """Return what the segments of a switch depend on: scheme, switch and failed links near it."""
+    """Return the state that the segments of a switch depend on: scheme, switch and failed links near it."""
     finder = scheme.finder
     return type(scheme), node, finder.failed_near(node), finder.hashing, finder.up_first

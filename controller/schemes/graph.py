@@ -49,7 +49,7 @@ class Graph(Scheme):
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether a fabric says that it is a graph, or has dimensions that are no full meshes."""
+        """Return whether a fabric is declared a graph, or has dimensions that are not full meshes."""
         return fabric.graph_routed or is_sparse_mesh(fabric)
 
     @classmethod
@@ -119,11 +119,11 @@ class Graph(Scheme):
         return True
 
     def may_relay(self, node: str) -> bool:
-        """Return whether a node may pass on frames of others."""
+        """Return whether a node may forward frames of other nodes."""
         return self.admitted.may_relay(node)
 
     def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
-        """Return the shortest paths between two nodes, those first that share few hops with earlier ones."""
+        """Return the shortest paths between two nodes, each with the fewest hops shared with earlier paths."""
         left, chosen, uses = list(k_shortest(self.admitted, node, target)), list[Path](), Counter[object]()
         while left:
             path = min(left, key=lambda path: sum(uses[hop] for hop in hops_of(path)))

@@ -28,7 +28,7 @@ __all__ = ["Optical"]
 
 @final
 class Optical(Clos):
-    """Switches of a core joined by circuits, from which the shares over spines follow whatever the demand."""
+    """Core switches joined by circuits; the circuits alone determine the shares of spines."""
 
     moving_circuits = True
 

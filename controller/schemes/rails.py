@@ -21,7 +21,7 @@ __all__ = ["Rails"]
 
 @final
 class Rails(Clos):
-    """Switches look up destinations of their rail first, GPUs of closed rails those of other domains."""
+    """Switches look up destinations of their own rail first; GPUs of closed rails, of other domains."""
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:

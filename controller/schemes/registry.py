@@ -127,7 +127,7 @@ def scheme_for(
 
 
 def scheme_of(plan: Plan, failed: Set[str] | None = None, base: Scheme | None = None) -> Scheme:
-    """Return the scheme of a plan over the links that have not failed, by default those of the plan.
+    """Return the scheme of a plan over the working links, by default those of the plan.
 
     `base` is the scheme of the plan without some of the failures.
     """

@@ -75,7 +75,7 @@ def _are_alike(fabric: Fabric, other: Fabric) -> bool:
 
 
 def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
-    """Return the candidates that no circuit can shorten, of fabrics that differ in their circuits alone.
+    """Return candidates that no new circuit can shorten, for fabrics that differ in circuits alone.
 
     Circuits that join switches of the highest level only: a path over circuits climbs to them and comes down.
     """

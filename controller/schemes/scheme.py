@@ -69,7 +69,7 @@ class Scheme(ABC):
     @classmethod
     @abstractmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether the scheme is the one for a fabric that names none."""
+        """Return whether the scheme is the default for a fabric."""
 
     @classmethod
     @abstractmethod
@@ -133,7 +133,7 @@ class Scheme(ABC):
         return False
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths of so many hops, for pairs that use longer paths."""
+        """Return the permitted paths with a number of hops, for pairs that use longer paths."""
         return []
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
@@ -249,7 +249,7 @@ class Scheme(ABC):
         return ()
 
     def may_relay(self, node: str) -> bool:
-        """Return whether a node may pass on frames of others, if the turn rules permit it."""
+        """Return whether a node may forward frames of other nodes if the turn rules permit it."""
         return True
 
     def message_path(self, node: str, target: str) -> Path | None:
@@ -260,7 +260,7 @@ class Scheme(ABC):
         return _message_paths(self, node).get(target)
 
     def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
-        """Return the paths that a message takes in turn which nobody acknowledges; empty: `message_path`."""
+        """Return the paths that an unacknowledged message takes in turn; empty: `message_path`."""
         if self.fabric.node(node).is_switch or self.fabric.node(target).is_switch:
             return ()
         return self.shortest_paths(node, target)
@@ -282,7 +282,7 @@ class Scheme(ABC):
         yield from self.plain_paths(node, [name for name in asking if name not in planned])
 
     def notified_by(self, node: str, link: Link, subscribers: Sequence[str]) -> Sequence[str]:
-        """Return the subscribers of a link to which a node passes a notice on that it has received."""
+        """Return the subscribers of a link to which a node forwards a received notice."""
         return ()
 
     def plain_paths(self, node: str, targets: Iterable[str]) -> Iterator[tuple[str, Path | None]]:

@@ -35,7 +35,7 @@ def share_traffic(
     payload_bytes: int,
     standby: int,
 ) -> tuple[Routes, Weights]:
-    """Return the paths of the 16 buckets by pair, and the weights of those that do not count alike.
+    """Return the paths of the 16 buckets by pair, and the weights of pairs with unequal weights.
 
     Args:
         scheme: Forwarding over the links that work.
@@ -103,7 +103,7 @@ def _search_standby(
     searched: NDArray[np.bool_],
     standby: int,
 ) -> None:
-    """Add standby paths to the decided pairs and to those that are to be searched; both are then decided."""
+    """Add standby paths to the decided pairs and to the pairs to be searched; both are then decided."""
     own = Routes(candidates, buckets)
     routes = {pair: paths for pair, (paths, _) in decided.items()}
     routes |= {

@@ -170,7 +170,7 @@ class Structured(Scheme):
         return meshes.get(source, source) == meshes.get(destination, destination)
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the allowed paths of so many hops within a mesh."""
+        """Return the allowed paths with a number of hops within a mesh."""
         return self._allowed_paths(source, destination, hops) if self.in_one_mesh(source, destination) else []
 
     def _allowed_paths(self, source: str, destination: str, hops: int) -> list[Path]:
@@ -180,7 +180,7 @@ class Structured(Scheme):
     # -- tables
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, those of its mesh first."""
+        """Return the segments of one node, first the segments of its mesh."""
         return _segments(self, node)
 
     def planned_segments(self, node: str) -> tuple[Segment, ...]:
@@ -305,7 +305,7 @@ def _segments(scheme: Structured, node: str) -> tuple[Segment, ...]:
 
 
 def _disjoint(longer: Sequence[Path], paths: Sequence[Path]) -> list[Path]:
-    """Return those of the longer paths, in their order, that share no link with `paths` or each other."""
+    """Return the longer paths, in order, that share no link with `paths` or with each other."""
     used = {hop for path in paths for hop in hops_of(path)}
     chosen: list[Path] = []
     for path in longer:

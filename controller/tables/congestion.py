@@ -17,7 +17,7 @@ _WHOLE = 1 << 16
 @final
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """Depths of a queue, in frames that wait behind a frame that leaves it.
+    """Queue depths for marks: frames that wait behind a departing frame.
 
     From `last` frames on the frame is marked; between `first` and `last` with a probability that grows from 0
     to `share`. `to_hosts`: the ports to the nodes' own hosts mark as well.

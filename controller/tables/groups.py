@@ -39,7 +39,7 @@ def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
 
 
 def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> NextHop:
-    """Return a next hop with the egress ports in place of a neighbour behind parallel links.
+    """Return a next hop with a neighbour behind parallel links replaced by its egress ports.
 
     For programs that have groups; others use the first of the links.
     """

@@ -48,7 +48,7 @@ class Allotment:
 
 @final
 class SlotPool:
-    """Cells of all switches that are free, and the number of the last block that each switch has had."""
+    """Free cells of all switches, and the number of the last block of each switch."""
 
     def __init__(self, cells: int = CELLS) -> None:
         self._cells = cells

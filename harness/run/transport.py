@@ -41,6 +41,18 @@ def transport_for(
             f"the strategy {strategy.name} chooses a path for each frame, but `connections:` fix their paths",
             remedy="leave out `connections:`, or use strategy hashed",
         )
+    back = chosen.recovery == "go-back-n"
+    if back and (strategy.spray or strategy.adaptive):
+        raise ScenarioError(
+            f"the strategy {strategy.name} sends frames of a connection by several paths, but `recovery: "
+            "go-back-n` needs them in order",
+            remedy="take strategy shortest or hashed",
+        )
+    if back and variant.link.trims:
+        raise ScenarioError(
+            "the variant has `recovery: go-back-n` beside `trim: true`, where frames go again one by one",
+            remedy="leave out one of them",
+        )
     defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
     return TransportParameters(
@@ -49,11 +61,12 @@ def transport_for(
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
         min_rto_ps=least or defaults.min_rto_ps,
         path_rto_ps=least or defaults.path_rto_ps,
-        lb_mode=0 if chosen.connections is not None or (strategy.spray and strategy.by_hash) else 1,
+        lb_mode=0 if back or chosen.connections is not None or (strategy.spray and strategy.by_hash) else 1,
         adaptive=strategy.adaptive,
         marks=variant.link.marks,
         congestion=_congestion(fabric, variant, jobs),
         lossy=variant.link.lossy,
+        go_back=back,
         spray=SprayChoice(strategy.spray, chosen.entropies, seed) if strategy.spray else None,
     )
 
@@ -61,7 +74,7 @@ def transport_for(
 def _congestion(fabric: Fabric, variant: Variant, jobs: Sequence[JobPlan]) -> CongestionChoice | None:
     """Return the congestion control of a variant; None for a fixed window on lossless links."""
     chosen = variant.transport.congestion
-    if chosen is None and not variant.link.lossy:
+    if chosen is None and not variant.link.lossy and variant.transport.recovery == "selective":
         return None
     payload = max((job.collective.payload_bytes for job in jobs), default=4096)
     frame = payload + DATA_HEADER_BYTES + SRH_BYTES

@@ -65,7 +65,8 @@ class CongestionSettings(Model):
 class Transport(Model):
     """Transport between NPUs; each pair has one connection unless `connections` is given.
 
-    Without `congestion`, the window alone limits the unacknowledged frames of a connection. A spraying
+    Without `congestion`, the window alone limits the unacknowledged frames of a connection. With `recovery:
+    go-back-n` all frames from a lost one on go again, as in RoCE; frames keep one path. A spraying
     strategy spreads frames over `entropies` values of the header field lb, which switches hash to choose a
     path.
     """
@@ -74,6 +75,9 @@ class Transport(Model):
     ack_every: Annotated[int, Field(ge=1, le=64)] = 16
     initial_rto_us: Positive = 100.0
     min_rto_us: Positive | None = None
+    recovery: Annotated[
+        Literal["selective", "go-back-n"], Field(exclude_if=lambda value: value == "selective")
+    ] = "selective"
     connections: ConnectionSettings | None = None
     entropies: Annotated[
         Literal[1, 2, 4, 8, 16, 32, 64, 128, 256], Field(exclude_if=lambda value: value == LB_VALUES)

@@ -176,7 +176,7 @@ class _Search:
         return np.stack([first, *(hops[rows] for hops in inner), last], axis=1)
 
     def _networks(self) -> NodeSets:
-        """Return, by endpoint, the networks of switches to which it has a link, whatever has failed."""
+        """Return the switch networks that each endpoint has a link to, failed links included."""
         table = self._table
         tails, heads = table.tails[table.leaving], table.heads[table.leaving]
         network = self._parts(tails, heads, table.tiers > 0)
@@ -235,9 +235,9 @@ class _Uplinks:
         return self._heads[self._first[node] : self._first[node + 1]].tolist()
 
     def places(self, nodes: Numbers, switches: Numbers) -> NDArray[np.int64]:
-        """Return at which place among a node's uplinks the one to a switch stands."""
+        """Return the index of the uplink to a switch among a node's uplinks."""
         return self._place[self._working.hops(nodes, switches)]
 
     def hops_at(self, nodes: Numbers, places: NDArray[np.int64]) -> Numbers:
-        """Return the uplinks of nodes at these places."""
+        """Return the uplinks of nodes at these indices."""
         return self._hops[self._first[nodes] + places]

@@ -31,7 +31,7 @@ class NodeSets:
         return rows, self.members[places]
 
     def meet(self, nodes: Integers, others: "NodeSets", of: Integers) -> NDArray[np.bool_]:
-        """Return, element by element, whether a node's set and the set in `others` of the node `of` meet."""
+        """Return, by element, whether the sets of a node and of the node `of` in `others` intersect."""
         rows, members = self.of(nodes)
         inside = members < others._span
         keys = np.asarray(of, np.int64)[rows] * others._span + members

@@ -14,7 +14,7 @@ __all__ = ["AdmittedPaths"]
 
 @final
 class AdmittedPaths:
-    """Simple paths over the links of a finder that have not failed, whose turns the rules admit.
+    """Simple paths over a finder's working links, with turns that the rules admit.
 
     No valley counts under rules that count none: then every path is admitted.
     """
@@ -36,7 +36,7 @@ class AdmittedPaths:
         self._steps: dict[int, Sequence[int]] = {}
 
     def may_relay(self, node: str) -> bool:
-        """Return whether a node passes on frames of others: a switch, or an endpoint of a direct network."""
+        """Return whether a node forwards for other nodes: a switch, or an endpoint of a direct network."""
         return self._transit[self._number[node]]
 
     def fewest_hops(self, source: str, destination: str) -> int | None:
@@ -57,7 +57,7 @@ class AdmittedPaths:
         return min((count + 1 for count in following if count >= 0), default=None)
 
     def paths(self, source: str, destination: str, longest: int) -> Iterator[Path]:
-        """Yield the paths of up to `longest` hops, those of fewest hops first, then in the order of ports."""
+        """Yield the paths of up to `longest` hops, by number of hops, then in the order of ports."""
         fewest = self.fewest_hops(source, destination)
         if fewest is None:
             return

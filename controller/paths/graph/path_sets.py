@@ -80,7 +80,7 @@ def within_stretch(paths: AdmittedPaths, source: str, destination: str) -> Itera
 
 
 def all_path(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
-    """Yield all paths of up to two hops, or else those of fewest hops."""
+    """Yield all paths of up to two hops; without any, all shortest paths."""
     return paths.paths(source, destination, max(_SPREAD_HOPS, paths.fewest_hops(source, destination) or 0))
 
 
@@ -127,7 +127,7 @@ PATH_SETS: Mapping[str, PathSet] = {
 
 
 def _checked(name: str, origin: str, chosen: object) -> PathSet:
-    """Return a path set of the user, whose paths are checked as they come."""
+    """Return a user's path set with a check of each path."""
     if not callable(chosen):
         raise PlanError(f"strategy {name} is {chosen!r}, which is not a function", remedy="name a function")
     function = cast(PathSet, chosen)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of traffic on paths, and paths that take over when others fail or are overloaded.
+"""Shares of traffic on paths, and standby paths for failed or overloaded paths.
 
 weights            shares of paths: equal, by rate, by demand; apportioned to 16 buckets
 linear_program     sparse linear programs, solved by HiGHS

@@ -99,7 +99,7 @@ def _add_columns(
     meshed: Sequence[Pair],
     limit: int,
 ) -> tuple[bool, float]:
-    """Add paths of up to `limit` hops that are cheaper than those of their pair.
+    """Add paths of up to `limit` hops that are cheaper than all paths of their pair.
 
     Return whether any are, and a bound below the utilisation of the busiest link with all paths of that
     length: the program's objective is at least what all bytes cost on their cheapest paths (weak duality),

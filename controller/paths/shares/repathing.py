@@ -17,7 +17,7 @@ _SEARCHED_HOPS = 4
 def repath(
     choice: PathChoice, routes: Sequence[Path | None], silent: Collection[Path]
 ) -> tuple[Path | None, ...]:
-    """Return the paths of one destination with the silent paths replaced, as far as there are others.
+    """Return the paths of one destination with silent paths replaced by working paths, if there are any.
 
     Any path that the turn rules permit and a source route steers may replace them; the strategies
     `shortest`, `tables` and `hashed` have no others. Paths whose hops the fewest silent paths use come first,

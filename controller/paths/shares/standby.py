@@ -47,7 +47,7 @@ def add_standby_paths(
 
 
 def _longer(choice: PathChoice, pair: Pair, used: Container[Pair], known: Sequence[Path]) -> list[Path]:
-    """Return longer paths that share no link with the paths in use, of the fewest hops that give any."""
+    """Return the shortest longer paths without a link of the paths in use."""
     for hops in _LONGER if choice.uses_longer_paths(*pair) else ():
         paths = [
             path

@@ -71,7 +71,7 @@ def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
 @final
 @dataclass(frozen=True, slots=True)
 class SharedLoad:
-    """Shares of each pair's paths, and what the linear program says of links.
+    """Shares of each pair's paths, and the linear program's prices of links.
 
     `utilisation` is that of the busiest link: 1 is what the largest demand causes alone on a link of the rate
     `fastest`, in bit/s, the largest of all links of the paths.

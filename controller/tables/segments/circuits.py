@@ -143,7 +143,7 @@ def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _LineCircuits:
-    """Circuits that have not failed between the switches that circuits may join, `members` by coordinate.
+    """Working circuits between the switches that circuits may join, `members` by coordinate.
 
     `direct[i, j]` counts those between the i-th and the j-th member. A relay by a third member can use the
     fewer of its two hops; `relayed[i, j]` is their sum over all third members.
@@ -167,7 +167,7 @@ class _LineCircuits:
         return 0 if member is None else int(counts[self.position[switch], self.position[member]])
 
     def relays(self, switch: str, neighbour: str) -> Iterator[tuple[str, int]]:
-        """Yield the third members by which relays are possible, with the circuits that each can use."""
+        """Yield the members that can relay, with the circuits of each."""
         counts = np.minimum(self.direct[self.position[switch]], self.direct[self.position[neighbour]])
         names = tuple(self.position)
         for third in np.flatnonzero(counts).tolist():

@@ -146,7 +146,7 @@ def _line_by_address(fabric: Fabric, here: Node, neighbours: Iterable[str], fiel
 def relay_in_line(
     finder: PathFinder, node: Node, axis: int, line: Mapping[int, str], value: int
 ) -> str | None:
-    """Return the neighbour through which a mesh node reaches the member of a line that has `value`.
+    """Return the neighbour by which a mesh node reaches the member of a line with coordinate `value`.
 
     The member itself while the direct link works; else a third member linked to both; None without such.
     `line` gives the members along dimension `axis` by their value of its address field.

@@ -67,7 +67,7 @@ class TernarySegment:
 
 
 def longest_match(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
-    """Return the segment with the longest prefix of an address of so many bits."""
+    """Return the segment with the longest prefix of an address."""
     matching = [segment for segment in segments if segment.prefix.contains(address, bits)]
     return max(matching, key=lambda segment: segment.prefix.length, default=None)
 

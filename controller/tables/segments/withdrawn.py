@@ -76,7 +76,7 @@ class _Withdrawn(frozenset[Prefix]):
 
 
 def _withdrawing(finder: PathFinder, node: Node) -> Iterator[tuple[str, _Withdrawn]]:
-    """Yield the neighbours above others that have lost a downlink, and the prefixes that they withdraw."""
+    """Yield the upper neighbours that have lost a downlink, and the prefixes they withdraw."""
     if not finder.failed:
         return
     fabric, neighbours = finder.fabric, finder.neighbours(node.name)

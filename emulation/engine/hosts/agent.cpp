@@ -235,7 +235,10 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
         return;
     }
     const bool moved = sender.on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks);
-    if (fields.opcode == kOpcodeNack) sender.on_trim(fields.nacked, now);
+    if (fields.opcode == kOpcodeNack) {
+        if (parameters_.go_back) sender.go_back(fields.nacked, now);
+        else sender.on_trim(fields.nacked, now);
+    }
     sender.resend_lost(now, actions);
     if (!measured && trips_.peak != 0) {
         // Timers that were set before the first measured round trip are too long.
@@ -354,6 +357,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         ++junk_["psn"];
         return;
     }
+    if (accepted == Receiver::Accepted::Early) return receiver.ask_back(now, actions);
     if (accepted == Receiver::Accepted::New) {
         ++received_;
         const auto place = static_cast<std::uint32_t>(phase - phases.begin());

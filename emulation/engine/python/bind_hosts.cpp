@@ -334,7 +334,7 @@ void bind_hosts(nb::module_& m) {
                std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
                const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy,
                const std::string& spray, std::uint32_t entropies, std::uint64_t seed,
-               const std::optional<std::pair<std::int64_t, std::int64_t>>& credits) {
+               const std::optional<std::pair<std::int64_t, std::int64_t>>& credits, bool go_back) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
                 new (self) TransportParameters{
@@ -346,6 +346,9 @@ void bind_hosts(nb::module_& m) {
                     first_queue, level,
                     adaptive,    {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
                 self->lossy = lossy;
+                if (go_back && congestion.is_none())
+                    throw std::invalid_argument("go-back-N without congestion control");
+                self->go_back = go_back;
                 if (!spray.empty()) make_entropies(spray, entropies, seed);  // invalid_argument before a run
                 self->spray = spray;
                 self->entropies = entropies;
@@ -364,7 +367,8 @@ void bind_hosts(nb::module_& m) {
             nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("first_queue"),
             nb::arg("level"), nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"),
             nb::arg("congestion") = nb::none(), nb::arg("lossy") = false, nb::arg("spray") = "",
-            nb::arg("entropies") = 256, nb::arg("seed") = 0, nb::arg("credits") = nb::none());
+            nb::arg("entropies") = 256, nb::arg("seed") = 0, nb::arg("credits") = nb::none(),
+            nb::arg("go_back") = false);
     bind_congestion(m);
     bind_entropies(m);
     bind_participant(m);

@@ -319,6 +319,7 @@ def transport_of(parameters: TransportParameters) -> _engine.Transport:
         congestion=None if parameters.congestion is None else parameters.congestion.engine_arguments(),
         credits=None if parameters.congestion is None else parameters.congestion.credits,
         lossy=parameters.lossy,
+        go_back=parameters.go_back,
         **_spray(parameters.spray),
     )
 

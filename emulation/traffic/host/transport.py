@@ -33,8 +33,10 @@ class TransportParameters:
     with timeouts of at least path_rto_ps; a pair without paths recovers by timers alone. `adaptive`: frames
     leave congested paths. `marks`: switches may mark data frames that leave a long queue. `congestion`: the
     congestion control of each connection, None for none. `lossy`: full queues lose frames, which says nothing
-    of the health of a path; congestion control is given then. `spray`: frames take values of lb by what
-    became of earlier ones; None for values in turn, or by the shares of paths.
+    of the health of a path; congestion control is given then. `go_back`: after a loss all frames from the
+    lost one on go again, and a receiver gives up frames behind a gap; lb_mode is 0, and congestion control is
+    given. `spray`: frames take values of lb by what became of earlier ones; None for values in turn, or by
+    the shares of paths.
     """
 
     window: int = 64
@@ -55,6 +57,7 @@ class TransportParameters:
     marks: bool = False
     congestion: CongestionChoice | None = None
     lossy: bool = False
+    go_back: bool = False
     spray: SprayChoice | None = None
 
     def __post_init__(self) -> None:

@@ -292,7 +292,7 @@ class Job:
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
             level=self.level,
             connections=self.plan.connections,
-            paths=self._paths,
+            paths=None if self._ready.transport.go_back else self._paths,
         )
         hosts = self._ready.variant.hosts
         specs = agent_specs(

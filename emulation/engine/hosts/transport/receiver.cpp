@@ -23,6 +23,7 @@ Receiver::Receiver(const TransportParameters& parameters, const AckWriter& write
 Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time now) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
     bool fresh = false;
+    if (parameters_.go_back && ahead != 0 && ahead <= kMaxWindow) return Accepted::Early;
     if (ahead == 0) {
         const int run = std::countr_one(bitmap_) + 1;
         bitmap_ = run < 64 ? bitmap_ >> run : 0;
@@ -85,6 +86,13 @@ bool Receiver::refuse(std::uint32_t psn, Time now, Actions& actions) {
     const std::uint8_t lb = next_lb(now);
     actions.add(writer_.refusal(actions.pool, lb, expected_, bitmap_, 0, psn), kVlResponse);
     return true;
+}
+
+void Receiver::ask_back(Time now, Actions& actions) {
+    if (asked_back_ == expected_) return;
+    asked_back_ = expected_;
+    const std::uint8_t lb = next_lb(now);
+    actions.add(writer_.refusal(actions.pool, lb, expected_, 0, 0, expected_), kVlResponse);
 }
 
 void Receiver::grant(Time now, Actions& actions) {

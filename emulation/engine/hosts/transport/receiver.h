@@ -15,7 +15,8 @@ namespace railyard {
 
 class Receiver {
    public:
-    enum class Accepted : std::uint8_t { New, Duplicate, Beyond };  // Beyond: of any window
+    // Beyond any window; Early: behind a gap, and given up, since the sender goes back.
+    enum class Accepted : std::uint8_t { New, Duplicate, Beyond, Early };
 
     Receiver(const TransportParameters& parameters, const AckWriter& writer, std::uint8_t lb,
              std::optional<Spray> paths);
@@ -39,6 +40,8 @@ class Receiver {
     // Tell the sender that a frame came without its payload; a frame that has arrived whole is acknowledged.
     // Return whether the frame is missing.
     bool refuse(std::uint32_t psn, Time now, Actions& actions);
+    // Ask the sender once to go back to the first missing frame.
+    void ask_back(Time now, Actions& actions);
     // Tell the sender its credit.
     void grant(Time now, Actions& actions);
 
@@ -56,6 +59,7 @@ class Receiver {
     int repeated_ = 0;         // frames in a row that came again
     bool wants_path_ = false;  // has asked for other paths since the last acknowledgement
     std::uint32_t expected_, unacknowledged_ = 0;
+    std::optional<std::uint32_t> asked_back_;  // first missing PSN for which ask_back has asked
     std::optional<std::uint32_t> owed_;  // PSN up to which all frames are to be acknowledged once they are in
     std::uint64_t bitmap_ = 0;           // bit i: expected + 1 + i is received
     AckWriter writer_;

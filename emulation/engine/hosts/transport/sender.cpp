@@ -141,6 +141,15 @@ void Sender::on_trim(std::uint32_t psn, Time now) {
     allowance_->tell_lost(Allowance::Cause::Trim, now);
 }
 
+void Sender::go_back(std::uint32_t psn, Time now) {
+    if (psn != base_) return;
+    for (std::uint32_t place = 0; place < in_flight(); ++place) {
+        note_path(at(base_ + place).lb, PathNews::Lost, now);
+        note_lost(base_ + place);
+    }
+    allowance_->tell_lost(Allowance::Cause::Gap, now);
+}
+
 void Sender::resend_lost(Time now, Actions& actions) {
     for (std::uint32_t place = 0; lost_ != 0 && place < in_flight(); ++place) {
         const std::uint32_t psn = base_ + place;
@@ -184,7 +193,8 @@ void Sender::on_timeout(Time now, Actions& actions) {
     const bool spray = parameters_.lb_mode != 0;
     if (!spray) lb_ = static_cast<std::uint8_t>(lb_ + kBucketStride);
     const auto due = [&](std::uint32_t place) {
-        return !marked(place) && (place == 0 || now - at(base_ + place).sent_at >= rto_);
+        return !marked(place) &&
+               (place == 0 || parameters_.go_back || now - at(base_ + place).sent_at >= rto_);
     };
     ASSERT(in_flight() > 0);  // the timer runs for frames under way
     for (std::uint32_t place = 0; entropies_ && place < in_flight(); ++place)

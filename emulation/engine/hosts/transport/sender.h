@@ -35,7 +35,8 @@ struct TransportParameters {
     std::function<std::unique_ptr<CongestionControl>()> congestion;
     std::int64_t frame_bytes = 0;               // of the largest frame, for congestion control
     std::optional<CreditParameters> credits{};  // receivers grant credits to `congestion`
-    bool lossy = false;  // full queues lose frames, which says nothing of the health of paths
+    bool go_back = false;  // after a loss all frames from the lost one on go again, on a single path
+    bool lossy = false;    // full queues lose frames, which says nothing of the health of paths
     // Spraying by feedback, by its name: over so many values of lb where switches choose, else over all
     // buckets.
     std::string spray{};
@@ -64,6 +65,8 @@ class Sender {
     bool open(Time now);
     // The receiver has got the headers of a frame alone.
     void on_trim(std::uint32_t psn, Time now);
+    // The receiver misses this frame, and has given up those after it.
+    void go_back(std::uint32_t psn, Time now);
     // The receiver has granted so many bytes in all.
     void on_credit(std::uint64_t granted, Time now);
 

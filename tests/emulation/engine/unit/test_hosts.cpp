@@ -330,6 +330,25 @@ TEST_F(Receiving, TellsDuplicatesFromFramesBeyondTheWindow) {
     EXPECT_EQ(receiver.duplicates, 2U);
 }
 
+TEST_F(Receiving, GoBackNGivesUpFramesBehindAGapAndAsksOnceForTheFirst) {
+    parameters.go_back = true;
+    EXPECT_EQ(receiver.accept(0, 0, 0), Receiver::Accepted::New);
+    Actions actions(pool);
+    for (const std::uint32_t psn : {2, 3}) {
+        EXPECT_EQ(receiver.accept(psn, 0, 0), Receiver::Accepted::Early);
+        receiver.ask_back(0, actions);
+    }
+    ASSERT_EQ(actions.departures.size(), 1U);
+    Fields fields;
+    EXPECT_EQ(scan(actions.departures[0].frame->data(), kAckBytes, fields), nullptr);
+    EXPECT_EQ(std::tuple(fields.opcode, fields.psn, fields.nacked), std::tuple(kOpcodeNack, 1U, 1U));
+    for (const std::uint32_t psn : {1, 2}) EXPECT_EQ(receiver.accept(psn, 0, 0), Receiver::Accepted::New);
+    EXPECT_EQ(acknowledge(0).psn, 3U);
+    EXPECT_EQ(receiver.accept(4, 0, 0), Receiver::Accepted::Early);
+    receiver.ask_back(0, actions);
+    EXPECT_EQ(actions.departures.size(), 2U);  // another gap
+}
+
 TEST_F(Receiving, WaitsForMoreFramesOrTheDelay) {
     receiver.accept(0, 0, 100);
     EXPECT_EQ(receiver.ack_at, 100 + parameters.ack_delay);

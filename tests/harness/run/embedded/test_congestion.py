@@ -165,6 +165,34 @@ def test_receivers_credits_trim_first_frames_alone_and_share_the_link(incast: Ca
     assert half["completion_us"] == pytest.approx(2 * whole["completion_us"], rel=0.05)
 
 
+def test_go_back_n_sends_frames_behind_a_gap_again(incast: Callable[..., Figures]) -> None:
+    selective = incast(DROP, "fixed", elements=65536)
+    back = incast(DROP, "fixed, recovery: go-back-n", elements=65536)
+    assert back["retransmitted_frames"] > back["full_queue_frames"] > 0
+    assert selective["retransmitted_frames"] == selective["full_queue_frames"]
+    assert back["received_frames"] == selective["received_frames"] == 4 * 64
+
+
+@pytest.mark.parametrize(
+    ("link", "strategy", "said"),
+    [
+        (TRIM, "hashed", "beside `trim: true`"),
+        (DROP, "hashed", ""),
+        (DROP, "oblivious", "the strategy oblivious sends frames of a connection by several paths"),
+    ],
+)
+def test_go_back_n_needs_frames_in_order(
+    write: Callable[[str], Path], link: str, strategy: str, said: str
+) -> None:
+    text = "name: order\ntopology: {name: hpn, segments: 2, hosts: 2, rails: 2, aggs: 4}\n"
+    text += "collective: {elements: 64}\n"
+    text += (
+        f"transport: {{recovery: go-back-n}}\nlink: {link}\nrouting: {{strategy: {strategy}, peers: job}}\n"
+    )
+    with pytest.raises(ScenarioError, match=said) if said else nullcontext():
+        prepare(*load(write(text)))
+
+
 def test_credits_cross_links_with_wide_headers(write: Callable[[str], Path]) -> None:
     text = "name: wide\ntopology: {name: full-mesh, dims: [4]}\ncollective: {elements: 65536}\n"
     text += "transport: {ack_every: 1, congestion: rccc}\nlink: {network_header: HEADER}\n"
