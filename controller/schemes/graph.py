@@ -123,7 +123,7 @@ class Graph(Scheme):
         return self.admitted.may_relay(node)
 
     def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
-        """Return the shortest paths between two nodes, each with the fewest hops shared with earlier paths."""
+        """Return shortest paths between two nodes, each with the fewest hops shared with earlier paths."""
         left, chosen, uses = list(k_shortest(self.admitted, node, target)), list[Path](), Counter[object]()
         while left:
             path = min(left, key=lambda path: sum(uses[hop] for hop in hops_of(path)))
