@@ -4,6 +4,6 @@
 values      values of fields: service levels, VLs, opcodes, lengths
 layers      the headers as Scapy layers: the definition of the wire format
 wire        headers of an agent's frames as bytes, and their fixed sizes
-ip          an IPv4 port: packets of programs as the payload of UB frames, ARP answered
+ip          IPv4 port of a host: carries IPv4 packets in UB frames, and answers ARP requests
 dissector   a Wireshark dissector in Lua, generated from the layers
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Wireshark dissector of link frames, in Lua, generated from the Scapy layers in layers.py.
 
-Positions of fields, names of values and the order of headers are read from the layers; dissector.lua,
-appended to these tables, interprets the values.
+Tables with the positions of fields, the names of values and the order of headers are read from the layers.
+dissector.lua, appended to these tables, interprets the values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,7 +47,7 @@ _MASKED_BYTES: Final = (1, 2, 3, 4)
 @final
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of `width` bits at bit `at` of its header; `count` fields in a row."""
+    """A header field at bit `at`: `count` consecutive numbers of `width` bits each."""
 
     name: str
     at: int
@@ -61,7 +61,7 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A layer's fields, and the layers that can follow: (field values that select it, its name)."""
+    """Fields of a layer, and its next layers: pairs of (field values that select the layer, its name)."""
 
     name: str
     title: str
@@ -71,7 +71,7 @@ class Header:
 
 
 def headers() -> tuple[Header, ...]:
-    """Return every header of a UB link, from the LPH on; FrameError for a layout Lua cannot express."""
+    """Return every header of a UB link, LPH first; FrameError for a layout that Lua cannot express."""
     described: dict[type[Packet], Header] = {}
     waiting: list[type[Packet]] = [LPH]
     while waiting:
@@ -83,7 +83,7 @@ def headers() -> tuple[Header, ...]:
 
 
 def dissector(nodes: Mapping[int, str] | None = None) -> str:
-    """Return the Lua source; `nodes` has names to show beside CNAs."""
+    """Return the Lua source of the dissector; `nodes` has the node name to show for each CNA."""
     constants = {
         "ETHERTYPE": ETHERTYPE,
         "FLIT_BYTES": FLIT_BYTES,
@@ -158,7 +158,7 @@ def _bindings(layer: type[Packet]) -> Iterator[tuple[Mapping[str, int], type[Pac
 
 
 def _title(layer: type[Packet]) -> str:
-    """Return a layer's name and the first words of its docstring."""
+    """Return a layer's name and its docstring's first line up to a comma."""
     words = (layer.__doc__ or "").partition("\n")[0]
     return f"{layer.__name__}: {words.partition(',')[0].rstrip('.')}"
 

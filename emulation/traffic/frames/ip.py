@@ -3,9 +3,9 @@
 
     program ── Ethernet, IPv4 ──▶ IpPort ── Ethernet, LPH, NTH, TPH (opcode IPV4), IPv4 packet ──▶ switch
 
-The switch of the source adds the source-route header, as for every other frame. The address of a host follows
-from its CNA. ARP requests for hosts of the fabric are answered by the port itself, without a frame in the
-fabric. Packets of a flow share a path bucket, so they keep their order unless a route changes.
+The source's switch adds the source-route header, as to every other frame. A host's IPv4 address follows from
+its CNA. The port itself answers ARP requests for hosts of the fabric and sends no frame into the fabric.
+Packets of a flow share a path bucket, so they keep their order unless a route changes.
 """
 
 import struct
@@ -42,7 +42,7 @@ _NETWORK: Final = b"\x0a\x01"
 _ETHERNET: Final = 14
 _FRAME = struct.Struct(
     ">6s6sHIHHxxBBBBHHIxx"
-)  # Ethernet, LPH, NTH, TPH; its PSN is in the upper 24 of 32 bits
+)  # Ethernet, LPH, NTH, TPH; the PSN of the TPH is in the upper 24 of 32 bits
 _ARP = struct.Struct(">HHBBH6s4s6s4s")
 _TYPE_IPV4, _TYPE_ARP = 0x0800, 0x0806
 _ARP_REQUEST, _ARP_REPLY = 1, 2
@@ -57,12 +57,12 @@ def address_of(cna: int) -> IPv4Address:
 
 
 def ip_mtu(link_mtu: int) -> int:
-    """Return the longest IPv4 packet on links that carry UB packets of `link_mtu` bytes.
+    """Return the largest size in bytes of an IPv4 packet on links that carry UB packets of `link_mtu` bytes.
 
-    The difference is the headers before the packet and the source-route header that a switch adds.
+    LPH, NTH, TPH and the source-route header that a switch adds take the difference.
 
     Raises:
-        FrameError: Links are too short for IPv4.
+        FrameError: The remaining size is below the smallest MTU of IPv4.
     """
     mtu = min(link_mtu, MAX_LINK_BYTES) - HEADER_BYTES - SRH_BYTES
     if mtu < MIN_MTU:
@@ -76,10 +76,11 @@ def ip_mtu(link_mtu: int) -> int:
 @final
 @dataclass(slots=True)
 class IpCounters:
-    """Packets of an IPv4 port.
+    """Packet counts of an IPv4 port.
 
-    `refused` counts frames of the programs that the fabric does not carry: another protocol than IPv4, a
-    broadcast or multicast destination, a destination outside of the fabric, a packet longer than the MTU.
+    `sent` and `received` count IPv4 packets, `answered` ARP requests. `refused` counts frames of the programs
+    that the fabric does not carry: another protocol than IPv4, a broadcast or multicast destination, a
+    destination outside of the fabric, a packet longer than the MTU or unequal to its length field.
     `malformed` counts frames of the fabric for this port whose headers do not fit their length.
     """
 
@@ -93,7 +94,7 @@ class IpCounters:
 @final
 @dataclass(slots=True)
 class IpPort:
-    """IPv4 port of the host with CNA `cna`; `hosts` has the CNAs of all hosts with such a port."""
+    """IPv4 port of the host with CNA `cna`; `hosts` are the CNAs of all hosts with an IPv4 port."""
 
     cna: int
     hosts: Iterable[int]
@@ -106,9 +107,10 @@ class IpPort:
         self._others = {mac_bytes(cna): cna for cna in self.hosts if cna != self.cna}
 
     def from_program(self, frame: bytes) -> tuple[bytes | None, bytes | None]:
-        """Return the UB frame for the fabric, or the answer for the program's interface, or neither.
+        """Return (UB frame for the fabric, None), (None, ARP reply for the host's programs) or (None, None).
 
-        `frame` is an Ethernet frame that the host's programs send, without check sequence.
+        `frame` is an Ethernet frame that the host's programs send, without frame check sequence. Dropped
+        frames are counted as refused.
         """
         kind = int.from_bytes(frame[12:14], "big")
         if kind == _TYPE_IPV4:
@@ -121,7 +123,7 @@ class IpPort:
 
     def _carried(self, frame: bytes) -> bytes | None:
         destination = self._others.get(frame[:6])
-        size = int.from_bytes(frame[16:18], "big")  # without the padding of a short Ethernet frame
+        size = int.from_bytes(frame[16:18], "big")  # total length, without the padding of a short frame
         packet = frame[_ETHERNET : _ETHERNET + size]
         if destination is None or not 20 <= size == len(packet) <= self.mtu or packet[0] >> 4 != 4:
             self.counters.refused += 1
@@ -150,7 +152,7 @@ class IpPort:
         return headers + packet
 
     def _arp(self, frame: bytes) -> bytes | None:
-        """Return the reply to a request for another host of the fabric."""
+        """Return the ARP reply to a request for another host of the fabric; None for any other frame."""
         if len(frame) < _ETHERNET + _ARP.size:
             return None
         *kind, operation, sender_mac, sender_ip, _, target_ip = _ARP.unpack_from(frame, _ETHERNET)
@@ -163,7 +165,7 @@ class IpPort:
         return sender_mac + target_mac + _TYPE_ARP.to_bytes(2, "big") + reply
 
     def from_fabric(self, frame: bytes) -> bytes | None:
-        """Return the Ethernet frame for the host's programs; None for a frame that carries no IPv4 for it."""
+        """Return the Ethernet frame for the host's programs; None unless `frame` has IPv4 for this host."""
         if len(frame) < _PACKET_AT:
             return None
         _, _, kind, lph, source, destination, _, mgmt, opcode, *_ = _FRAME.unpack_from(frame)
@@ -180,8 +182,8 @@ class IpPort:
 
 
 def _bucket(packet: bytes) -> int:
-    """Return the path bucket of a packet's flow: addresses, protocol and, in unfragmented packets, ports."""
+    """Return NTH.lb for a packet: a hash of addresses, protocol and, in unfragmented packets, ports."""
     start = 4 * (packet[0] & 0xF)
-    fragment = int.from_bytes(packet[6:8], "big") & 0x3FFF  # more fragments, offset
+    fragment = int.from_bytes(packet[6:8], "big") & 0x3FFF  # MF flag and fragment offset
     ports = packet[start : start + 4] if packet[9] in _WITH_PORTS and not fragment else b""
     return crc32(packet[12:20] + packet[9:10] + ports) & 0xFF

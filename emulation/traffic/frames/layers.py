@@ -75,13 +75,12 @@ _CFG: Final = {
 class LPH(Packet):
     """Link packet header, 4 bytes.
 
-    Kernel driver, struct ub_link_header: every field, its width and place, and cfg 6 (a CNA16 header
+    Kernel driver, struct ub_link_header: every field, its width and position, and cfg 6 (a CNA16 header
     follows). ns-3-UB: the meaning of lb_mode (0 per flow, 1 per packet) and rt (0 all paths, 1 shortest), and
     the parts of the length: blocks - 1 (4 bits), flits of 20 bytes in the last block - 1 (5 bits), bytes in
     the last flit - 1 (5 bits). This testbed: cfg 12 (a source-route header, then a CNA16 header), 13 (a CNA24
-    header), 14 (a source-route header, then a CNA24 header), and a length that counts the packet as it
-    crosses the carrier, without the check codes of a real link. The length is filled in when the packet is
-    built.
+    header), 14 (a source-route header, then a CNA24 header), and a length that counts the bytes on the
+    carrier, without the check codes of a real link. Building a packet fills in the length.
     """
 
     name = "LPH"
@@ -99,14 +98,14 @@ class LPH(Packet):
     ]
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
-        """Fill in the length."""
+        """Fill in `length` if it is None."""
         if self.length is None:
             low = pkt[2] << 8 & 0xC000 | encode_length(len(pkt) + len(pay))
             pkt = pkt[:2] + low.to_bytes(2, "big")
         return pkt + pay
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
-        """Split the packet from the carrier's padding, by its length."""
+        """Return the bytes after the LPH up to the packet's end, and the carrier's padding behind them."""
         size = decode_length(self.length)
         if size is None or not 4 <= size <= len(s) + 4:
             return s, None
@@ -114,7 +113,7 @@ class LPH(Packet):
 
 
 class _SourceRoute(Packet):
-    """Source route of 8 bytes; `SRH` and `SRH24` differ in the header that follows."""
+    """Fields of `SRH` and `SRH24`, which differ only in the header that follows."""
 
     fields_desc: ClassVar[list[AnyField]] = [
         BitField("ptr", 0, 4),
@@ -123,7 +122,7 @@ class _SourceRoute(Packet):
     ]
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
-        """Pad the instructions to six."""
+        """Pad the instructions to six; FrameError for more than six."""
         if len(pkt) > 8:
             raise FrameError(f"source route of {len(self.instr)} instructions: the header holds six")
         return pkt.ljust(8, b"\0") + pay
@@ -148,9 +147,9 @@ class SRH24(_SourceRoute):
 class NTH(Packet):
     """CNA16 network header, 8 bytes.
 
-    Kernel driver, struct compact_network_header: every field. This testbed: the low 4 bits
-    of lb are the path bucket, sl is the service level, 1 that of acknowledgements, mgmt 1 marks a link
-    notice, nlp is 4 before a reduction header and otherwise 0.
+    Kernel driver, struct compact_network_header: every field. This testbed: the low 4 bits of lb are the
+    path bucket, sl is the service level (1 for acknowledgements), mgmt 1 marks a link notice, nlp is 4 before
+    a reduction header and otherwise 0.
     """
 
     name = "NTH"
@@ -168,8 +167,8 @@ class NTH(Packet):
 class NTH24(Packet):
     """CNA24 network header, 12 bytes.
 
-    OpenURMA, docs/wire_format.md: every field; the kernel driver and OpenURMA's code have the bit of mgmt
-    between sl and nlp. nlp 2 means that an RTPH follows. This testbed: the use of lb, sl and mgmt, as in NTH.
+    OpenURMA, docs/wire_format.md: every field; the kernel driver and OpenURMA's code put the bit mgmt between
+    sl and nlp. nlp 2 means that an RTPH follows. This testbed: lb, sl and mgmt have the meaning of the NTH.
     """
 
     name = "NTH24"
@@ -190,10 +189,10 @@ class NTH24(Packet):
 class RTPH(Packet):
     """Reliable transport header, 16 bytes.
 
-    OpenURMA, docs/wire_format.md: every field. last marks the last packet of a transaction, a asks for an
-    acknowledgement, f marks a fake packet. This testbed: the codes of nlp, the lowest bit of rsv0 for a
-    packet sent again, and tpmsn, which has what a TPH has in ack_psn. In a selective acknowledgement psn is
-    the first PSN not received yet.
+    OpenURMA, docs/wire_format.md: every field. `last` marks the last packet of a transaction, `a` asks for an
+    acknowledgement, `f` marks a fake packet. This testbed: the codes of `nlp`, the lowest bit of `rsv0` for a
+    retransmission, and `tpmsn`, which holds what `ack_psn` holds in a TPH. In a selective acknowledgement
+    `psn` is the first PSN not received yet.
     """
 
     name = "RTPH"
@@ -220,9 +219,10 @@ class RTPH(Packet):
 class TPH(Packet):
     """Transport header, 12 bytes, this testbed's own.
 
-    The opcode numbers of data and acknowledgements are those of ns-3-UB. src_q is the sender's queue, dst_q
-    the receiver's; each is numbered by the rank at its other end, 0 in memory operations. ack_psn is, in
-    acknowledgements, the first PSN not received yet; in requests, the oldest request without a response.
+    The opcode numbers of data and acknowledgements are those of ns-3-UB. `src_q` is the sender's queue,
+    `dst_q` the receiver's; the number of a queue tells the rank of its peer (host/connections.py), and is 0
+    in memory operations. `ack_psn` is, in acknowledgements, the first PSN not received yet; in requests, the
+    PSN of the oldest request without a response.
     """
 
     name = "TPH"
@@ -239,8 +239,8 @@ class TPH(Packet):
 class MOH(Packet):
     """Memory operation header, 12 bytes, this testbed's own; data or operands follow.
 
-    length counts the bytes that a load reads. address is a byte of the lender's memory, or the number of a
-    message. status is that of a response.
+    `length` counts the bytes that a load reads. `address` is a byte address in the lender's memory, or the
+    number of a message. `status` is the outcome in a response, 0 in a request.
     """
 
     name = "MOH"
@@ -255,10 +255,10 @@ class MOH(Packet):
 class RDH(Packet):
     """Reduction header, 12 bytes, this testbed's own; if `filled` is set, 256 bytes of values follow.
 
-    Switches of `tree` combine the values that all leaves send of a `block`, of 32 bits each or, if `wide` is
-    set, of 64 bits, with the most significant byte first. `owner` is the leaf that gets the values, 0xFFFF
-    for all of them; the others get the header alone. `scale` is the largest of those that the leaves sent.
-    `wrapped` says that a sum has left the range of its values.
+    Switches of tree number `tree` combine the values of block number `block` from all leaves. A value has 32
+    bits, or 64 if `wide` is set, most significant byte first. `owner` is the leaf whose result frames carry
+    values, 0xFFFF for every leaf; other leaves get the header alone. `scale` in a result is the largest scale
+    that a leaf sent. `wrapped` marks a sum that overflowed.
     """
 
     name = "RDH"
@@ -320,7 +320,7 @@ class LinkNotice(Packet):
     the link's state (watch). In a report, origin is the CNA of the node that detected the change, and
     sequence counts that node's reports. In a hello, origin is a, sequence is 0, and state "heard" means that
     a hears b. In a watch, origin is the subscriber, and sequence is 0. State "acknowledged" confirms a report
-    and has its sequence, "watch acknowledged" a watch; origin is then the node that confirms.
+    and repeats its sequence, "watch acknowledged" confirms a watch; origin is then the confirming node.
     """
 
     name = "LinkNotice"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of header fields: service levels, VLs, opcodes, lengths.
 
-They stand apart from the layers, because importing Scapy takes longer than a small run.
+They have a module apart from the layers, because importing Scapy takes longer than a small run.
 """
 
 from enum import IntEnum, IntFlag
@@ -54,17 +54,17 @@ CFG_SOURCE_ROUTE_CNA24: Final = 0xE
 NLP_REDUCTION: Final = 4
 """NTH.nlp before a reduction header, this testbed's own."""
 VALUE_BYTES: Final = 256
-"""Values of a frame with a reduction header: 64 of 32 bits, or 32 of 64 bits."""
+"""Bytes of values in a frame with a reduction header: 64 values of 32 bits, or 32 of 64 bits."""
 CC_CAPABLE: Final = 0x8001
 """NTH.cc of a frame that takes congestion marks: mode FECN (UnifiedBus), no mark yet."""
 CC_CONGESTION: Final = 0x8003
-"""NTH.cc of such a frame once a switch has marked it."""
+"""NTH.cc of a frame with CC_CAPABLE once a switch has marked it."""
 CC_TRIMMED: Final = 0x8002
-"""NTH.cc of a frame that has lost its payload in a full queue."""
+"""NTH.cc of a frame whose payload a switch with a full queue has removed."""
 VL_DATA: Final = 0
 VL_RESPONSE: Final = 2
 
-# Service levels of data, in ascending priority; level 1 is for responses. Level s enters on VL 2 s.
+# Service levels of data, in ascending priority; level 1 is for responses. Frames of level s start on VL 2 s.
 SERVICE_LEVELS: Final = (0, 2, 3, 4, 5, 6, 7)
 
 # VLs in ascending priority: two for each level of data, then the VLs of responses.
@@ -78,9 +78,9 @@ MAX_LINK_BYTES: Final = 16 * BLOCK_FLITS * FLIT_BYTES
 class Opcode(IntEnum):
     """TPH opcodes.
 
-    DATA and ACK have the numbers of the reliable transport in the simulator ns-3-UB. This testbed's own are
-    NACK, of a frame that came without its payload, CREDIT, by which a receiver lets a sender send, REQUEST
-    and RESPONSE, of memory operations, and IPV4, an IPv4 packet.
+    DATA and ACK have the numbers of the reliable transport in the simulator ns-3-UB. This testbed adds NACK,
+    which answers a frame that arrived without its payload, CREDIT, by which a receiver lets a sender send,
+    REQUEST and RESPONSE of memory operations, and IPV4, an IPv4 packet.
     """
 
     DATA = 1
@@ -93,7 +93,7 @@ class Opcode(IntEnum):
 
 
 class ReliableOpcode(IntEnum):
-    """RTPH opcodes, as OpenURMA has them; data and all memory operations are RELIABLE."""
+    """RTPH opcodes, numbered as in OpenURMA; data and all memory operations are RELIABLE."""
 
     RELIABLE = 1
     SELECTIVE_ACK = 5
@@ -111,10 +111,10 @@ class NextHeader(IntEnum):
 
 
 class Operation(IntEnum):
-    """Operations, of this testbed's own numbers.
+    """Memory operations (MOH.operation); the numbers are this testbed's own.
 
-    UB-Mesh, section 3.2.2, names the kinds: load, store and atomic, which are synchronous, and read, write
-    and message, which are not. A read is a load, and a write a store, whose issuer does not wait.
+    UB-Mesh, section 3.2.2, names synchronous load, store and atomic, and asynchronous read, write and
+    message. A read is a load, and a write a store, whose issuer does not wait.
     """
 
     MESSAGE = 0
@@ -140,7 +140,7 @@ class ReductionKind(IntEnum):
 
 
 class Combining(IntEnum):
-    """Operation of the switches of a tree on signed values."""
+    """Operation by which the switches of a tree combine signed values."""
 
     SUM = 0
     MAX = 1
@@ -156,7 +156,7 @@ class Flags(IntFlag):
 
 
 class Combine(IntEnum):
-    """Receiver's operation on a payload: replace its own elements by it, or combine both; REDUCE adds."""
+    """Receiver's operation on arriving elements: COPY replaces its own, all others combine; REDUCE adds."""
 
     REDUCE = 1
     COPY = 2
@@ -171,7 +171,7 @@ class Combine(IntEnum):
 class ElementType(IntEnum):
     """CLH dtype. Elements travel as an NPU's memory holds them: little-endian.
 
-    Scenarios have int32 and float32, whose sums alone the agent in Python knows.
+    Scenarios use int32 and float32; the specification in Python (tests/oracle) knows only their sums.
     """
 
     INT32 = 1
@@ -197,7 +197,7 @@ def encode_length(link_bytes: int) -> int:
 
 
 def decode_length(field: int) -> int | None:
-    """Return the bytes from the LPH to the packet's end; None for a last flit of more than 20 bytes."""
+    """Return the bytes from the LPH to the packet's end; None if the last flit would exceed 20 bytes."""
     tail = field & 0x1F
     if tail >= FLIT_BYTES:
         return None
@@ -205,5 +205,5 @@ def decode_length(field: int) -> int | None:
 
 
 def mac(cna: int) -> str:
-    """Return the locally administered MAC address of a CNA on the carrier."""
+    """Return the locally administered MAC address that stands for a CNA of 16 bits on the carrier."""
     return f"02:00:00:00:{cna >> 8 & 0xFF:02x}:{cna & 0xFF:02x}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of an agent's frames as bytes, from which agents in C++ begin; written with struct, without Scapy.
+"""Headers of agents' frames as bytes: templates for the agents in C++, packed by struct without Scapy.
 
-The layers define the layout: tests compare the bytes of both.
+layers.py defines the layout; tests compare the bytes of both modules.
 """
 
 import struct
@@ -42,19 +42,19 @@ _ACK = struct.Struct(">BBBBHQQ")  # as _DATA, with the SACK bitmap instead of th
 _FLAGS_AT = 27
 _LB_AT = 24
 
-# Places of vl and cfg in the LPH's 32 bits.
+# Bit positions of vl and cfg in the LPH's 32 bits.
 _VL_SHIFT = 21
 _CFG_SHIFT = 16
 
 
 def mac_bytes(cna: int) -> bytes:
-    """Return the bytes of `values.mac`."""
+    """Return the MAC address of a CNA as 6 bytes; `values.mac` returns it as text."""
     return b"\x02\0\0\0" + cna.to_bytes(2, "big")
 
 
 @cache
 def _template(opcode: Opcode, level: int = 0, cc: int = 0) -> bytes:
-    """Return a frame without payload whose addresses, queues and numbers are 0."""
+    """Return the headers of a frame without payload; addresses, queues and sequence numbers are 0."""
     is_data = opcode is Opcode.DATA
     vl, service_level = (2 * level, level) if is_data else (VL_RESPONSE, 1)
     size = DATA_HEADER_BYTES if is_data else ACK_BYTES
@@ -67,13 +67,13 @@ def _template(opcode: Opcode, level: int = 0, cc: int = 0) -> bytes:
 
 
 def header(opcode: Opcode, level: int = 0, *, marks: bool = False) -> bytes:
-    """Return the headers of a frame without payload; addresses, queues and numbers are 0.
+    """Return the headers of a data frame or an acknowledgement; addresses, queues and numbers are 0.
 
-    With `marks` the frame takes congestion marks.
+    `level` is the service level of data. With `marks`, switches may mark the frame for congestion.
     """
     return _template(opcode, level, CC_CAPABLE if marks else 0)
 
 
 def readdress(frame: bytes, lb: int, flags: int) -> bytes:
-    """Return a frame for retransmission: with another load-balance value and other transport flags."""
+    """Return a copy of a frame with load-balance value `lb` and TPH flags `flags`."""
     return b"".join((frame[:_LB_AT], bytes((lb, *frame[25:27], flags)), frame[_FLAGS_AT + 1 :]))

@@ -4,10 +4,10 @@
 operations   operations and the graph that they form, as frozen values, with all checks
 document     the JSON form of a graph; graph.schema.json describes it
 order        the order in which operations take effect
-memory       place of each operation's data in the arrays of the members
-levels       cells of the arrays, and the steps in which they are read and changed
+memory       position of each operation's data in the arrays of the members
+levels       cells of the arrays, and the steps in which operations read and change them
 lowering     a graph as slices and tasks, which the agents of collectives carry out
-truth        the arrays that a graph leaves behind, by plain arithmetic
+truth        expected arrays at the end of a graph, by plain arithmetic
 of_schedule  the graph of a collective's schedule
 bounds       lower bounds of a graph's time
 """

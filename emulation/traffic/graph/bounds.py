@@ -14,12 +14,12 @@ BUSIEST = "bytes that leave or reach a member, over the rate of all its links"
 
 
 def graph_bounds_ps(graph: Graph, rates_bps: Mapping[str, float]) -> dict[str, float]:
-    """Return lower bounds by what each is; `rates_bps` has the rate of all links of each member."""
+    """Return lower bounds in ps by description; `rates_bps` has the summed rate of each member's links."""
     return {CHAIN: longest_chain(graph, rates_bps)[0], BUSIEST: _busiest_ps(graph, rates_bps)}
 
 
 def longest_chain(graph: Graph, rates_bps: Mapping[str, float]) -> tuple[float, tuple[str, ...]]:
-    """Return the time of the longest chain of operations in ps, and their names."""
+    """Return the time of the longest chain of operations in ps, and the names of its operations."""
     ends: list[dict[str, float]] = [{} for _ in graph.operations]
     before: dict[int, int] = {}
     senders = {receive: send for send, receive in graph.receive_of.items()}
@@ -36,11 +36,11 @@ def longest_chain(graph: Graph, rates_bps: Mapping[str, float]) -> tuple[float, 
         if operation.kind == "send":
             rate = min(rates_bps[operation.member], rates_bps[operation.peer])
             arrived[number] = end + operation.size * 8 * 10**12 / rate
-            if isinstance(operation.read, str):  # its last element cannot leave before it is there
+            if isinstance(operation.read, str):  # the last element cannot leave before it has arrived
                 source = graph.end_of(operation.read, operation.member)
                 if ends[source][operation.member] > arrived[number]:
                     arrived[number], before[number] = ends[source][operation.member], source
-            # The last frame has left the source when no more than a window is under way: not counted.
+            # A send can end at its source with a window still under way: its sending time is not counted.
             ends[number] = {operation.member: end}
             if number not in graph.receive_of:
                 ends[number][operation.peer] = arrived[number]

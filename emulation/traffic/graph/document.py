@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON form of a traffic graph: read with all mistakes named, and written.
+"""The JSON form of a traffic graph: reader, which names mistakes by operation and key, and writer.
 
 A graph is `{"format": "railyard-graph", "version": 1, "name": ..., "signals": ..., "operations": [...]}`. An
 operation has an `id` and one of the keys `send`, `receive`, `compute_us` with `on`, and `copy`.
@@ -59,7 +59,7 @@ def read_graph(document: Any, name: str = "graph") -> Graph:
 
 
 def write_graph(graph: Graph, path: Path) -> None:
-    """Write a graph as JSON, an operation a line."""
+    """Write a graph as JSON, one operation per line."""
     document = to_document(graph)
     rows = ",\n".join(json.dumps(row) for row in document.pop("operations"))
     head = json.dumps(document)[:-1]
@@ -67,7 +67,7 @@ def write_graph(graph: Graph, path: Path) -> None:
 
 
 def to_document(graph: Graph) -> dict[str, Any]:
-    """Return the JSON document of a graph; with signals, those that it has been given are left in."""
+    """Return the JSON document of a graph; sends that `signals` added are ordinary operations of it."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -83,7 +83,7 @@ def graph_schema() -> str:
 
 
 def line_of(text: str, number: int, key: str) -> int:
-    """Return the line of an operation's key in the text of a graph's JSON document, or of the operation."""
+    """Return the line, from 1, of a key of operation `number` in a JSON text, or of the operation itself."""
     decoder = json.JSONDecoder()
     at = text.find("[", text.find('"operations"')) + 1
     start = end = at
@@ -135,7 +135,7 @@ def _operation(number: int, row: Any) -> Operation:
 
 
 class _Values:
-    """Values of an operation's keys, checked."""
+    """Reader of the values of an operation's keys; GraphError for a wrong value."""
 
     def __init__(self, number: int, row: Mapping[str, Any]) -> None:
         self._number = number

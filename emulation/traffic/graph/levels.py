@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells of the arrays, and levels of movements.
 
-A cell is a piece of an array between two ends of movements, so that a movement is a run of whole cells of
-equal lengths on both sides. Levels number the steps in which a cell is read and changed: agents keep to their
-order for each slice, so that pieces of an operation flow before the whole of it has arrived.
+The ends of all movements cut an array into cells, so that a movement covers whole cells, with equal lengths
+at its source and its target. Levels number the steps in which a cell is read and changed. Agents follow the
+levels slice by slice, so the first slices of an operation can leave before its last slice has arrived.
 """
 
 from bisect import bisect_left
@@ -19,7 +19,10 @@ _MAX_LEVEL = 0xFFFF
 
 
 def bounds_of(movements: Iterable[Movement], elements: Sequence[int]) -> list[list[int]]:
-    """Return the ends of all cells of each rank; an end inside a movement is an end at its other side too."""
+    """Return the sorted ends of all cells of each rank, in elements; `elements` are the arrays' lengths.
+
+    An end inside a movement's source range is an end in its target range too, and vice versa.
+    """
     movements = [*movements]
     bounds = [{0, size} for size in elements]
     for movement in movements:
@@ -45,7 +48,7 @@ def bounds_of(movements: Iterable[Movement], elements: Sequence[int]) -> list[li
 
 
 def _shared(movements: Sequence[Movement]) -> list[Movement]:
-    """Return the movements whose elements some other movement touches as well, and whose cells it may cut."""
+    """Return the movements that overlap another movement, whose ends may cut their cells."""
     ranges: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for number, movement in enumerate(movements):
         ranges[movement.source].append((movement.read, movement.length, number))
@@ -59,20 +62,21 @@ def _shared(movements: Sequence[Movement]) -> list[Movement]:
                 touched |= {number, last}
             if low + length > end:
                 end, last = low + length, number
-    # A cut travels along a chain of movements, so that each movement of a chain counts.
+    # An end propagates along a chain of overlapping movements, so each movement of a chain counts.
     return [movement for number, movement in enumerate(movements) if number in touched]
 
 
 def set_levels(placed: Placed, order: Sequence[int], bounds: Sequence[Sequence[int]]) -> None:
     """Set the levels of all movements of a graph, in the order in which its operations take effect.
 
-    An operation is above all that it waits for. Within a cell a read is above all changes before it, and a
-    change above all changes and not below the reads before it. GraphError if there are too many levels.
+    The level of an operation is higher than the levels of all operations that it waits for. Within a cell, a
+    read is higher than all earlier changes; a change is higher than all earlier changes and at least as high
+    as all earlier reads. GraphError above 65,535 levels.
     """
     graph, movements = placed.graph, placed.movements
     changed: dict[tuple[int, int], int] = defaultdict(lambda: -1)
     read: dict[tuple[int, int], int] = defaultdict(lambda: -1)
-    levels: list[dict[str, int]] = [{} for _ in graph.operations]  # by member that sees the end
+    levels: list[dict[str, int]] = [{} for _ in graph.operations]  # by operation and member that sees its end
     waits = graph.waits()
 
     def cells(rank: int, start: int, length: int) -> list[tuple[int, int]]:

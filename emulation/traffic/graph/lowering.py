@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs of one or several jobs as slices, plans of cells and tasks, which agents carry out."""
+"""Translation of the graphs of jobs into slices, plans of cells and tasks, which agents carry out."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -19,14 +19,14 @@ from emulation.traffic.schedule.tasks import Task
 
 __all__ = ["JobGraph", "Lowered", "SlicedGraph", "lower"]
 
-# A task of a rank.
+# Rank and index of a task.
 _At = tuple[int, int]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """A job's graph; its times count from `begin_ps` after the first job that shares members with it."""
+    """A job's graph; its times count from `begin_ps` after the first job of the same `lower` call."""
 
     name: str
     graph: Graph
@@ -36,9 +36,10 @@ class JobGraph:
 @final
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A job's part of sliced graphs.
+    """A job's part of a SlicedGraph.
 
-    `begins` and `ends` have the rank and the task at which each operation begins and ends.
+    `order` has the indices of operations in the order in which they take effect. `begins` and `ends` have,
+    for each operation, (rank, index of the task) at which it begins and ends.
     """
 
     job: JobGraph
@@ -50,10 +51,10 @@ class Lowered:
 
 @final
 class SlicedGraph:
-    """Graphs cut for the wire; the agents of rank r are those of the node `members[r]`.
+    """Graphs of jobs cut into slices (`SlicedTraffic`); rank r is the node `members[r]`.
 
-    `schedule` has the sends as transfers, at their levels; each rank has an array, slices and tasks of its
-    own.
+    `schedule` has the sends as transfers, with their levels as steps. Each rank has its own array, slices and
+    tasks.
     """
 
     overlap = True
@@ -81,7 +82,7 @@ class SlicedGraph:
         self.schedule = Schedule(name, len(members), max(elements), transfers)
 
     def elements_of(self, rank: int) -> int:
-        """Return the length of a rank's array."""
+        """Return the number of elements of a rank's array."""
         return self._elements[rank]
 
     def table_of(self, rank: int) -> SliceTable:
@@ -89,7 +90,7 @@ class SlicedGraph:
         return self._parts[rank][0]
 
     def plans_of(self, rank: int) -> tuple[CellPlan, ...]:
-        """Return a rank's plans by cell."""
+        """Return a rank's plans, one for each cell."""
         return self._parts[rank][1]
 
     def tasks_of(self, rank: int) -> tuple[Task, ...]:
@@ -132,7 +133,7 @@ def lower(jobs: Sequence[JobGraph], members: Sequence[str], slice_elements: int)
 
 
 class _Growing:
-    """A task whose followers are not all known yet."""
+    """A mutable `Task`, while its followers are collected."""
 
     __slots__ = ("at_ps", "delay_ps", "duration_ps", "followers", "free", "needs", "slices", "unit")
 
@@ -145,7 +146,7 @@ class _Growing:
 
 @final
 class _Tasks:
-    """Tasks of all ranks; `leaving` and `arriving` have those of a movement, by the identity of it."""
+    """Tasks of all ranks; `leaving` and `arriving` have a movement's task at each end, by its id()."""
 
     def __init__(self, ranks: int) -> None:
         self._tasks: list[list[_Growing]] = [[] for _ in range(ranks)]
@@ -166,10 +167,10 @@ class _Tasks:
         bounds: Sequence[Sequence[int]],
         slice_elements: int,
     ) -> tuple[tuple[_At, ...], tuple[_At, ...]]:
-        """Add the tasks of a job; return where each of its operations begins and ends."""
+        """Add the tasks of a job; return the (rank, task) at which each operation begins, and ends."""
         graph = job.graph
         entries: list[_At] = [(-1, -1)] * len(graph.operations)
-        ends: dict[tuple[int, str], _At] = {}  # by operation and member that sees the end
+        ends: dict[tuple[int, str], _At] = {}  # by operation and member that sees its end
         for number, operation in enumerate(graph.operations):
             rank = ranks[operation.member]
             entry: _At | None = None
@@ -231,7 +232,7 @@ def _slices(movement: Movement, bounds: Sequence[Sequence[int]], slice_elements:
 
 
 def _windows(movements: Sequence[Movement], bounds: Sequence[Sequence[int]]) -> list[dict[int, int]]:
-    """Return, by rank and cell, the distance of a window's elements from its virtual place."""
+    """Return, by rank and cell, the offset of a window's elements from its virtual range, in elements."""
     shifts: list[dict[int, int]] = [{} for _ in bounds]
     for m in movements:
         if m.data != m.read:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of data in the arrays of the members.
+"""Positions of data in the arrays of the members.
 
-The array of a member begins with its buffer, whose places operations name. Behind it, every arrival without a
-named place has a place of its own. Sends and copies without a named place read windows of a common range of
-random elements: windows overlap, but begin at different elements, so that each carries data that no other
-carries, and a thousand sends of a member take little more memory than the longest of them.
+A member's array begins with its buffer, in which operations name offsets. Behind the buffer, every arrival
+without a named offset has a range of its own. Sends and copies without a named offset read windows of a
+common range of random elements. Windows overlap but begin at different elements, so each carries different
+data, and a thousand sends of a member take little more memory than the longest send.
 
-Cells and levels need places that no other movement touches; a window is at a virtual place behind the array.
+Cells and levels need ranges that no other movement touches: each window has a virtual range behind the array.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from emulation.traffic.graph.operations import ELEMENT_BYTES, Graph, Operation
 
 __all__ = ["Movement", "Placed", "place", "set_windows"]
 
-# Place of a window before it has one.
+# Offset of a window before `set_windows` gives it a virtual range.
 _WINDOW = -1
 
 
@@ -28,9 +28,10 @@ _WINDOW = -1
 class Movement:
     """A send with its receive, or a copy, in elements of the arrays of two ranks.
 
-    `operation` is the place of the send or copy in the graph, `receive` that of the receive or -1. The
-    elements leave the source at `read_level` and change the target's array at `write_level`. They are those
-    of the array from `data` on; `read` is their place among the cells, which differs for a window.
+    `operation` is the index of the send or copy in the graph, `receive` the index of the receive or -1. The
+    elements leave the source at `read_level` and change the target's array at `write_level`. They begin at
+    element `data` of the source's array. `read` equals `data`, except for a window: its virtual range, from
+    which its cells follow.
     """
 
     operation: int
@@ -49,10 +50,10 @@ class Movement:
 @final
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A graph in the arrays of ranks.
+    """A graph whose data have positions in the arrays of ranks.
 
-    `movements` has the movement of each send and copy by its place in the graph. `areas` are the first
-    element and the length of the graph's part of each rank's array.
+    `movements` has the movement of each send and copy by its index in the graph. `areas` has (first element,
+    length) of the graph's part of each rank's array.
     """
 
     graph: Graph
@@ -65,9 +66,10 @@ def _elements(size: int) -> int:
 
 
 def place(graph: Graph, ranks: Mapping[str, int], order: Sequence[int], used: list[int]) -> Placed:
-    """Return a graph in the arrays of `ranks`, of which the first `used[rank]` elements are taken.
+    """Place a graph's data in the arrays of ranks, behind the `used[rank]` elements that are taken.
 
-    `used` grows by what the graph needs.
+    `ranks` has the rank of each member, `order` the indices of operations in the order in which they take
+    effect. `used` grows by the elements that the graph needs.
     """
     operations = graph.operations
     first = {ranks[name]: used[ranks[name]] for name in graph.members}
@@ -108,7 +110,7 @@ def place(graph: Graph, ranks: Mapping[str, int], order: Sequence[int], used: li
 
 
 def set_windows(movements: Iterable[Movement], used: Sequence[int]) -> list[int]:
-    """Give every window a virtual place; return the ends of all places by rank, `used` without any window."""
+    """Give every window a virtual range behind the array; return the end of all ranges of each rank."""
     ends = [*used]
     for movement in movements:
         if movement.read == _WINDOW:
@@ -122,7 +124,7 @@ def _target(operation: Operation) -> str:
 
 
 def _named(graph: Graph, ranks: Mapping[str, int]) -> list[tuple[int, int, int, int]]:
-    """Return operation, rank, place and size of all ranges that operations name by their places."""
+    """Return (operation, rank, offset, size) of all ranges whose offset an operation names, in bytes."""
     named = []
     for number, operation in enumerate(graph.operations):
         if operation.kind not in ("send", "copy"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph of a collective's schedule: its sends read in the order of its steps, and then are received."""
+"""Translation of a collective's schedule into a graph: each transfer becomes a send and a receive."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,14 +12,14 @@ __all__ = ["graph_of_schedule"]
 
 
 def graph_of_schedule(schedule: Schedule, members: Sequence[str]) -> Graph:
-    """Return the graph whose operations do what a schedule does; rank r is the node `members[r]`.
+    """Return a graph with the same effect as a schedule; rank r is the node `members[r]`.
 
     In a step all sends come before all receives, so that a send carries what its source held before the
     step. Slices flow as in the schedule, since nothing waits for a whole operation. Several arrivals of a
     step are added to the receiver's elements one after the other, lowest rank first.
 
     Raises:
-        EmulationError: Switches carry the collective out.
+        EmulationError: The schedule has no transfers, since switches carry the collective out.
     """
     check_transfers(schedule, "graph")
     operations: list[Operation] = []
@@ -30,7 +30,7 @@ def graph_of_schedule(schedule: Schedule, members: Sequence[str]) -> Graph:
         for number, t in enumerate(transfers):
             source, target = members[t.source], members[t.target]
             at, size = t.offset * ELEMENT_BYTES, t.length * ELEMENT_BYTES
-            # A tag joins this send to its receive, whatever else the pair exchanges.
+            # A tag of its own matches this send to its receive.
             tag = step * len(schedule.transfers) + number
             operations.append(Operation(f"s{step}.{number}", "send", source, target, size, read=at, tag=tag))
             receives.append(

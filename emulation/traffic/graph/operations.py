@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of a traffic graph, and the graph that they form.
 
-An operation begins when all operations that it names in `after` have ended where it happens: a send has ended
-at its source when its last frame has left, and at its target when its last element is in place. Operations
-that touch the same elements take effect in the order of the graph, in any case.
+An operation begins when all operations named in its `after` have ended at its member. A send ends at its
+source when its last frame has left, and at its target when its last element is in the target's buffer.
+Operations that touch the same elements always take effect in the order of the graph.
 """
 
 from collections import defaultdict, deque
@@ -23,14 +23,14 @@ KINDS: tuple[Kind, ...] = ("send", "receive", "compute", "copy")
 
 ELEMENT_BYTES = 4
 
-# Size of the message that tells a member of an end elsewhere.
+# Size of the message that tells a member that an operation of other members has ended.
 _SIGNAL_BYTES = ELEMENT_BYTES
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of a member. Times are picoseconds, sizes and places bytes.
+    """An operation of a member. Times are picoseconds; sizes, `read` and `write` are bytes.
 
     Attributes:
         id: Name, unique in the graph.
@@ -38,15 +38,15 @@ class Operation:
         member: Node at which the operation happens; the source of a send.
         peer: Target of a send, source of a receive.
         size: Bytes of a send or a copy; of a receive, 0 for the size of the send.
-        read: Place of the data in the member's buffer, or the name of a send or copy whose data are read
-            where they were put; None for data of its own.
-        write: Place for the data in the buffer of the member that gets them; None for a place of its own.
+        read: Offset of the data in the member's buffer, or the name of a send or copy whose data the member
+            holds; None for random data that nothing else writes.
+        write: Offset for the data in the receiving member's buffer; None for a range of its own.
         combine: COPY replaces elements, REDUCE adds to them.
         tag: Number that joins sends to receives: the nth receive of a tag takes the nth send.
         after: Names of operations that have to end first.
-        at_ps: Earliest begin, from the begin of the job on.
+        at_ps: Earliest begin, counted from the begin of the job.
         delay_ps: Time from the end of the last operation in `after` to the begin.
-        compute_ps: Duration of a computation; of a send, a computation before it.
+        compute_ps: Duration of a computation; of a send or copy, of the computation before it.
         unit: Computing unit of the member; a unit carries out one computation at a time.
     """
 
@@ -76,8 +76,8 @@ class Operation:
 class Graph:
     """Operations in their order; GraphError names the operation and the key that are wrong.
 
-    With `signals`, an operation may wait for an operation of other members: the member at which that ends
-    sends one element to the member that waits.
+    With `signals`, an operation may wait for an operation that ends at other members only: the graph then
+    adds a send of one element to the waiting member.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Graph:
 
     @cached_property
     def number(self) -> Mapping[str, int]:
-        """Place of each operation by its name."""
+        """Index of each operation by its name."""
         return {operation.id: number for number, operation in enumerate(self.operations)}
 
     @cached_property
@@ -117,7 +117,7 @@ class Graph:
 
     @cached_property
     def receive_of(self) -> Mapping[int, int]:
-        """Place of the receive that takes a send, by place of the send, for sends that a receive takes."""
+        """Index of the matching receive by index of the send; sends without a receive are left out."""
         sends: dict[tuple[str, str, int | None], deque[int]] = defaultdict(deque)
         for number, operation in enumerate(self.operations):
             if operation.kind == "send":
@@ -159,7 +159,7 @@ class Graph:
         return taken
 
     def _refuse(self, number: int, key: str, message: str, remedy: str) -> NoReturn:
-        given: Mapping[str, int] = getattr(self, "_given", {})  # places without the signals
+        given: Mapping[str, int] = getattr(self, "_given", {})  # indices without the signals
         place = given.get(self.operations[number].id, number)
         raise GraphError(message, operation=place, key=key, remedy=remedy)
 
@@ -217,7 +217,7 @@ class Graph:
             )
 
     def waits(self) -> list[list[int]]:
-        """Return, for each operation, the places of the operations that have to take effect before it."""
+        """Return, for each operation, the indices of the operations that have to take effect before it."""
         before = []
         for operation in self.operations:
             named = [*operation.after, operation.read] if isinstance(operation.read, str) else operation.after
@@ -227,9 +227,9 @@ class Graph:
         return before
 
     def end_of(self, name: str, member: str) -> int:
-        """Return the place of the operation whose end on `member` is the end of the operation of that name.
+        """Return the index of the operation whose end the named operation has on `member`.
 
-        A send that a receive takes ends at its target with the receive.
+        This is the named operation, but at the target of a send the matching receive, if there is one.
         """
         place = self.number[name]
         return place if member == self.operations[place].member else self.receive_of.get(place, place)
@@ -266,7 +266,7 @@ class Graph:
 
 
 def _with_signals(operations: Iterable[Operation], known: Mapping[str, int]) -> Iterable[Operation]:
-    """Yield the operations, and before each that needs them, sends that tell its member of an end."""
+    """Yield the operations, each preceded by new sends that tell its member of ends at other members."""
     operations = tuple(operations)
     told: dict[tuple[str, str], str] = {}
     for operation in operations:

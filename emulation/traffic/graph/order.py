@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order in which the operations of a graph take effect: that of the list, but waiting operations later."""
+"""Order in which the operations of a graph take effect: list order, after the operations they wait for."""
 
 from heapq import heappop, heappush
 
@@ -9,9 +9,9 @@ __all__ = ["in_order"]
 
 
 def in_order(graph: Graph) -> list[int]:
-    """Return the places of all operations in the order in which they take effect.
+    """Return the indices of all operations in the order in which they take effect.
 
-    Of the operations that wait for nothing more, the first of the list comes next.
+    The next operation is always the first in the list whose predecessors have all taken effect.
     """
     before = [set(places) for places in graph.waits()]
     after: list[list[int]] = [[] for _ in before]

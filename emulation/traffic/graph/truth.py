@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that a graph leaves behind, worked out operation by operation, without slices, levels or frames.
+"""Expected arrays at the end of a graph, computed operation by operation, without slices, levels or frames.
 
 Most graphs of point-to-point flows write every element at most once, and never an element that is sent: each
-element of a result is then an element of an input. Such a result is compared source by source, without a
-second copy of the arrays.
+element of a result is then an element of an input. The results of such a graph are compared with the inputs
+source by source, without a second copy of the arrays.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ __all__ = ["GraphInputs", "compare_graph", "graph_truth", "moves_inputs_only"]
 class GraphInputs(Sequence[Array]):
     """Initial arrays of all ranks: random elements, so that a stale element shows.
 
-    An array is made anew from the seed each time that it is asked for; none is kept.
+    Each access draws the array again from the seed; no array is kept.
     """
 
     sliced: SlicedGraph
@@ -83,10 +83,10 @@ def _disjoint(written: Sequence[tuple[int, int]], read: Sequence[tuple[int, int]
 
 
 def graph_truth(sliced: SlicedGraph, inputs: Sequence[Array]) -> list[Array]:
-    """Return the final array of every rank: the operations carried out one after the other, in their order.
+    """Return the final array of every rank, after the operations one by one in their order.
 
-    A send reads its elements in its own place of the order; a receive puts them down in the place of the
-    receive. int32 wraps; a sum of float32 has the order of the operations.
+    A send reads its elements at its own position in the order; a matching receive writes them at the position
+    of the receive. int32 wraps; float32 is summed in the order of the operations.
     """
     rows = [row.copy() for row in inputs]
     for job in sliced.jobs:
@@ -119,7 +119,7 @@ def _carry_out(job: Lowered, rows: list[Array]) -> None:
 def compare_graph(
     results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGraph
 ) -> tuple[Comparison, ...]:
-    """Compare the final arrays with the truth, bit for bit; return a comparison for each job's part."""
+    """Compare the final arrays with the expected arrays, bit for bit; return a comparison for each job."""
     compared = _moved if moves_inputs_only(sliced) else _carried_out
     comparisons = []
     for job, wrong in zip(sliced.jobs, compared(results, inputs, sliced), strict=True):
@@ -132,7 +132,7 @@ def compare_graph(
 def _carried_out(
     results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGraph
 ) -> Iterator[dict[int, int]]:
-    """Yield, for each job, the ranks with wrong elements and the first of each."""
+    """Yield, for each job, the first wrong element of each rank that has one."""
     expected = graph_truth(sliced, inputs)
     for job in sliced.jobs:
         wrong: dict[int, int] = {}
@@ -143,7 +143,7 @@ def _carried_out(
 
 
 def _moved(results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGraph) -> list[dict[int, int]]:
-    """Return what `_carried_out` yields, for a graph that moves elements of the inputs only."""
+    """Return the result of `_carried_out` for a graph that only moves elements of the inputs."""
     wrong: list[dict[int, int]] = [{} for _ in sliced.jobs]
     leaving: list[dict[int, list[Movement]]] = [defaultdict(list) for _ in sliced.jobs]
     written: list[dict[int, list[tuple[int, int]]]] = [defaultdict(list) for _ in sliced.jobs]
@@ -167,14 +167,14 @@ def _moved(results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGrap
 
 
 def _note(wrong: dict[int, int], rank: int, start: int, result: Array, right: Array) -> None:
-    """Note the first element that differs, from `start` on, unless an earlier element of the rank does."""
+    """Lower `wrong[rank]` to the first element that differs; both arrays begin at element `start`."""
     differs = np.flatnonzero(result.view(np.uint32) != right.view(np.uint32))
     if differs.size:
         wrong[rank] = min(wrong.get(rank, start + int(differs[0])), start + int(differs[0]))
 
 
 def _described(job: Lowered, member: str, rank: int, element: int) -> str:
-    """Return which operation put a wrong element where it is."""
+    """Return a message that names a wrong element and the operations that write it."""
     names = [
         job.job.graph.operations[m.operation].id
         for m in job.placed.movements.values()
