@@ -4,14 +4,14 @@
 dimension_wise  AllReduce, reduce-scatter and all-gather along one dimension after the other, or direct
 rings           AllReduce along one ring or several link-disjoint rings
 mesh_rings      AllReduce along rings in all dimensions of a mesh at once, and along rings of idle links
-split           shares of several rings that balance the links
+split           shares of the array for several rings, balanced over the links
 exchange        all-to-all, point to point
 hierarchical    broadcast, reduce, dispatch, combine
 in_switches     collectives that switches carry out
 compose         several collectives in one schedule
 cutting         arrays cut into parts, grids cut into lines
 bounds          lower bounds of the times
-declaration     what the other rooms know of a kind of collective; catalogue: ours, registry: all by name
+declaration     interface of a kind of collective; catalogue: built-in kinds, registry: all kinds by name
 """
 
 from emulation.traffic.collectives.bounds import (

@@ -2,7 +2,7 @@
 """Lower bounds of a collective's time in picoseconds, without headers, propagation and waiting.
 
 They are derived here by counting the data that must leave or reach an NPU or cross a cut; UB-Mesh gives none.
-D is the array of one NPU, B the rate of a link each way, N the number of NPUs.
+D is the size of an NPU's array, B the rate of a link each way, N or n the number of NPUs.
 """
 
 from collections import defaultdict
@@ -29,14 +29,14 @@ _PS_PER_SECOND = 1_000_000_000_000
 def allreduce_bound_ps(dims: Sequence[int], data_bytes: int, rate_bps: int) -> float:
     """Return the least time of an AllReduce over a full mesh with every link at `rate_bps` each way.
 
-    2 (n - 1)/n D over the links of a node; for 8x8, 2 (63/64) D/(14 B) = 0.140625 D/B; for 8, D/(4 B).
+    The links of a node carry 2 (n - 1)/n D: for 8 x 8, 2 (63/64) D/(14 B) = 0.140625 D/B; for 8, D/(4 B).
     Derived from UB-Mesh's full meshes; the paper does not state it.
     """
     return allreduce_ports_bound_ps(prod(dims), data_bytes, sum(size - 1 for size in dims) * rate_bps)
 
 
 def allreduce_ports_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
-    """Return the least time of an AllReduce, 2 (n - 1) D in all, among NPUs that send `node_bps` each."""
+    """Return the least time of an AllReduce among NPUs that send `node_bps` each; all send 2 (n - 1) D."""
     return 2 * (ranks - 1) / ranks * data_bytes * 8 / node_bps * _PS_PER_SECOND
 
 
@@ -46,14 +46,14 @@ def ring_bound_ps(ranks: int, data_bytes: int, rate_bps: int) -> float:
 
 
 def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> float:
-    """Return the least time along link-disjoint rings: 7 D/(24 B) for 6 on 8 ranks, D/(4 B) for 7."""
+    """Return the least time along link-disjoint rings: on 8 ranks, 7 D/(24 B) for 6 rings, D/(4 B) for 7."""
     return ring_bound_ps(ranks, data_bytes, rate_bps) / rings
 
 
 def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
-    """Return the least time of an all-gather to arrays of D, or of a reduce-scatter of such arrays.
+    """Return the least time of an all-gather that fills arrays of D, or of a reduce-scatter of arrays of D.
 
-    (n - 1)/n D must reach a rank, or leave it, over links of `node_bps` in all.
+    (n - 1)/n D must reach a rank, or leave it, over links that carry `node_bps` together.
     """
     return allreduce_ports_bound_ps(ranks, data_bytes, node_bps) / 2
 
@@ -61,10 +61,9 @@ def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
 def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequence[float]) -> float:
     """Return the least time of an all-to-all of m bytes per ordered pair over a full mesh.
 
-    It is the largest (N/k) m / B.
-
-    Ranks on two sides of a cut across a dimension of k places, a of them on one side: a (N/k) times
-    (k - a)(N/k) blocks must cross a (k - a)(N/k) links, so N/k each, on whatever paths. 8x8: 8 m/B.
+    It is the largest (N/k) m / B over the dimensions, of k coordinates and rate B; 8 m/B for 8 x 8. A cut
+    across a dimension has a coordinates on one side: a (N/k) times (k - a)(N/k) blocks must cross
+    a (k - a)(N/k) links, so each link carries N/k blocks on average, on whatever paths.
     """
     ranks = prod(dims)
     each = [
@@ -74,14 +73,14 @@ def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequen
 
 
 def send_bound_ps(data_bytes: int, node_bps: float) -> float:
-    """Return the least time of D from or to a rank over all its links: a broadcast, a reduce or a send."""
+    """Return the least time to send D from or to a rank over all its links, as in a broadcast or reduce."""
     return data_bytes * 8 / node_bps * _PS_PER_SECOND
 
 
 def traffic_bound_ps(schedule: Schedule, all_bps: float, element_bytes: int = 4) -> float:
-    """Return the least time of a schedule's sends if all links of all NPUs together carry `all_bps`.
+    """Return the least time of a schedule's sends over at least one link each.
 
-    Each send takes at least one link.
+    All links of all NPUs together carry `all_bps`.
     """
     amount = sum(transfer.length for transfer in schedule.transfers) * element_bytes
     return send_bound_ps(amount, all_bps)
@@ -92,7 +91,8 @@ def busiest_pair_ps(
 ) -> float:
     """Return the time of the schedule's busiest link if sends keep to the direct link of their pair.
 
-    `rates_bps` has the rate of each pair's direct link, if there is one. Shortest paths route so.
+    `rates_bps` has the rate of the direct link of each pair that has one; sends of other pairs are left out.
+    Shortest-path routing uses direct links.
     """
     load: dict[tuple[int, int], int] = defaultdict(int)
     for transfer in schedule.transfers:

@@ -100,7 +100,7 @@ def _borrowing(request: Request) -> Schedule:
 
 
 def _line_rates(request: Request) -> Mapping[tuple[int, int], float]:
-    """Return the rates of the links of all lines; empty if not all are links, so that they count as equal."""
+    """Return link rates in bit/s by pair of ranks; empty, for equal rates, if pairs of a line lack links."""
     rates = request.pair_rates()
     pairs = request.ranks * sum(size - 1 for size in request.grid)
     return rates if len(rates) >= pairs else {}
@@ -155,19 +155,19 @@ _ALLREDUCE = CollectiveKind(
         switch_tree("allreduce"),
     ),
     bound_ps=_allreduce_bound,
-    # Either side needs the sum of the other, and a sum has the size of one array.
+    # Each side needs the other side's sum, which has the size of one array.
     crossing_bytes=lambda cut: cut.data_bytes,
     bound_source=f"2 (N - 1)/N D/P: {_PORTS_BOUND}",
 )
 
 
 def _gather_crossing(cut: Cut) -> float:
-    """Return the pieces of this side, which the other side lacks."""
+    """Return the bytes of the sending side's pieces, which the other side lacks."""
     return cut.here / (cut.here + cut.there) * cut.data_bytes
 
 
 def _scatter_crossing(cut: Cut) -> float:
-    """Return a sum of this side for each piece of the other side."""
+    """Return the bytes of the sending side's sums, one for each piece of the other side."""
     return cut.there / (cut.here + cut.there) * cut.data_bytes
 
 
@@ -190,7 +190,7 @@ def _partitions(request: Request) -> Schedule:
 
 def _all_to_all_bound(capacity: Capacity) -> float:
     ranks, data = capacity.ranks, capacity.data_bytes
-    # The part of a group's data that is for other groups leaves the group.
+    # A group sends out the part of its data that is for other groups.
     groups = (gather_bound_ps(number, data * ranks / number, rate) for number, rate in capacity.groups())
     leave = max(gather_bound_ps(ranks, data, capacity.mean_rate), *groups)
     if (mesh := capacity.mesh()) is None:
@@ -258,7 +258,7 @@ def _of_experts(name: Literal["dispatch", "combine"]) -> CollectiveKind:
     schedule = dispatch if name == "dispatch" else combine
 
     def build(request: Request, is_direct: bool) -> Schedule:
-        # Experts are the same for any data, hence a seed of their own.
+        # A seed apart from the data's: the experts do not depend on it.
         chosen = experts(request.ranks, request.experts, seed=1)
         return schedule(request.grid, request.block, chosen, direct=is_direct)
 
@@ -273,11 +273,11 @@ def _of_experts(name: Literal["dispatch", "combine"]) -> CollectiveKind:
 
 
 def sent_bound(capacity: Capacity) -> float:
-    """Return the time that all links together need for all bytes of the schedule, in ps."""
+    """Return the least time for all bytes of the schedule over all links of the members together, in ps."""
     return traffic_bound_ps(capacity.schedule(), sum(capacity.port_rates), _ELEMENT_BYTES)
 
 
-# -- mixtures, which the lab composes of the other kinds
+# -- mixtures, which harness/run/collectives composes of the other kinds
 
 
 def _composed(request: Request) -> Schedule:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several collectives in one schedule: among groups of ranks, at once, or one after the other."""
+"""Composition of several collectives into one schedule: on groups of ranks, at once, or in sequence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,10 @@ __all__ = ["Placed", "at_once", "compose", "in_sequence", "on_groups"]
 @final
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A schedule placed in another: rank r is `ranks[r]` (None: r), at array `offset`, `step` steps later."""
+    """A part of a larger schedule: its rank r is `ranks[r]` (None: r), its array begins at element `offset`.
+
+    Its steps begin at `step` of the larger schedule.
+    """
 
     schedule: Schedule
     ranks: tuple[int, ...] | None = None
@@ -23,9 +26,9 @@ class Placed:
 
 
 def compose(name: str, ranks: int, elements: int, parts: Sequence[Placed]) -> Schedule:
-    """Return a schedule made of several.
+    """Return the schedule that consists of `parts`; EmulationError if a part has other than distinct ranks.
 
-    Steps order operations on the same elements of a rank only: different ranges of the array run at once,
+    Steps order only operations on the same elements of a rank: different ranges of the array run at once,
     whatever their steps. `schedule.check` proves that the parts do not disturb each other.
     """
     transfers: list[Transfer] = []
@@ -58,10 +61,10 @@ def on_groups(schedule: Schedule, groups: Sequence[tuple[int, ...]], ranks: int)
 
 
 def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int] | None = None) -> Schedule:
-    """Return a schedule that runs several in sequence on an array, each from its offset on (default: 0).
+    """Return a schedule that runs several in sequence on one array; each begins at its offset (default: 0).
 
-    A schedule works on the results of the previous ones, slice by slice: it sends an element once they have
-    finished with it.
+    A schedule works on the results of the previous schedules slice by slice: it sends an element as soon as
+    they have finished with it.
     """
     offsets = [0] * len(schedules) if offsets is None else offsets
     parts = []
@@ -73,7 +76,7 @@ def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int]
 
 
 def at_once(name: str, schedules: Sequence[Schedule]) -> Schedule:
-    """Return a schedule that runs several at the same time, each in its own range of the array, in order."""
+    """Return a schedule that runs several at the same time, on consecutive ranges of the array."""
     parts = []
     offset = 0
     for schedule in schedules:

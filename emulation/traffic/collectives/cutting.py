@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays cut into parts, and ranks of a grid into lines."""
+"""Cuts of arrays into parts, and of the ranks of a grid into lines."""
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, product
@@ -11,14 +11,14 @@ __all__ = ["cut", "cut_by", "lines", "strides"]
 
 
 def cut(low: int, high: int, parts: int) -> list[tuple[int, int]]:
-    """Cut a range into parts whose lengths differ by one at most."""
+    """Return (begin, end) of parts of a range whose lengths differ by one at most."""
     size = high - low
     ends = [low + size * part // parts for part in range(parts + 1)]
     return list(pairwise(ends))
 
 
 def cut_by(low: int, high: int, shares: Sequence[float]) -> list[tuple[int, int]]:
-    """Cut a range in proportion to shares; equal shares are cut as `cut` does."""
+    """Return (begin, end) of parts of a range in proportion to shares; as `cut` does if shares are equal."""
     if not shares or min(shares) < 0 or not sum(shares) > 0:
         raise EmulationError(f"shares {list(shares)}: give some, none below 0, not all 0")
     if min(shares) == max(shares):
@@ -29,12 +29,12 @@ def cut_by(low: int, high: int, shares: Sequence[float]) -> list[tuple[int, int]
 
 
 def strides(dims: Sequence[int]) -> list[int]:
-    """Return the step of the rank for each coordinate; the first dimension is the fastest."""
+    """Return the difference of ranks for each coordinate's step; the first dimension varies fastest."""
     return list(accumulate(dims[:-1], lambda stride, size: stride * size, initial=1))
 
 
 def lines(dims: Sequence[int], over: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return groups of ranks that differ only in the dimensions `over`, each as a grid of them."""
+    """Return groups of ranks that differ only in the dimensions `over`; the first of these varies fastest."""
     if sorted(set(over)) != sorted(over) or not all(0 <= d < len(dims) for d in over):
         raise EmulationError(
             f"groups over dimensions {tuple(over)} of a mesh of {len(dims)}",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declaration of a kind of collective: its algorithms, the lower bound of its time, and the keys it takes.
 
-A scenario names the kind and the algorithm. The declaration tells the other rooms all that they need to know
-of a collective, so that a new collective is a single module:
+A scenario names the kind and the algorithm. Other packages need nothing but the declaration, so a new
+collective is a single module:
 
     def _half(request: Request) -> Schedule:
         return half_exchange(request.ranks, request.elements)
@@ -33,19 +33,21 @@ class Request:
     """Arguments that a scenario gives an algorithm: members, data and options.
 
     Attributes:
-        grid: Dimensions of the members, whose product is their number; a single one without a mesh.
+        grid: Sizes of the members' dimensions; a single size if the members form no mesh.
         elements: Length of the array of one member, in elements of 4 bytes.
-        order: Single order of the dimensions; None leaves the orders to the algorithm.
+        order: Order of the dimensions for all data; None leaves the orders to the algorithm.
         root: Rank of the source of a broadcast or the target of a reduce.
         experts: Number of members that receive each member's tokens.
         rings: Number of rings of each line; None takes all disjoint rings.
         single_order: Whether all data take the first order of the dimensions.
-        unscattered_dims: Number of last dimensions whose pieces are exchanged whole.
+        unscattered_dims: Number of dimensions, last in each order, along which an AllReduce exchanges whole
+            pieces.
         detours: Whether routing may send over a third member.
         dimension_rates: Returns bits per second between two members of a line, by dimension; None if the
             members are no mesh of known rates.
         pair_rates: Returns bits per second by pair of ranks that a link joins.
-        hop_ps: Returns the time in ps of a frame from a member to the next beside that on the link's wire.
+        hop_ps: Returns the time in ps of a frame from a member to a neighbour, without its transmission on
+            the link.
     """
 
     grid: tuple[int, ...]
@@ -68,7 +70,7 @@ class Request:
 
     @property
     def block(self) -> int:
-        """Length of one of as many equal blocks as there are members; EmulationError if they do not fit."""
+        """Elements of a block, one for each member; EmulationError if the array has no equal blocks."""
         if self.elements % self.ranks:
             raise EmulationError(
                 f"arrays of {self.elements} elements have no equal blocks for {self.ranks} NPUs",
@@ -81,15 +83,16 @@ class Request:
 @final
 @dataclass(frozen=True)
 class Capacity:
-    """Rates of a fabric's links as bounds of a collective's time need them.
+    """Data and link rates of a fabric from which a collective computes the lower bound of its time.
 
     Attributes:
         data_bytes: Size of the array of one member.
         port_rates: Bits per second that each member can send over all its links, by rank.
         root: Rank of the root of a broadcast or a reduce.
-        groups: Returns, for each dimension, the number of groups of members of equal coordinate and their
-            mean rate outwards in bits per second.
-        mesh: Returns dimensions and rates of a full mesh without paths beside it, else None.
+        groups: Returns (number of groups, their mean rate outwards in bits per second) for each partition of
+            the members into equal groups: by each coordinate, and by each level of the fabric.
+        mesh: Returns sizes and rates in bits per second of the dimensions of a full mesh that has no other
+            links, else None.
         schedule: Returns the schedule of the collective.
     """
 
@@ -107,7 +110,7 @@ class Capacity:
 
     @cached_property
     def mean_rate(self) -> float:
-        """Mean of `port_rates`; exactly their value if they are equal."""
+        """Mean of `port_rates`, without rounding error if all rates are equal."""
         low, high = min(self.port_rates), max(self.port_rates)
         return low if low == high else sum(self.port_rates) / len(self.port_rates)
 
@@ -115,13 +118,13 @@ class Capacity:
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Cut between two sets of all members, seen from one side.
+    """Cut of all members into two sides, as seen from the sending side.
 
     Attributes:
-        here: Number of members on this side.
-        there: Number of members on the other side.
+        here: Number of members on the sending side.
+        there: Number of members on the receiving side.
         data_bytes: Size of the array of one member.
-        has_root: Whether the root is on this side.
+        has_root: Whether the root is on the sending side.
     """
 
     here: int
@@ -133,16 +136,16 @@ class Cut:
 @final
 @dataclass(frozen=True)
 class Algorithm:
-    """A way to do a collective.
+    """An algorithm of a collective.
 
     Attributes:
         name: Name in `collective.algorithm`.
-        build: Returns the schedule of a request; EmulationError says why it does not fit.
+        build: Returns the schedule of a request; EmulationError if the request does not fit the algorithm.
         keys: Keys of `collective:` that the algorithm takes beside those of every collective.
         needs_grid: Whether the members have to form a mesh.
         in_mixture: Whether a part of a mixture may use it.
-        source: Where the algorithm comes from, a sentence without its full stop; empty for a textbook's.
-        in_switches: Whether switches combine the data, so that the schedule has goals and no transfers.
+        source: Origin of the algorithm, a sentence without its full stop; empty for a textbook's algorithm.
+        in_switches: Whether switches carry out the collective: the schedule has goals and no transfers.
     """
 
     name: str
@@ -162,15 +165,14 @@ class CollectiveKind:
     Attributes:
         name: Name in `collective.kind`.
         algorithms: Algorithms by which the operation can be done.
-        bound_ps: Returns the least time on links of a capacity, in ps.
-        bound_source: Formula and origin of the bound, for reports. N members, D bytes each, P the rate of all
+        bound_ps: Returns a lower bound of the time on links of a capacity, in ps.
+        bound_source: Formula and origin of the bound, for reports: N members, D bytes each, P the rate of all
             links of a member.
         keys: Keys of `collective:` that every algorithm takes.
         blocks: Whether the array consists of as many equal blocks as there are members.
-        crossing_bytes: Returns the least bytes that cross a cut from one side to the other, by any
-            algorithm; None if that is not known.
-        pair_bytes: Returns the bytes that each member has for each other member, for collectives in which
-            the data of a pair serve no other pair; None for all others.
+        crossing_bytes: Returns the least bytes that any algorithm sends across a cut; None if unknown.
+        pair_bytes: Returns the bytes that each member has for each other member, given the number of members
+            and the bytes of an array; None unless each pair has data of its own.
     """
 
     name: str

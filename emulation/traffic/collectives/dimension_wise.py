@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """AllReduce, reduce-scatter and all-gather dimension by dimension, always by direct sends along a line.
 
-Along a dimension every rank sends to each peer of its line the peer's part, in one step. The array is cut
-into shares that go through the dimensions in different orders at the same time, so that all links are busy;
-`balanced` solves for the shares that minimise the load of the busiest link.
+Along a dimension every rank exchanges parts with each peer of its line in one step: it sends the peer's part
+to be reduced, or its own part to be gathered. The array is cut into shares that go through the dimensions in
+different orders at the same time, so that all links are busy; `balanced` solves for the shares that minimise
+the load of the busiest link.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,8 +38,8 @@ Kind = Literal["allreduce", "reduce-scatter", "all-gather"]
 def bidirectional_dimension_order(dims: Sequence[int], elements: int) -> Schedule:
     """Return an AllReduce over a 2D full mesh in two halves at once, the first X-first, the second Y-first.
 
-    Each half: reduce-scatter along its first dimension, then along its second, all-gather back along the
-    second, then along the first, always by direct sends to all peers of the line. A rank is x + X * y.
+    Each half: reduce-scatter along its first dimension, then along its second, all-gather along the second,
+    then along the first, always by direct sends to all peers of the line. A rank is x + X * y.
     """
     if len(dims) != 2 or min(dims) < 1 or prod(dims) < 2:
         raise EmulationError(
@@ -62,10 +63,10 @@ def dimension_wise(
     """Return a collective over a full mesh of any number of dimensions; rank = c0 + k0 * (c1 + k1 * (...)).
 
     `shares` has the parts of the array by the order in which each goes through the dimensions (default:
-    `balanced` for equal links). A rank owns the piece of every share at its place in that order. An AllReduce
-    does not scatter over the last `unscattered_dims` dimensions of each order: ranks of a line send each
-    other their whole piece. That moves more data in fewer steps and far fewer frames, which suits arrays
-    whose pieces would have only a few elements.
+    `balanced` for equal links). A rank owns the piece of every share at its coordinates. An AllReduce does
+    not scatter over the last `unscattered_dims` dimensions of each order: ranks of a line send each other
+    their whole piece. More data then move in fewer steps and far fewer frames, which suits arrays whose
+    pieces would have only a few elements. EmulationError for invalid dimensions, orders or shares.
     """
     n = len(dims)
     if n < 1 or min(dims) < 1 or prod(dims) < 2:
@@ -100,7 +101,7 @@ def _one_share(
     unscattered_dims: int,
     transfers: list[Transfer],
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Add the transfers of a share; yield every rank and its piece of the share."""
+    """Add the transfers of a share; yield every rank and its piece (begin, end) of the share."""
     n, depth = len(dims), len(dims) - unscattered_dims
     stride = strides(dims)
     parts: dict[tuple[int, ...], tuple[int, int]] = {(): share}
@@ -130,7 +131,7 @@ def _one_share(
 
 
 def direct(ranks: int, elements: int, kind: Kind = "allreduce") -> Schedule:
-    """Return the collective on a single line of ranks, every rank sending to every other in one step."""
+    """Return the collective on a single line of ranks: every rank sends to every other rank in each step."""
     return dimension_wise((ranks,), elements, kind=kind, shares={(0,): 1.0}, name=f"{kind}-direct-{ranks}")
 
 
@@ -141,14 +142,14 @@ def check_order(order: Order, dimensions: int) -> None:
 
 
 def in_order(dims: Sequence[int]) -> dict[Order, float]:
-    """Return a single share through the dimensions in ascending order: fewest frames, idle links."""
+    """Return a single share through the dimensions in ascending order: few frames, but idle links."""
     return {tuple(range(len(dims))): 1.0}
 
 
 def load_of(dims: Sequence[int], order: Order, *, unscattered_dims: int = 0) -> list[float]:
-    """Return the load of an AllReduce on each dimension's links, each way, as a share of the array.
+    """Return, by dimension, the fraction of the array that an AllReduce sends over each link, each way.
 
-    A reduce-scatter or an all-gather has half the load.
+    A reduce-scatter or an all-gather sends half as much.
     """
     load = [0.0] * len(dims)
     left = 1.0
@@ -164,10 +165,11 @@ def load_of(dims: Sequence[int], order: Order, *, unscattered_dims: int = 0) -> 
 def balanced(
     dims: Sequence[int], rates: Sequence[float] | None = None, *, unscattered_dims: int = 0
 ) -> dict[Order, float]:
-    """Return shares, by order, that minimise the load of the busiest link; `rates` are by dimension.
+    """Return shares by order that minimise the load of the busiest link.
 
-    They solve a linear program, derived here, over the rotations of the dimensions, and over all permutations
-    if these do better. Equal links of 8 x 8 give two halves.
+    `rates` are the link rates of the dimensions, in any unit (default: equal). A linear program, derived
+    here, gives the shares of the rotations of the dimensions, or of all permutations if these do better.
+    Equal links of 8 x 8 give two halves.
     """
     rates = tuple(float(rate) for rate in rates) if rates else (1.0,) * len(dims)
     if len(rates) != len(dims) or min(rates, default=0.0) <= 0:
@@ -205,6 +207,6 @@ def _solve(
     solved = linprog(cost, limits, [0.0] * len(dims), whole, [1.0], method="highs")
     if solved.status != 0:
         raise EmulationError(f"shares of {len(orders)} orders over {dims}: {solved.message}")
-    # Rounded to a millionth, above the solver's rounding errors; shares are scaled to their sum anyway.
+    # Round to a millionth, above the solver's rounding errors; users scale the shares to their sum.
     rounded = [(order, round(float(x), 6)) for order, x in zip(orders, solved.x, strict=False)]
     return float(solved.x[-1]), tuple((order, share) for order, share in rounded if share > 0)

@@ -18,13 +18,14 @@ def all_to_all(dims: Sequence[int], block: int, *, orders: Sequence[Order] | Non
     """Return an all-to-all in which every rank has `block` elements for every rank.
 
     UB-Mesh cuts an element in two partitions, sent at the same time over the X and the Y full mesh with at
-    most one forwarding hop: on 8x8 half a block goes X-first, half Y-first. Here the mesh has any number of
-    dimensions and a partition for each of `orders` (default: all rotations): along a dimension a rank sends
-    each peer of its line all data for the ranks behind the peer. Rail-only's two steps, along the rails and
-    then inside the domains (§5), are a single order.
+    most one forwarding hop: on 8 x 8 half a block goes X-first, half Y-first. This function takes any number
+    of dimensions, and a partition for each of `orders` (default: all rotations). Along a dimension a rank
+    sends each peer of its line all data for the ranks that the peer forwards to. Rail-only's two steps, along
+    the rails and then inside the domains (§5), are a single order.
 
-    Block j of rank i ends as block i of rank j. The array holds the partitions one after the other, each with
-    its blocks in the order in which the partition goes through the dimensions; a rank's own block stays.
+    Block j of rank i ends as block i of rank j. The array holds the partitions one after the other, and in
+    each its blocks, sorted by the coordinates of their ranks in the partition's order. A rank's own block
+    stays. EmulationError for invalid dimensions, block or orders.
     """
     n = len(dims)
     if n < 1 or min(dims) < 1 or prod(dims) < 2 or block < 1:
@@ -54,7 +55,7 @@ def _one_partition(
     transfers: list[Transfer],
     pieces: list[list[Range]],
 ) -> None:
-    """Add the transfers of a partition; a step exchanges blocks along a dimension."""
+    """Add the transfers of a partition, one dimension a step, and each rank's own block to `pieces`."""
     stride = strides(dims)
     sizes = [dims[d] for d in order]
     behind = [size * prod(sizes[level + 1 :]) for level in range(len(order))]
@@ -75,7 +76,7 @@ def _one_partition(
 
 
 def direct_all_to_all(ranks: int, block: int) -> Schedule:
-    """Return an all-to-all in one step: every rank sends every other its block, and the fabric forwards."""
+    """Return an all-to-all in one step: every rank sends every other rank its block over the fabric."""
     transfers = tuple(
         Transfer(0, source, target, target * block, block, Combine.COPY, (source - target) * block)
         for source in range(ranks)
@@ -88,7 +89,7 @@ def direct_all_to_all(ranks: int, block: int) -> Schedule:
 
 
 def p2p(ranks: int, elements: int, pairs: Iterable[tuple[int, int]]) -> Schedule:
-    """Return sends of the whole array from sources to targets, all at once; a rank receives at most once."""
+    """Return sends of the whole array for (source, target) pairs at once; a rank receives at most once."""
     pairs = tuple(pairs)
     if not pairs:
         raise EmulationError("point to point: no pairs", remedy="give (source, target), one or more")
@@ -99,9 +100,9 @@ def p2p(ranks: int, elements: int, pairs: Iterable[tuple[int, int]]) -> Schedule
 
 
 def pipeline(dims: Sequence[int], elements: int, along: int = -1) -> Schedule:
-    """Return a pipeline's sends in steady state: stage s of a dimension (default: the last) to stage s + 1.
+    """Return a pipeline's sends in steady state: each rank sends its array to the rank of the next stage.
 
-    The last stage sends nothing, the first receives nothing.
+    A rank's stage is its coordinate in dimension `along` (default: the last); the last stage sends nothing.
     """
     along %= len(dims)
     stride = strides(dims)[along]

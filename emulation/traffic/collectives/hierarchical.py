@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hierarchical broadcast and reduce, and dispatch and combine of a mixture of experts, made of them.
+"""Hierarchical broadcast and reduce, and token dispatch and combine of a mixture of experts.
 
-UB-Mesh: token dispatch and combine are overlapping broadcasts and reduces by levels: a single copy is sent to
-each board or line and fans out inside, and a reduce adds up inside first. This testbed chooses the leader
-that receives the copy: the receiver in the line nearest to the sender, so that no rank holds data of others.
+UB-Mesh: token dispatch and combine are overlapping broadcasts and reduces by levels. A broadcast sends a
+single copy to each board or line, which fans out inside; a reduce adds up inside first. The choice of the
+receiver of the copy, the leader, is this testbed's: the target in the group that shares most coordinates with
+the sender. So ranks that are no targets hold no data.
 """
 
 from collections import defaultdict
@@ -24,7 +25,11 @@ Hop = tuple[int, int, int]
 
 
 def tree(dims: Sequence[int], root: int, targets: Collection[int]) -> list[Hop]:
-    """Return a tree from the root: a copy to each place of the last dimension, then recursively."""
+    """Return the hops of a tree from the root to the targets.
+
+    The root sends a copy to a leader in each group of targets with the same last coordinate. The root and
+    each leader fan out inside their groups along the next lower dimension.
+    """
     stride = strides(dims)
     hops: list[Hop] = []
 
@@ -52,13 +57,13 @@ def tree(dims: Sequence[int], root: int, targets: Collection[int]) -> list[Hop]:
 
 
 def broadcast(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = False) -> Schedule:
-    """Return a broadcast of the root's array; `direct`: by sends from the root to each rank."""
+    """Return a broadcast of the root's array along `tree`; `direct`: by sends from the root to each rank."""
     schedule = _many(dims, elements, {root: range(prod(dims))}, elements, Combine.COPY, direct)
     return Schedule(f"broadcast-{_shape(dims)}", schedule.ranks, elements, schedule.transfers, schedule.goals)
 
 
 def reduce(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = False) -> Schedule:
-    """Return a reduce of all ranks' arrays to the root, each line's first; other arrays end undefined."""
+    """Return a reduce to the root along `tree`, or by `direct` sends; other ranks' arrays end undefined."""
     schedule = _many(dims, elements, {root: range(prod(dims))}, elements, Combine.REDUCE, direct)
     return Schedule(f"reduce-{_shape(dims)}", schedule.ranks, elements, schedule.transfers, schedule.goals)
 
@@ -66,7 +71,7 @@ def reduce(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = 
 def dispatch(
     dims: Sequence[int], block: int, chosen: Mapping[int, Collection[int]], *, direct: bool = False
 ) -> Schedule:
-    """Return a dispatch of tokens to experts: block r of rank r to the ranks `chosen[r]`."""
+    """Return a dispatch of tokens to experts: block r of rank r goes to the ranks `chosen[r]`."""
     name = f"dispatch-{_shape(dims)}"
     schedule = _many(dims, block * prod(dims), chosen, block, Combine.COPY, direct)
     return Schedule(name, schedule.ranks, schedule.elements, schedule.transfers, schedule.goals)
@@ -75,14 +80,14 @@ def dispatch(
 def combine(
     dims: Sequence[int], block: int, chosen: Mapping[int, Collection[int]], *, direct: bool = False
 ) -> Schedule:
-    """Return a combine of expert results: block r of the ranks `chosen[r]` added to that of rank r."""
+    """Return a combine of expert results: block r of the ranks `chosen[r]` is added to block r of rank r."""
     name = f"combine-{_shape(dims)}"
     schedule = _many(dims, block * prod(dims), chosen, block, Combine.REDUCE, direct)
     return Schedule(name, schedule.ranks, schedule.elements, schedule.transfers, schedule.goals)
 
 
 def experts(ranks: int, count: int, seed: int = 1) -> dict[int, tuple[int, ...]]:
-    """Return `count` random other ranks for each rank."""
+    """Return, for each rank, `count` other ranks in ascending order, drawn at random."""
     if not 1 <= count < ranks:
         raise EmulationError(f"{count} experts of {ranks} ranks", remedy=f"take 1 to {ranks - 1}")
     chosen = {}
@@ -101,7 +106,7 @@ def _many(
     op: Combine,
     direct: bool,
 ) -> Schedule:
-    """Return the trees of all roots at once; with several roots, each has the block of its number."""
+    """Return the trees of all roots in `chosen` at once: of block r for root r, or of the whole array."""
     ranks = prod(dims)
     if len(dims) < 1 or min(dims) < 1 or ranks < 2:
         raise EmulationError(f"mesh of dimensions {tuple(dims)}: it takes two ranks or more")

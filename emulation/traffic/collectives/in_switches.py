@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that switches carry out: the result of each member. Members send each other nothing."""
+"""Schedules of collectives that switches carry out: they have a goal, and no transfers between members."""
 
 from itertools import pairwise
 from typing import Literal
@@ -15,7 +15,7 @@ Kind = Literal["allreduce", "reduce-scatter", "all-gather", "broadcast", "reduce
 
 
 def switch_tree(kind: Kind) -> Algorithm:
-    """Return the algorithm that sends blocks up trees of switches, which combine them."""
+    """Return the algorithm in which trees of switches combine blocks that members send up."""
 
     def build(request: Request) -> Schedule:
         ranks = tuple(range(request.ranks))

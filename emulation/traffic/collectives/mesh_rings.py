@@ -4,13 +4,13 @@
 The rings of a dimension exist in each of its lines: a rack of 8 x 8 has the rings of a board in each of its
 8 boards and in each of its 8 columns. The array is cut into shares that take the dimensions in different
 orders, so that all dimensions are busy at the same time: half of it goes round the rings of X first, half
-round those of Y. A share is cut into strands, each of which keeps to one ring of each line.
+round the rings of Y. A share is cut into ring schedules, each of which uses one ring of each line.
 
 Walecki's cycles leave a perfect matching of every line of even length idle. UB-Mesh borrows idle links (the
-paper's section on multi-ring AllReduce, which does not say how). The way here is derived: an NPU of two
+paper's section on multi-ring AllReduce, which does not say how). The method is derived here: an NPU of two
 dimensions has an idle link in each, so the idle links of the mesh form cycles that change the dimension at
-every NPU. Each line has its cycles through another order of its NPUs, such that the idle links form a single
-cycle through all NPUs. It serves both directions, as two more rings.
+every NPU. The cycles of each line visit its NPUs in another order, chosen such that the idle links form a
+single cycle through all NPUs. This cycle gives two more rings, one in each direction.
 
 Detours of a ring's hops would not help: with the same cycles in every line, idle links join four NPUs each,
 no two of which are neighbours on a ring, so every path between neighbours needs a link that a ring uses.
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _MOST_TRIES = 10_000
-# A part of the array below which a strand is a rounding error.
+# Parts of the array up to this fraction are rounding errors.
 _LEAST_SHARE = 1e-7
 
 
@@ -53,8 +53,8 @@ class MeshRings:
 
     Attributes:
         dims: Dimensions of the mesh; a rank is c0 + k0 * (c1 + k1 * (...)).
-        along: Rings of a line on places 0 to n - 1, by dimension.
-        lines: Ranks by place, by dimension and line: the rings of a dimension exist in each of its lines.
+        along: Rings of each dimension, over positions 0 to n - 1 in a line; they exist in each of its lines.
+        lines: Ranks of each line of each dimension, in order of their positions.
         around: Rings that visit all ranks of the mesh.
     """
 
@@ -75,7 +75,7 @@ class MeshRings:
 def mesh_rings(
     dims: Sequence[int], kind: Literal["undirected", "directed"] = "directed", count: int | None = None
 ) -> MeshRings:
-    """Return the first `count` rings of each line that share no link, or all of them: see `rings`."""
+    """Return the first `count` disjoint rings of each line, or all; `rings` explains `kind`."""
     along = tuple(rings(size, kind) for size in dims)
     fewest = min(map(len, along))
     if count is not None and count > fewest:
@@ -89,10 +89,10 @@ def mesh_rings(
 
 @lru_cache
 def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
-    """Return Walecki's cycles both ways in every line, and a cycle both ways of the links that they leave.
+    """Return rings of Walecki's cycles in every line, and two rings of the links that the cycles leave idle.
 
-    The orders of the ranks of the lines are drawn at random, from a fixed seed, until the idle links form a
-    single cycle. EmulationError unless there are two dimensions, each of an even size from 4.
+    The order of the ranks in each line is drawn at random, from a fixed seed, until the idle links form a
+    single cycle. EmulationError unless there are two dimensions, each of an even size of at least 4.
     """
     if len(dims) != 2 or any(size < 4 or size % 2 for size in dims):
         raise EmulationError(
@@ -121,7 +121,7 @@ def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
 
 
 def _lacking(dims: Sequence[int]) -> str:
-    """Return what a mesh lacks for rings of idle links."""
+    """Return the reason why a mesh has no rings of idle links, for an error message."""
     if len(dims) != 2:
         return f"expected 2 dimensions, got {len(dims)}"
     unfit = [f"{size} is {'odd' if size % 2 else 'too small'}" for size in dims if size < 4 or size % 2]
@@ -133,7 +133,7 @@ def _lacking(dims: Sequence[int]) -> str:
 class RingSchedule:
     """A part of the array that goes through the dimensions in an order, round one ring of each line.
 
-    `rings[i]` is the number of the ring along dimension `order[i]`; `share` is a part of the whole array.
+    `rings[i]` is the index of the ring along dimension `order[i]`; `share` is a fraction of the whole array.
     """
 
     order: Order
@@ -144,12 +144,17 @@ class RingSchedule:
 def split_over_rings(
     mesh: MeshRings, rates: Mapping[Arc, float] | None = None, *, detours: bool = False, step: float = 0.0
 ) -> tuple[tuple[RingSchedule, ...], tuple[float, ...]]:
-    """Return strands, and shares of the rings around, that keep the busiest link's load least.
+    """Return ring schedules, and the shares of `mesh.around`, that minimise the busiest link's load.
 
-    `rates` are of directed links, 1 by default, 0 for a failed link. `balanced_rings` splits the data of a
-    dimension over its rings, with `detours` also over third ranks; `balanced` splits the array over orders of
-    dimensions. A ring around gets as much as its slowest link carries in the time of the other rings, less
-    the time of its many steps: each takes `step` beside its data, in units of an array over a rate of 1.
+    `balanced_rings` splits the data of a dimension over its rings, `balanced` splits the array over orders of
+    dimensions. A ring of `mesh.around` gets the data that its slowest link carries in the time of the other
+    rings, less the fixed time of its many steps.
+
+    Args:
+        mesh: Rings along the dimensions, and around the mesh.
+        rates: Rates of directed links, 1 by default, 0 for a failed link.
+        detours: Whether hops of rings along dimensions may also go over third ranks.
+        step: Fixed time of a step of a ring around, in units of an array over a rate of 1.
     """
     rates = rates or {}
     along: list[Sequence[float]] = []
@@ -162,7 +167,7 @@ def split_over_rings(
         }
         split = balanced_rings(rings_of_line, slowest, detours=detours)
         along.append(split.shares)
-        # Direct links of this rate between all ranks of a line would take as long as the rings.
+        # With direct links of this rate between all ranks of a line, data take as long as on the rings.
         line_rates.append(2 / size / split.time)
     orders = balanced(mesh.dims, line_rates)
     total = sum(orders.values())
@@ -171,8 +176,8 @@ def split_over_rings(
         sum(share * load_of(mesh.dims, order)[d] for order, share in orders.items()) / total / rate
         for d, rate in enumerate(line_rates)
     )
-    # Arrays that a ring around carries in a unit of time, and the share s of all of them: they take
-    # s / sum(paces) + wait, and the other rings (1 - s) busiest.
+    # `paces` are the arrays that each ring around carries in a unit of time. With a joint share s, these
+    # rings take s / sum(paces) + wait, and the other rings (1 - s) * busiest.
     steps = 2 * (prod(mesh.dims) - 1)
     paces, wait = [rate * prod(mesh.dims) / steps for rate in around_rates], steps * step
     borrowed = max(0.0, sum(paces) * (busiest - wait) / (1 + sum(paces) * busiest))
@@ -185,9 +190,9 @@ def split_over_rings(
 
 
 def _merged(splits: Sequence[Sequence[float]]) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield a ring of each split, and a share: each ring of a split occurs with its share in all.
+    """Yield (index of a ring in each split, share); the shares with a ring add up to its share in the split.
 
-    The shares of a split lie side by side in the interval from 0 to 1, whose ends cut those of other splits.
+    The shares of each split fill the interval from 0 to 1. The ends of all of them cut it into the results.
     """
     ends = [list(accumulate(split)) for split in splits]
     cuts = sorted({0.0, *(end / each[-1] for each in ends for end in each)})
@@ -205,10 +210,10 @@ def mesh_multi_ring(
     detours: bool = False,
     step: float = 0.0,
 ) -> Schedule:
-    """Return an AllReduce along all rings at once, by the shares of `split_over_rings`.
+    """Return an AllReduce along all rings at once; `split_over_rings` explains arguments and shares.
 
-    A strand is reduced and scattered round its rings of the first dimension, then of the next, and gathered
-    back in reverse.
+    A ring schedule reduces and scatters its part round the rings of its first dimension, then of the next,
+    and gathers it in the reverse order of dimensions.
     """
     woven, around = split_over_rings(mesh, rates, detours=detours, step=step)
     transfers: list[Transfer] = []
@@ -226,7 +231,7 @@ def mesh_multi_ring(
 
 
 def _one_strand(mesh: MeshRings, strand: RingSchedule, part: tuple[int, int]) -> Iterator[Transfer]:
-    """Yield the transfers of a strand; a rank owns the piece at its coordinates."""
+    """Yield the transfers of a ring schedule; a rank owns the piece at its coordinates."""
     sizes = [mesh.dims[d] for d in strand.order]
     pieces: dict[tuple[int, ...], tuple[int, int]] = {(): part}
     for level, size in enumerate(sizes):
@@ -250,6 +255,6 @@ def _one_strand(mesh: MeshRings, strand: RingSchedule, part: tuple[int, int]) ->
 
 
 def _coordinates(dims: Sequence[int], order: Order) -> list[tuple[int, ...]]:
-    """Return the coordinates of each rank, in the order of a strand's dimensions."""
+    """Return the coordinates of each rank, with the dimensions in the given order."""
     ranks = [places[::-1] for places in product(*(range(size) for size in reversed(dims)))]
     return [tuple(places[d] for d in order) for places in ranks]

@@ -49,7 +49,7 @@ _WHOLE = ("step", "source", "target", "offset", "length", "shift")
 
 
 def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
-    """Return the kind with functions whose exceptions become errors that name the user's file and line.
+    """Return the kind with wrapped functions, whose errors name the user's file and line.
 
     `origin` is FILE.py:NAME, or package.module:NAME of an installed package.
     """
@@ -113,7 +113,7 @@ def register(kind: CollectiveKind) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all kinds: those of this package in their order, then others."""
+    """Return the names of all kinds: first the kinds of this package in their order, then others."""
     return REGISTRY.names()
 
 

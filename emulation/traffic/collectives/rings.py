@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link-disjoint rings through a full mesh of n ranks, and AllReduce over several at once.
+"""Link-disjoint rings through a full mesh of n ranks, and AllReduce over several rings at once.
 
 UB-Mesh maps the logical rings of an AllReduce on exclusive paths, borrows idle links, and splits the traffic
-to balance them (the paper's section on multi-ring AllReduce). It gives no rings; these are derived:
+to balance them (the paper's section on multi-ring AllReduce). It gives no rings; these rings are derived:
 
 - undirected: Walecki's decomposition (E. Lucas, Récréations mathématiques II, 1883). K_n has (n - 1)/2
   edge-disjoint Hamiltonian cycles for odd n; (n - 2)/2 and a perfect matching for even n. Each cycle serves
   both directions, as two rings.
 - directed: n - 1 rings that together use every link both ways. For odd n these are Walecki's; for even n they
-  exist except for 4 and 6 (T. W. Tillson, A Hamiltonian decomposition of K*_2m, 2m >= 8, 1980). They are
-  found by search, in milliseconds up to 16 ranks, and checked like all others.
+  exist except for 4 and 6 (T. W. Tillson, A Hamiltonian decomposition of K*_2m, 2m >= 8, 1980). A search
+  finds them, in milliseconds up to 16 ranks, and `check_rings` checks them.
 """
 
 import random
@@ -42,7 +42,7 @@ MOST_TRIES = 200_000
 
 
 def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
-    """Return an AllReduce along a directed ring: each rank passes a chunk per step to the next of `order`."""
+    """Return an AllReduce along a directed ring: each rank sends a chunk per step to the next in `order`."""
     ranks = len(order)
     if ranks < 2 or sorted(order) != list(range(ranks)):
         raise EmulationError(f"ring {tuple(order)}: it must name every rank from 0 exactly once, two or more")
@@ -53,7 +53,7 @@ def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
 def multi_ring(orders: Sequence[Ring], elements: int, shares: Sequence[float] | None = None) -> Schedule:
     """Return an AllReduce along several directed rings at once, by shares of the array (default: equal).
 
-    `split.balanced_rings` solves for the shares. EmulationError when two rings use one link the same way.
+    `split.balanced_rings` solves for the shares. EmulationError if two rings use a link in one direction.
     """
     check_rings(orders)
     shares = [1.0] * len(orders) if shares is None else shares
@@ -87,7 +87,7 @@ def pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
 def mesh_ring(dims: Sequence[int]) -> Ring:
     """Return a Hamiltonian ring of a 2D full mesh, every hop a direct link.
 
-    It goes back and forth through the rows without column 0, then back along column 0.
+    It visits the rows in alternating directions, without column 0, then goes back along column 0.
     """
     if len(dims) != 2 or min(dims) < 1 or dims[0] * dims[1] < 2:
         raise EmulationError(f"mesh of dimensions {tuple(dims)}: a ring needs two, and two ranks or more")
@@ -103,7 +103,7 @@ def arcs_of(ring: Ring) -> tuple[Arc, ...]:
 
 
 def check_rings(orders: Sequence[Ring]) -> None:
-    """Raise an EmulationError unless each ring visits all ranks and no two use a link the same way."""
+    """Raise an EmulationError unless each ring visits all ranks and no two use a link in one direction."""
     if not orders:
         raise EmulationError("no rings", remedy="give one at least")
     ranks = len(orders[0])
@@ -123,8 +123,10 @@ def check_rings(orders: Sequence[Ring]) -> None:
 def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple[Ring, ...]:
     """Return rings on n ranks that share no link in a direction.
 
-    `undirected`: Walecki's cycles, each both ways, 6 rings on 8 ranks, which leave the links of a perfect
-    matching idle. `directed`: n - 1, all links, but for 4 and 6 ranks, where there are no more than n - 2.
+    Args:
+        n: Number of ranks, two or more.
+        kind: `undirected`: Walecki's cycles in both directions; for even n their n - 2 rings leave the links
+            of a perfect matching idle. `directed`: n - 1 rings over all links; n - 2 for 4 and 6 ranks.
     """
     if n < 2:
         raise EmulationError(f"rings on {n} ranks: it takes two or more")
@@ -139,9 +141,9 @@ def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple
 def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
     """Return edge-disjoint Hamiltonian cycles of K_n and the remaining edges, a perfect matching for even n.
 
-    A rank is in the middle, all others on a circle of q places. A cycle zigzags across the circle (i, i + 1,
-    i - 1, i + 2, ...) and closes through the middle. Its edges join places whose sums are 2i or 2i + 1 modulo
-    q, so cycles of different i share no edge.
+    Rank q = n - 1 is in the middle, ranks 0 to q - 1 are on a circle. Cycle i zigzags across the circle (i,
+    i + 1, i - 1, i + 2, ...) and closes through the middle. Its edges join ranks whose sums are 2i or 2i + 1
+    modulo q, so cycles of different i share no edge.
     """
     if n < 3:
         raise EmulationError(f"Hamiltonian cycles of K{n}: it takes three ranks or more")
@@ -155,7 +157,7 @@ def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
         cycles.append((middle, *zigzag))
     if n % 2:
         return tuple(cycles), ()
-    # Sums modulo an odd q: no cycle has the last sum, q - 1.
+    # q is odd: no cycle has edges of the last sum modulo q, q - 1.
     pairs = [(a, (q - 1 - a) % q) for a in range(q)]
     matching = [(a, b) for a, b in pairs if a < b]
     alone = next(a for a, b in pairs if a == b)
@@ -166,10 +168,9 @@ def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
 def _tillson(n: int) -> tuple[Ring, ...]:
     """Return n - 1 directed Hamiltonian cycles that use every arc of K*_n once, for even n from 8.
 
-    The search begins with the n - 1 shifts i -> i + d, which use every arc once. It redistributes the arcs of
-    two or three permutations at random, and keeps the result if it has no more cycles than before, until
-    every permutation is a single cycle. Three are needed too, since two never change the parity of all
-    permutations.
+    The search begins with the n - 1 permutations i -> i + d, which use every arc once. It redistributes the
+    arcs of two or three permutations at random, and keeps the result if it has no more cycles than before,
+    until every permutation is a single cycle. Two permutations alone never change the joint parity of all.
     """
     dice = random.Random(n)
     rows = [[(place + shift) % n for place in range(n)] for shift in range(1, n)]
@@ -194,7 +195,10 @@ def _tillson(n: int) -> tuple[Ring, ...]:
 
 
 def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
-    """Return permutations that together use every arc of `choices` once, as successive perfect matchings."""
+    """Return permutations that together use every arc i -> `choices[i][k]` once, as perfect matchings.
+
+    `choices` loses the arcs of all permutations but the last.
+    """
     n = len(choices)
     dealt = []
     for _ in range(len(choices[0]) - 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of several rings, solved for the rates of the links, with idle links borrowed."""
+"""Shares of an array for several rings, by a linear program that can borrow idle links."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,18 @@ from emulation.traffic.collectives.rings import Arc, Ring, arcs_of, check_rings
 
 __all__ = ["RingSplit", "balanced_rings"]
 
-# Cost of a byte that takes a detour, in units of the minimised time: enough to prefer a direct link among
-# equals, too little to increase the load of the busiest link.
+# Cost of a byte on a detour, in units of the minimised time: enough to prefer the direct link among equally
+# fast paths, too little to increase the load of the busiest link.
 _DETOUR_COST = 1e-3
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RingSplit:
-    """A split of the array over rings: `shares[r]` goes round ring r, in `time`, in arrays per unit of rate.
+    """A split of the array over rings: `shares[r]` goes round ring r.
 
-    `borrowed[a, b]` is the share of the array that goes from a to b over a third rank.
+    `time` is the array sizes that cross the busiest link, over its rate. `borrowed[a, b]` is the share of the
+    array that goes from a to b over a third rank.
     """
 
     shares: tuple[float, ...]
@@ -35,8 +36,9 @@ def balanced_rings(
     """Return shares of rings that minimise the load of a full mesh's busiest link, by a linear program.
 
     `rates` are of directed links, 1 by default, 0 for a failed link. With `detours` a hop of a ring may also
-    go over any third rank, as all-path routing does. So links that no ring uses are borrowed, and slow or
-    failed links relieved. A ring's hop carries 2 (n - 1)/n of its share. The program is derived here.
+    go over any third rank, as with all-path routing: data move from slow or failed links to links that no
+    ring uses. A ring's hop carries 2 (n - 1)/n of its share. The program is derived here. EmulationError for
+    invalid rings or rates, or if no split exists.
     """
     check_rings(orders)
     # Imported here, since importing SciPy takes longer than making a schedule.

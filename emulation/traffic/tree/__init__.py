@@ -2,8 +2,8 @@
 """Collectives that switches carry out: members send blocks of values up trees of switches, sans-IO.
 
 wire     frames with a reduction header, written and read
-work     blocks of a collective: which member sends values, and which gets them
+work     blocks of a collective, and the members that send and receive their values
 numbers  integers and floats as switches combine them
-spec     descriptions of members
-member   the agents of NPUs, made from descriptions
+spec     descriptions of members, the NPUs that take part
+member   agents of members in C++, made from descriptions
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of collectives in switches: agents in C++ (emulation/engine/hosts/tree), made from descriptions.
 
-The specification is an agent in Python, which tests compare with these frame by frame.
+The specification is the agent in Python of tests/oracle/tree_member.py; tests compare both frame by frame.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["TreeMember", "make_all", "make_members"]
 
 @final
 class TreeMember(_engine.TreeMember):
-    """One rank of a collective in switches; `wrapped_blocks` counts results with a sum that has wrapped."""
+    """Agent of a rank of a collective in switches; `wrapped_blocks` counts results with an overflowed sum."""
 
     def __init__(self, spec: MemberSpec, shares: Sequence[_engine.TreeBlocks]) -> None:
         work, parameters = spec.work, spec.parameters
@@ -54,23 +54,23 @@ class TreeMember(_engine.TreeMember):
 
     @property
     def result(self) -> Array:
-        """The array with the results that have come."""
+        """The rank's array, with all results received so far."""
         return from_network(self.array().tobytes(), self._dtype, self._operation)
 
     @property
     def stats(self) -> AgentStats:
-        """Counts: contributions sent and sent again, results received and received again."""
+        """Counts of contributions sent and retransmitted, and of results received and received again."""
         return AgentStats(*self.counts())
 
     @property
     def failed(self) -> LostBlock | None:
-        """The block whose result never came, if the member has given up."""
+        """The block for whose result the member has given up; None if it has not."""
         failure = self.failure()
         return None if failure is None else LostBlock(self.rank, *failure)
 
     @property
     def times(self) -> Sequence[tuple[int, int]]:
-        """Empty: the collective is no graph."""
+        """Empty: only traffic graphs have tasks."""
         return ()
 
     @property
@@ -79,14 +79,14 @@ class TreeMember(_engine.TreeMember):
         return ()
 
     def lacking(self, number: int) -> list[Block]:
-        """Return the blocks of a tree for which this member still waits for the result."""
+        """Return the blocks of tree `number` whose results this member has not received yet."""
         blocks = self._blocks[number]
         return [blocks[index] for index in self.lacking_of(number)]
 
     def move(self, number: int, port: TreePort, blocks: Sequence[Block], now: int) -> Output:
-        """Leave a tree, and take another one for blocks whose results some member lacks.
+        """Leave tree `number`, and send `blocks`, whose results some member lacks, up the tree of `port`.
 
-        The member sends all of these blocks, also those of which it has the result.
+        The member also sends blocks whose results it has, since other members need its values.
         """
         del self._blocks[number]
         self._blocks[port.tree] = tuple(blocks)
@@ -103,7 +103,7 @@ class TreeMember(_engine.TreeMember):
 
 
 def make_members(specs: Sequence[MemberSpec]) -> list[TreeMember]:
-    """Return the agent of each description; those of one work share its blocks."""
+    """Return the agent of each description; agents with the same `Work` object share its blocks."""
     shares: dict[int, list[_engine.TreeBlocks]] = {}
     for spec in specs:
         if id(spec.work) not in shares:
@@ -114,7 +114,7 @@ def make_members(specs: Sequence[MemberSpec]) -> list[TreeMember]:
 def make_all(
     specs: Sequence[AgentSpec | MemberSpec], threads: int = 1
 ) -> list[Agent | RepeatingAgent | TreeMember]:
-    """Return the agent of each description of either kind; `threads` draw their arrays."""
+    """Return the agent of each description, in order; `threads` draw the arrays of an AgentSpec."""
     agents = iter(make_agents([spec for spec in specs if isinstance(spec, AgentSpec)], threads))
     members = iter(make_members([spec for spec in specs if isinstance(spec, MemberSpec)]))
     return [next(agents if isinstance(spec, AgentSpec) else members) for spec in specs]
@@ -125,7 +125,7 @@ def _port(port: TreePort) -> tuple[Any, ...]:
 
 
 def _share(blocks: Sequence[Block]) -> _engine.TreeBlocks:
-    """Return the blocks of a tree for the engine."""
+    """Return the blocks of a tree as the engine's object; -1 stands for all ranks."""
     rows = [
         (
             block.start,

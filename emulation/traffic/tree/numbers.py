@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as switches combine them: signed integers, most significant byte first.
+"""Number formats that switches combine: signed integers, most significant byte first.
 
-Integers travel as they are. Maxima and minima of float32 travel as integers of the same order, which is
-exact. Sums of float32 travel as integers with a scale that all members of a block agree on.
+Integers travel unchanged. For maxima and minima, float32 travels as integers of the same order, which is
+exact. For sums, float32 travels as integers with a scale that all members agree on for each block.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 NO_SCALE: Final = 0xFFFF
-"""Scale of a block with an infinite number or without a number: its result is not a number."""
+"""Scale of a block that contains infinity or NaN: its results are NaN."""
 
 _SCALE_ZERO: Final = 512
-"""Scale of numbers below 2**0; a block of zeros has scale 0."""
+"""Scale of a block of magnitudes below 2**0 (e = 0); a block of zeros has scale 0."""
 
 
 def to_network(data: Array, operation: Combining) -> bytes:
-    """Return an array as bytes of frames; those of sums of float32 are scaled block by block."""
+    """Return an array as bytes of frames; for sums, float32 as is, since blocks are scaled later."""
     if data.dtype == np.float32:
         if operation is Combining.SUM:
             return np.ascontiguousarray(data, "<f4").tobytes()
@@ -46,7 +46,7 @@ def to_network(data: Array, operation: Combining) -> bytes:
 
 
 def from_network(content: bytes, dtype: np.dtype[np.generic], operation: Combining) -> Array:
-    """Return the array of a member's bytes; inverse of `to_network`."""
+    """Return the array of a member's bytes, the inverse of `to_network`."""
     if dtype == np.float32:
         if operation is Combining.SUM:
             return np.frombuffer(content, "<f4").astype(np.float32)
@@ -55,20 +55,20 @@ def from_network(content: bytes, dtype: np.dtype[np.generic], operation: Combini
 
 
 def _ordered(bits: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return bits of float32 as integers of the same order, or such integers as bits."""
+    """Return float32 bit patterns as integers of the same order, or such integers as bit patterns."""
     return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
 
 
 def scaled_bits(members: int) -> int:
-    """Return b such that numbers of a block below 2**e travel as integers up to 2**b.
+    """Return b: a block's numbers of magnitude below 2**e travel as integers up to 2**b.
 
-    The sum of so many members stays within 31 bits.
+    The sum over `members` members then fits into a signed integer of 32 bits.
     """
     return 30 - (members - 1).bit_length()
 
 
 def block_scale(values: Array) -> int:
-    """Return the scale of numbers: the least e with all of them below 2**e, as a field of 16 bits."""
+    """Return the 16-bit scale of a block: the least e with all magnitudes below 2**e, plus 512."""
     if not np.isfinite(values).all():
         return NO_SCALE
     largest = float(np.abs(values).max(initial=0))
@@ -76,14 +76,14 @@ def block_scale(values: Array) -> int:
 
 
 def to_scaled(values: Array, scale: int, bits: int) -> Array:
-    """Return numbers as integers of a scale, rounded to the nearest, ties to even."""
+    """Return float32 numbers as int32 of a scale, rounded to the nearest, ties to even."""
     if scale in (0, NO_SCALE):
         return np.zeros(len(values), np.int32)
     return np.rint(np.ldexp(values.astype(np.float64), bits - scale + _SCALE_ZERO)).astype(np.int32)
 
 
 def from_scaled(sums: Array, scale: int, bits: int) -> Array:
-    """Return sums of integers of a scale as float32; not a number where a member had no scale."""
+    """Return sums of integers of a scale as float32; NaN for NO_SCALE."""
     if scale == NO_SCALE:
         return np.full(len(sums), np.nan, np.float32)
     if scale == 0:
@@ -92,7 +92,7 @@ def from_scaled(sums: Array, scale: int, bits: int) -> Array:
 
 
 def sum_errors(work: Work, inputs: Sequence[Array]) -> NDArray[np.float64] | None:
-    """Return the bound of the error of each element's sum; None unless sums are scaled."""
+    """Return the largest absolute error of each element's sum, shape (elements,); None unless scaled."""
     if not work.scaled:
         return None
     errors = np.zeros(inputs[0].size)
@@ -103,9 +103,9 @@ def sum_errors(work: Work, inputs: Sequence[Array]) -> NDArray[np.float64] | Non
 
 
 def sum_error(members: int, largest: float) -> float:
-    """Return the bound of the error of a sum before it is rounded to float32.
+    """Return the largest absolute error of a scaled sum before it is rounded to float32.
 
     `largest` is the largest magnitude that any member has in the block. Each member rounds to a multiple of
-    2**(e - b), and 2**e is at most twice `largest`.
+    2**(e - b), with an error of at most half of that, and 2**e is at most twice `largest`.
     """
     return members * largest * 2.0 ** -scaled_bits(members)

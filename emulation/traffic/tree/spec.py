@@ -15,15 +15,15 @@ __all__ = ["MemberParameters", "MemberSpec", "TreePort"]
 @final
 @dataclass(frozen=True, slots=True)
 class TreePort:
-    """A member's place in a tree.
+    """Attachment of a member to a tree of switches.
 
     Attributes:
         tree: Number of the tree in frames.
         port: Port of the member's own switch that leads to the first switch of the tree.
-        switch: CNA of that switch.
+        switch: CNA of the first switch of the tree.
         leaves: Leaf number of each rank.
-        window: Slots of the tree.
-        first_block: Number of its first block, above all that its cells have had before.
+        window: Number of the tree's slots, and so of blocks under way at a time.
+        first_block: Number of the first block, above all block numbers that the tree's cells have had before.
     """
 
     tree: int
@@ -37,10 +37,10 @@ class TreePort:
 @final
 @dataclass(frozen=True, slots=True)
 class MemberParameters:
-    """Timeouts of a block in ps, the first before a round trip is known, and repetitions of a block.
+    """Limits of a block's retransmission timeout, in ps, and of its retransmissions.
 
-    After `report_after` repetitions of a block the member reports its tree as lost, after `max_retries` it
-    gives the collective up.
+    `initial_rto_ps` is used until a round trip is known. After `report_after` retransmissions of a block the
+    member reports its tree as lost, after `max_retries` it gives the collective up.
     """
 
     initial_rto_ps: int = 500_000_000
@@ -53,7 +53,7 @@ class MemberParameters:
 @final
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A rank of a collective in switches: its CNA, its array, and its place in each tree."""
+    """Description of a rank of a collective in switches: its CNA, its array, and its port for each tree."""
 
     rank: int
     address: int

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of collectives in switches: a reduction header, and a block of values if the frame has any.
+"""Frames of collectives in switches: a reduction header, and a block of values or none.
 
-A frame is Ethernet, LPH, a source route from a host to its first switch, NTH and RDH
-(emulation.traffic.frames.layers), then VALUE_BYTES of values if it is filled.
+A frame is Ethernet, LPH, a source-route header on the way from a host to its first switch, NTH and RDH
+(emulation.traffic.frames.layers), then VALUE_BYTES of values if RDH.filled is set.
 """
 
 import struct
@@ -25,27 +25,27 @@ from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES, mac_bytes
 __all__ = ["EVERY_LEAF", "FRAME_BYTES", "HEADER_BYTES", "ReductionFields", "read_frame", "write_frame"]
 
 EVERY_LEAF: Final = 0xFFFF
-"""Owner of a block whose values every leaf gets."""
+"""RDH.owner of a block whose result values every leaf gets."""
 
 _LINK = struct.Struct(">6s6sHI")  # Ethernet, LPH
 _ROUTE = struct.Struct(">HB5x")  # SRH with one instruction
 _HEADERS = struct.Struct(">HHHBBBBHHHI")  # NTH, RDH
 HEADER_BYTES: Final = _LINK.size + _HEADERS.size
-"""Bytes of a frame without source route and values."""
+"""Bytes of a frame from Ethernet to RDH, without source route and values."""
 FRAME_BYTES: Final = HEADER_BYTES + VALUE_BYTES
 """Bytes of a frame with values, without source route."""
 
 _VL_SHIFT = 21
 _CFG_SHIFT = 16
-_FIRST_HOP = 0x800  # bitmap of a source route with one instruction, ptr 0
+_FIRST_HOP = 0x800  # ptr 0, and the bitmap of a source route with one instruction
 _KINDS, _OPERATIONS = frozenset(ReductionKind), frozenset(Combining)
 
 
 class ReductionFields(NamedTuple):
     """Fields of a frame in a tree of switches.
 
-    `values` has VALUE_BYTES or none. `route` is the port by which the sender's own switch sends the frame,
-    None where no source route names one.
+    `values` has VALUE_BYTES bytes or none. `route` is the egress port of the sender's own switch, None for a
+    frame without source route.
     """
 
     kind: int
@@ -96,7 +96,7 @@ def write_frame(fields: ReductionFields) -> bytes:
 
 
 def read_frame(frame: bytes) -> ReductionFields | str:
-    """Return the fields of a frame, or a word saying why it is junk; bytes after the packet are ignored."""
+    """Return the fields of a frame, or the word by which a bad frame is counted; ignores trailing bytes."""
     if len(frame) < HEADER_BYTES:
         return "short"
     _, _, ethertype, lph = _LINK.unpack_from(frame)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of a collective that switches carry out: who sends values of each block, and who gets them.
+"""Blocks of a collective that switches carry out, and the members that send and receive their values.
 
-Every member sends a frame for every block, also without values: the frame says that the member has the result
-that had the block's cell in the switches before.
+Every member sends a frame for every block, with or without values. The frame also tells the switches that the
+member has the result of the block that used the same cell before.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["Block", "Work", "work_of"]
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Elements `start` to `stop` of the array; `source` and `owner` are ranks, None for all.
+    """Elements `start` to `stop` (excluded) of the array.
 
-    `source` sends values, `owner` gets them.
+    Rank `source` sends values, rank `owner` receives the result; None stands for all ranks.
     """
 
     start: int
@@ -37,9 +37,9 @@ class Block:
 @final
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The blocks that each tree carries, in their order, and the operation of its switches.
+    """The blocks that each tree carries, in their order, and the operation of the switches.
 
-    `scaled` blocks are sums of float32, whose members agree on a scale first (numbers.py).
+    `scaled`: the blocks are sums of float32, for which members first agree on a scale (numbers.py).
     """
 
     by_tree: tuple[tuple[Block, ...], ...]
@@ -53,12 +53,12 @@ class Work:
 
 
 def work_of(goal: Goal, trees: int, *, operation: Combining = Combining.SUM, dtype: str = "int32") -> Work:
-    """Return the work of a collective, each piece of which is cut into equal shares of the trees.
+    """Return the work of a collective; each of its pieces is cut into equal shares for the trees.
 
     Args:
-        goal: What each member holds at the end.
+        goal: Kind of the collective, and the ranges that members hold at the end.
         trees: Number of trees.
-        operation: What the switches do with values.
+        operation: Operation by which switches combine values.
         dtype: Type of elements: int32, int64 or float32.
 
     Raises:
