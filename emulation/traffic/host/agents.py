@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents in C++ (emulation/engine/hosts), made from their descriptions; both testbeds run them.
 
-The specification is an agent in Python, which tests compare with these frame by frame: for the same frames
-at the same times both send the same frames, and end with the same arrays and statistics. A testbed calls no
+The specification is the agent in Python of tests/oracle. Tests compare both frame by frame: given equal
+frames at equal times both send equal frames, and end with equal arrays and statistics. A testbed calls no
 Python for a frame.
 """
 
@@ -57,7 +57,7 @@ class Common:
 
     @property
     def result(self) -> Array:
-        """Array of the rank; an agent at work changes it."""
+        """Array of the rank, which changes until the agent has finished."""
         return self.array().view(self._dtype)
 
     @property
@@ -73,7 +73,7 @@ class Common:
         return None if failure is None else Failure(self.rank, *failure)
 
     def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
-        """Send again what is under way in buckets whose route has changed, by destination CNA."""
+        """Retransmit frames under way in re-routed buckets; `routes` has the buckets by destination CNA."""
         bits = [(address, sum(1 << bucket for bucket in buckets)) for address, buckets in routes.items()]
         return self.reroute(bits, now)
 
@@ -110,7 +110,7 @@ class Agent(Common, _engine.Agent):
 
     @property
     def times(self) -> list[tuple[int, int]]:
-        """Time at which each task opened and at which it ended, in ps, -1 before; empty without tasks."""
+        """(opening time, end time) of each task in ps, -1 for a time still to come; empty without tasks."""
         return self.spans
 
     @property
@@ -141,7 +141,7 @@ class RepeatingAgent(Common, _engine.RepeatingAgent):
 
     @property
     def times(self) -> Sequence[tuple[int, int]]:
-        """Empty: the tasks of a graph are those of a single iteration."""
+        """Empty: only the agents of traffic graphs report tasks."""
         return ()
 
     @property
@@ -162,7 +162,7 @@ class RepeatingAgent(Common, _engine.RepeatingAgent):
 
 
 def make_agents(specs: Sequence[AgentSpec], threads: int = 1) -> list[Agent | RepeatingAgent]:
-    """Return the agent of each description; `threads` draw their arrays.
+    """Return the agent of each description, in order; `threads` draw their arrays.
 
     EmulationError for a description that no agent can follow.
     """
@@ -178,7 +178,7 @@ def make_agents(specs: Sequence[AgentSpec], threads: int = 1) -> list[Agent | Re
 
 
 def _alike(specs: Sequence[AgentSpec], threads: int) -> list[Agent | RepeatingAgent]:
-    """Return the agents of descriptions that have all but rank, job, profile and reduction in common."""
+    """Return the agents of descriptions that differ only in rank, job, profile and reduction."""
     first, parts = specs[0], Parts(specs[0])
     check_addresses(first.sliced, first.addresses)
     if first.profile is not None:
@@ -201,7 +201,7 @@ def _repeating(spec: AgentSpec, parts: Parts) -> RepeatingAgent:
 
 @final
 class Parts:
-    """The engine's descriptions of the ranks of a collective; ranks share the table of slices."""
+    """Maker of the engine's descriptions of ranks; ranks with equal slices share the table of slices."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self._addresses = spec.addresses
@@ -211,7 +211,7 @@ class Parts:
         self._known = spec.cache.of(spec.sliced, spec.addresses, spec.transport)
 
     def of(self, rank: int, dtype: ElementType) -> _engine.Rank:
-        """Return the description of a rank: its plan and its peers."""
+        """Return the description of a rank: its plans and its peers; a cached one if there is one."""
         known = self._known.get((rank, dtype))
         if known is None:
             known = self._known[rank, int(dtype)] = self._part(rank, dtype)
@@ -268,7 +268,7 @@ class Parts:
         )
 
     def _slices_of(self, rank: int) -> _engine.Slices:
-        """Return the engine's table of a rank's slices; ranks with the same table share it."""
+        """Return the engine's table of a rank's slices; ranks with one `SliceTable` share it."""
         table = self._sliced.table_of(rank)
         if id(table) not in self._slices:
             self._slices[id(table)] = _engine.Slices(
@@ -293,13 +293,13 @@ class Parts:
 
 
 def _seed_bytes(seed: str) -> bytes:
-    """Return the number with which random.Random begins if its seed is this text."""
+    """Return the bytes of the integer to which `random.Random` converts the text `seed`."""
     text = seed.encode()
     return text + sha512(text).digest()
 
 
 def transport_of(parameters: TransportParameters) -> _engine.Transport:
-    """Return the engine's form of the parameters of connections."""
+    """Return the parameters of connections as the engine's object."""
     return _engine.Transport(
         window=parameters.window,
         ack_every=parameters.ack_every,

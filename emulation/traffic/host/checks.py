@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what an agent is made from."""
+"""Checks of the values from which an agent is made."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _MAX_CELLS = 1 << 16
 
 
 def check_addresses(sliced: SlicedTraffic, addresses: Sequence[int]) -> None:
-    """Raise an EmulationError unless each rank of a traffic has an address of its own."""
+    """Raise an EmulationError unless each rank of the traffic has its own address."""
     schedule, distinct = sliced.schedule, len(set(addresses))
     if len(addresses) != schedule.ranks or distinct != schedule.ranks:
         raise EmulationError(f"{distinct} distinct addresses for {schedule.ranks} ranks")
@@ -32,7 +32,7 @@ def check_agent(
     *,
     repeats: bool = False,
 ) -> None:
-    """Raise an EmulationError if no agent can be made from these; `repeats`: it has iterations."""
+    """Raise an EmulationError if no agent can be made from the arguments; `repeats`: it has iterations."""
     schedule = sliced.schedule
     if not 0 <= rank < schedule.ranks:
         raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")
@@ -58,7 +58,7 @@ def check_agent(
 
 
 def _most_frames(sliced: SlicedTraffic, rank: int) -> int:
-    """Return the largest number of frames that a rank sends to a peer."""
+    """Return the largest number of data frames that a rank sends to a single peer."""
     slices_of: Counter[int] = Counter()
     plans = sliced.plans_of(rank)
     for plan, count in zip(plans, sliced.table_of(rank).count, strict=True):

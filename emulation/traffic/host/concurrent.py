@@ -20,11 +20,10 @@ __all__ = ["ConcurrentAgents"]
 
 @final
 class ConcurrentAgents(Common, _engine.Concurrent):
-    """All agents at work on one NPU, each in a collective with queue numbers of its own.
+    """All agents of one NPU, each in a collective with queue numbers of its own.
 
     The testbed's host is this object; `begin` adds an agent, which the testbed then starts
-    (`Agents.start` of the embedded testbed). `stats` has the counts of all agents, also of those that are
-    gone.
+    (`Agents.start` of the embedded testbed). `stats` sums the counts of all agents, past and present.
     """
 
     def __init__(self, address: int) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Congestion control of connections: algorithms by name, and the interface of an algorithm in Python.
 
-An algorithm is sans-IO: events of a connection go in, its window and rate come out. The algorithms of this
-package run in C++ (emulation/engine/hosts/congestion); their specification in Python is in
-tests/oracle/congestion. An algorithm of a user's own is a class in a Python file, named FILE.py:NAME.
+An algorithm is sans-IO: events of a connection go in, its window and rate come out. The built-in algorithms
+run in C++ (emulation/engine/hosts/congestion); their specification in Python is in tests/oracle/congestion. A
+user's algorithm is a class in a Python file, named FILE.py:NAME.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BIT_PS = 8e12
 _ENGINE_FACTS = 4  # values of PathFacts that algorithms in C++ take
 
 Limits = tuple[int, int]
-"""Bytes that may be under way, and bit/s; 0 for no limit."""
+"""Window in bytes and rate in bit/s; 0 for no limit."""
 
 ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
     "fixed": {},
@@ -56,22 +56,20 @@ ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
         "least_mbps": 10,
     },
 }
-"""Algorithms of this package, each with its parameters and their default values.
+"""Built-in algorithms, each with its parameters and their default values.
 
-`fixed` leaves the window of the transport as it is.
-
-Times of 0 follow the round trip without queues: `target_us` of nscc is three quarters of it where queues trim
-frames and all of it elsewhere; `target_us` of swift is 1.5 times the round trip, `range_us` once.
-`start_frames` is the first window of nscc; 0 for its largest. In rccc a sender may send `start_frames` before
-the first grant, or as many bytes as a round trip lets through if it is 0; `share` is the part of a host's
-rate that a receiver grants.
+`fixed` leaves the window of the transport as it is. Times of 0 are replaced by multiples of the round trip
+without queues: `target_us` of nscc by 0.75 if full queues trim frames, else by 1; `target_us` of swift by
+1.5, its `range_us` by 1. `start_frames` is the first window of nscc; 0 for its largest. In rccc a sender may
+send `start_frames` before the first grant; 0 for the bandwidth-delay product of its path. `share` is the part
+of a host's rate that a receiver grants.
 """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """Facts of a connection that an algorithm knows before the first frame.
+    """Properties of a connection that an algorithm knows before the first frame.
 
     Attributes:
         base_rtt_ps: Round trip of the largest frame without queues.
@@ -89,35 +87,35 @@ class PathFacts:
 
 
 class Algorithm(Protocol):
-    """Congestion control of one connection; a class of a user's own has these methods.
+    """Congestion control of one connection; interface of a user's class.
 
-    Its constructor takes PathFacts, and the parameters of the scenario by name. Every method returns Limits.
-    Times are ps and sizes bytes; `under_way` are the bytes that stay under way after the event.
+    The constructor takes `facts`, a PathFacts, and the scenario's parameters by name. Every method returns
+    the new Limits. Times are ps, sizes bytes; `under_way` counts the bytes under way after the event.
     """
 
     def start(self) -> Limits:
         """Return the limits of the first frames."""
 
     def on_ack(self, now: int, rtt: int, acked: int, marked: int, under_way: int) -> Limits:
-        """Take newly acknowledged bytes, `marked` of them by switches; `rtt` is 0 if none was measured."""
+        """Handle `acked` new bytes, `marked` of them by switches; `rtt` is 0 if none was measured."""
 
     def on_nack(self, now: int, lost: int, under_way: int) -> Limits:
-        """Take bytes that are missing although later frames have arrived."""
+        """Handle `lost` bytes that are missing although later frames have arrived."""
 
     def on_trim(self, now: int, lost: int, under_way: int) -> Limits:
-        """Take bytes of frames of which the receiver has got the headers alone."""
+        """Handle `lost` bytes of frames that switches trimmed to their headers."""
 
     def on_timeout(self, now: int, lost: int, under_way: int) -> Limits:
-        """Take bytes for which no acknowledgement has come within a timeout."""
+        """Handle `lost` bytes for which no acknowledgement has come within a timeout."""
 
     def on_credit(self, now: int, granted: int) -> Limits:
-        """Take bytes that the receiver grants."""
+        """Handle credit for `granted` bytes from the receiver."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CongestionChoice:
-    """The algorithm of all connections of a job: its name, or FILE.py:NAME, its parameters and the facts."""
+    """The algorithm of all connections of a job: its name or FILE.py:NAME, its facts and parameters."""
 
     algorithm: str
     facts: PathFacts
@@ -125,7 +123,7 @@ class CongestionChoice:
 
     @property
     def own(self) -> bool:
-        """True for an algorithm of a Python file."""
+        """True for a class in a user's Python file."""
         return is_reference(self.algorithm)
 
     @property
@@ -141,14 +139,14 @@ class CongestionChoice:
         return receiver_credits(self.facts, **self.parameters)
 
     def engine_arguments(self) -> tuple[str, Mapping[str, float], tuple[int, ...], Callable[[], Any] | None]:
-        """Return the arguments that the engine makes an algorithm from for each connection."""
+        """Return the arguments of the engine: name, parameters, facts, and `make` for a user's class."""
         facts = astuple(self.facts)[:_ENGINE_FACTS]
         if not self.own:
             return self.algorithm, {**ALGORITHMS[self.algorithm], **self.parameters}, facts, None
         return self.algorithm, {}, facts, self.make
 
     def make(self) -> Algorithm:
-        """Return a new algorithm of a Python file; EmulationError if it lacks a method."""
+        """Return a new object of the user's class; EmulationError if it lacks a method."""
         algorithm: Algorithm = call(self.algorithm, {"facts": self.facts, **self.parameters})
         missing = [name for name in _METHODS if not callable(getattr(algorithm, name, None))]
         if missing:
@@ -174,7 +172,7 @@ def congestion_choice(algorithm: str, parameters: Mapping[str, float], facts: Pa
     """Return the choice of an algorithm.
 
     Raises:
-        EmulationError: The algorithm, or one of its parameters, is not known.
+        EmulationError: The algorithm or a parameter is not known, or a user's class lacks a method.
     """
     choice = CongestionChoice(algorithm, facts, dict(parameters))
     if choice.own:

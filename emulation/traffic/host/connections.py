@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connections of a rank with its peers: a single one, or one for each of several paths (HPN).
+"""The connections of a rank with its peers: one for each peer, or one for each of several paths (HPN).
 
 Each connection has its own load-balance value (lb), by which switches choose its path, and its own sequence
-numbers. A message uses one connection. Queue numbers encode connection and rank, so both ends agree on it.
+numbers. A message uses one connection. Queue numbers encode connection and rank, equally at both ends.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,11 +22,11 @@ _MAX_QUEUES: Final = 1 << 16
 @final
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """First load-balance values of a rank's connections with a peer, and what chooses among them.
+    """First load-balance values of a rank's connections with peer `rank`, and the choice among them.
 
-    `lbs` are of data to the peer, `ack_lbs` of acknowledgements to it; each has an entry for each connection.
-    `shares` are the paths to the peer, if they are known. `seed` is the seed of a random choice of the
-    connection, None for the connection with the fewest unfinished bytes.
+    `lbs` has the value of data to the peer, `ack_lbs` of acknowledgements, for each connection. `shares` are
+    the paths to the peer, if they are known. `seed` is the seed of a random choice of a message's connection;
+    None chooses the connection with the fewest unfinished bytes.
     """
 
     rank: int
@@ -39,10 +39,10 @@ class Ends:
 def ends_of(
     rank: int, plans: Iterable[CellPlan], ranks: int, parameters: TransportParameters
 ) -> Iterator[Ends]:
-    """Yield the ends of a rank with all ranks with which its plans exchange data.
+    """Yield the connections of a rank with each rank with which its plans exchange data.
 
     The order begins with the next higher rank, so that ranks begin with different peers. EmulationError if
-    queue numbers do not suffice.
+    the connections need more queue numbers than there are.
     """
     chosen = parameters.connections or ONE
     for peer in sorted(_peers(plans) - {rank}, key=lambda peer: (peer - rank) % ranks):
@@ -52,7 +52,7 @@ def ends_of(
                 f"{max(len(out), len(back))} connections a pair of {ranks} ranks: queues have 16 bits",
                 remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
             )
-        # Without chosen connections, acknowledgements use the lb of data in their direction.
+        # Without chosen connections, acknowledgements begin with the lb of data in the same direction.
         ack_lbs = back if parameters.connections else out
         shares = None if parameters.paths is None else parameters.paths.get((rank, peer))
         seed = f"{chosen.seed} {rank} {peer}" if chosen.choose == "random" else None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Iterations of a training job: their profile, their reports, their inputs.
 
-An iteration is computation followed by a collective; the last part of the computation may overlap it. A rank
-begins the next iteration when it has computed, has its result, and all frames it sent are acknowledged. Ranks
-drift apart only as far as the collective permits: a rank ahead may send to a rank that still computes, which
-takes the frames into the array of their iteration.
+An iteration is computation followed by a collective, which may overlap the last part of the computation. A
+rank begins the next iteration when it has computed, has its result, and all frames it sent are acknowledged.
+Ranks drift apart only as far as the collective permits: a rank ahead may send to a rank that still computes,
+which stores the frames in the array of their iteration.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 # The collective header's job number is the iteration, counted from 1.
 MOST_ITERATIONS: Final = (1 << 16) - 1
 
-# Acknowledgements carry no job number, so this many successive iterations use disjoint sequence numbers.
+# Number of successive iterations with disjoint sequence numbers: acknowledgements carry no job number.
 WINDOWS: Final = 16
 MOST_FRAMES: Final = (PSN_MASK + 1) // WINDOWS
 
@@ -40,7 +40,7 @@ MOST_FRAMES: Final = (PSN_MASK + 1) // WINDOWS
 @final
 @dataclass(frozen=True, slots=True)
 class IterationProfile:
-    """Timing of iterations: `compute_ps` of computation each, the last `overlap_ps` of it while sending."""
+    """Timing of iterations: each computes for `compute_ps`, and sends in the last `overlap_ps` of that."""
 
     iterations: int = 1
     compute_ps: int = 0
@@ -59,18 +59,18 @@ class IterationProfile:
 
     @property
     def before_ps(self) -> int:
-        """Computation before anything is sent."""
+        """Duration of the computation before sending begins, in ps."""
         return self.compute_ps - self.overlap_ps
 
     def least_ps(self, sending_ps: int) -> int:
-        """Return the time of all iterations if each collective takes `sending_ps`."""
+        """Return the time of all iterations in ps if each collective takes `sending_ps`."""
         return self.iterations * (self.before_ps + max(self.overlap_ps, sending_ps))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class IterationReport:
-    """Times of an iteration of a rank: begin of computation, begin and end of sending, end of the iteration.
+    """Times of an iteration of a rank in ps: begin of computation, begin and end of sending, end of it all.
 
     Sending ends when the rank has its result and all frames it sent are acknowledged. `checksum` is the
     CRC-32 of the result.
@@ -84,7 +84,7 @@ class IterationReport:
 
 
 def too_many_frames(frames: int) -> EmulationError:
-    """Return the error of an iteration that needs more sequence numbers than it has."""
+    """Return the error of an iteration that needs `frames` sequence numbers for a peer, more than it has."""
     return EmulationError(
         f"{frames} frames to one peer in an iteration: there are sequence numbers for {MOST_FRAMES - 1}",
         remedy="take larger frames or a smaller array",
@@ -92,5 +92,5 @@ def too_many_frames(frames: int) -> EmulationError:
 
 
 def input_of(data: Array, iteration: int) -> Array:
-    """Return a rank's input of an iteration, shifted by an element each time, so that stale frames show."""
+    """Return a rank's input of an iteration: `data` rotated by `iteration` elements, so stale frames show."""
     return np.roll(data, iteration) if iteration else data

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 __all__ = ["Output", "Participant", "RepeatingParticipant"]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
-"""Frames to send, each with its VL, and the time in ps at which to call `on_timer`; None for never."""
+"""Frames to send, each with its VL, and the time in ps of the next call of `on_timer`; None for never."""
 
 
 @runtime_checkable
@@ -23,11 +23,11 @@ class Participant(Protocol):
         ...
 
     def on_timer(self, now: int) -> Output:
-        """Handle the deadline."""
+        """Handle the deadline that an earlier output asked for."""
         ...
 
     def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
-        """Send again what is under way in buckets whose route has changed, by destination CNA."""
+        """Retransmit frames under way in re-routed buckets; `routes` has the buckets by destination CNA."""
         ...
 
 

@@ -21,30 +21,30 @@ __all__ = [
     "first_lb",
 ]
 
-# Values of the low bits of lb that have a source route each.
+# Number of path buckets: values of the low four bits of lb, each with a source route.
 BUCKETS: Final = 16
 
-# Values of lb.
+# Number of values of lb.
 LB_VALUES: Final = 256
 
 SPRAYS: Final = ("oblivious", "bitmap", "reps", "mixed")
-"""Algorithms of spraying; tests/oracle/paths/entropies.py explains them."""
+"""Spraying algorithms; tests/oracle/paths/entropies.py explains them."""
 
-# Choice of a message's connection: the one with the fewest unfinished bytes, or a random one.
+# Choice of a message's connection: the connection with the fewest unfinished bytes, or a random connection.
 Choose = Literal["least-unfinished", "random"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """Load-balance values of connections by (source, target) rank; other pairs have one connection."""
+    """Load-balance values of connections by (source, target) rank; pairs left out have one connection."""
 
     lbs: Mapping[tuple[int, int], tuple[int, ...]]
     choose: Choose = "least-unfinished"
     seed: int = 0
 
     def of(self, source: int, target: int) -> tuple[int, ...]:
-        """Return the load-balance values of a pair's connections."""
+        """Return the load-balance value of each connection of a pair."""
         return self.lbs.get((source, target)) or (first_lb(source, target),)
 
 
@@ -54,7 +54,7 @@ class PathTiming:
     """Round trip on an idle path whose links have their own rates, in ps.
 
     `headers_ps` is the round trip of a frame without payload and its acknowledgement, `kib_ps` the time that
-    each KiB of payload adds, `narrowest_kib_ps` the time of a KiB on the slowest link.
+    each KiB of payload adds, `narrowest_kib_ps` the transmission time of a KiB on the slowest link.
     """
 
     headers_ps: int
@@ -67,8 +67,8 @@ class PathTiming:
 class PathShares:
     """Paths of a pair: the number of the path of each bucket, and the weight of each bucket.
 
-    Without weights frames take all buckets in turn. Buckets of weight 0 stand by for failures. `timings` has
-    the timing of each path by number; it is empty if the source does not know the links of its paths.
+    Without weights frames take all buckets in turn. Buckets of weight 0 are used only after failures.
+    `timings[n]` is the timing of path n; it is empty if the source does not know the links of its paths.
     """
 
     paths: tuple[int, ...]
@@ -81,7 +81,7 @@ class PathShares:
 class SprayChoice:
     """Spraying of all connections of a job: the algorithm, one of SPRAYS, and the seed of its random numbers.
 
-    `entropies`, a power of two, is the number of values of lb where switches choose paths; a source that
+    `entropies`, a power of two, is the number of values of lb if switches choose the paths; a source that
     knows its paths uses all buckets.
     """
 
@@ -91,21 +91,20 @@ class SprayChoice:
 
 
 ONE: Final = Connections({})
-"""A single connection for each pair, with different first values of lb."""
+"""A single connection for each pair; `first_lb` gives its first value of lb."""
 
 
 def first_lb(source: int, target: int) -> int:
-    """Return the first load-balance value of a pair of ranks, 0 to 255, where none is chosen.
+    """Return the default first load-balance value of a pair of ranks, 0 to 255.
 
-    With a single frame a pair this value alone decides the path. In a step of a collective the pairs that
-    share links have ranks in a pattern: one rank and all others, or partners that differ in a bit of the
-    rank. Over 16 such pairs, or a multiple, every bucket is as frequent as any other, whatever power of two
-    the ranks are apart. A sum of multiples of both ranks cannot do this: in a doubling it is even for all
-    pairs or odd for all.
+    If a pair sends a single frame, this value alone decides the path. In a step of a collective the pairs
+    that share links have ranks in a pattern: one rank and all others, or partners that differ in a bit of the
+    rank. Over 16 such pairs, or a multiple, all buckets are equally frequent, whatever power of two the ranks
+    are apart. A sum of multiples of both ranks cannot do this: in recursive doubling it is even for all pairs
+    or odd for all.
 
-    The hexadecimal digits of a rank are added as elements of the field of 16 elements. Those of the target
-    count x times in the low four bits, the bucket, and x^2 times in the high four bits (two orthogonal Latin
-    squares).
+    The hexadecimal digits of a rank are added in the field of 16 elements. The target's sum is multiplied by
+    x for the low four bits, the bucket, and by x^2 for the high four bits (two orthogonal Latin squares).
     """
     ours, theirs = _digits(source), _times_x(_digits(target))
     return (ours ^ _times_x(theirs)) << 4 | ours ^ theirs

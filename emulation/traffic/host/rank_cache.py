@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of the engine's descriptions of ranks, which later agents of the same traffic share."""
+"""Cache of the engine's descriptions of ranks, which later agents of the same traffic reuse."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["RankCache"]
 class RankCache:
     """Descriptions of the ranks of one traffic, by rank and element type; agents do not change them.
 
-    They depend on the slices, on the ranks' addresses and on the paths and connections of each pair, which
-    are compared by identity. A cache that travels to another process arrives empty.
+    A description depends on the ranks' addresses, and on the slices, paths and connections, which are
+    compared by identity. A pickled cache is empty when it is loaded.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class RankCache:
     def of(
         self, sliced: SlicedTraffic, addresses: Sequence[int], parameters: TransportParameters
     ) -> dict[tuple[int, int], _engine.Rank]:
-        """Return the descriptions known so far, to be completed; those of other traffic are dropped."""
+        """Return the mutable descriptions of this traffic; descriptions of earlier traffic are dropped."""
         same = (sliced, parameters.connections, parameters.paths)
         alike = len(self._same) == len(same) and all(map(is_, self._same, same))
         if not alike or self._addresses != tuple(addresses):

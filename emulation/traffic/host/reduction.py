@@ -5,9 +5,9 @@ Source: UB-Mesh, appendix, "Collective communication co-processor": the CCU read
 transfers and reduces in on-chip SRAM, without copies between application and communication buffers, in an
 order that check bits keep. The paper gives no rate and no size; both are parameters.
 
-Memory traffic of a slice of S bytes, in either model:
+Memory traffic of a slice of S bytes, by event and model:
 
-    a frame leaves                  read S; a retransmission reads nothing
+    both: a frame leaves            read S; a retransmission reads nothing
     core: first sends of a slice    read S, write S: a copy into the communication buffer
     core: a frame arrives           write S: into the communication buffer
     core: n frames are reduced      read (n + 1) S, write S; write S more if sends follow
@@ -32,13 +32,13 @@ _LIMITS = {"rate_bps": (1, 10**15), "sram_bytes": (1, 1 << 40), "core_percent": 
 @final
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Reduction by cores or by the CCU, and its capacity.
+    """Model of an NPU's reducer, and its capacity.
 
     Attributes:
-        by: The cores or the CCU.
-        rate_bps: Received data that it takes in, in bit/s; None for no limit.
+        by: Reducer: the cores or the CCU.
+        rate_bps: Rate at which the reducer processes received data, in bit/s; None for no limit.
         sram_bytes: SRAM of the CCU for frames and sums; None for no limit.
-        core_percent: Share of the NPU's cores that reduce while they do.
+        core_percent: Percentage of the NPU's cores that is busy during a reduction by cores.
     """
 
     by: Literal["core", "ccu"]
@@ -56,9 +56,10 @@ class Reduction:
 @final
 @dataclass(frozen=True, slots=True)
 class ReductionStats:
-    """Counts of one NPU, or of several: sums, but `sram_peak_bytes` is a maximum.
+    """Counts of the reducers of one NPU or several: sums, but `sram_peak_bytes` is a maximum.
 
-    `busy_ps` is the time in which the unit worked, `core_ps` the time that the cores lost to it.
+    `busy_ps` is the time in which the reducer worked; `core_ps` is `core_percent` of it, 0 for the CCU.
+    `spilled_bytes` counts data that found no SRAM.
     """
 
     read_bytes: int = 0

@@ -2,8 +2,8 @@
 """Traffic that keeps a lossless fabric full: an NPU sends a frame for every frame that it receives.
 
 The number of frames under way stays constant; if it exceeds the fabric's buffers, sources always wait. The
-frames carry no data and need no acknowledgement, so only the fabric can stop them. This traffic shows which
-turn rules are free of deadlock.
+frames carry no data and need no acknowledgement, so only the fabric can stop them. A turn rule that permits a
+deadlock shows it under this traffic.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, mac
 
 __all__ = ["LEAST_BYTES", "ROUTE_AT", "Saturator", "steered_frame"]
 
-# Of a frame that is headers only.
+# Bytes of a frame that consists of headers.
 LEAST_BYTES = len(Ether(src=mac(0), dst=mac(0)) / LPH() / SRH() / NTH())
 
 # Offsets of a frame's fields: its source route, the CNAs in its MAC addresses, the CNAs of its NTH.
@@ -30,9 +30,9 @@ _TO_MAC, _FROM_MAC, _ADDRESSES = 4, 10, 26
 
 
 def steered_frame(source: int, target: int, ports: Sequence[int], size: int) -> bytes:
-    """Return a frame of `size` bytes between two CNAs, source-routed by `ports`.
+    """Return a frame of `size` bytes from CNA `source` to CNA `target`, source-routed by `ports`.
 
-    FrameError if its headers are longer; PlanError for more ports than a source route holds.
+    FrameError if `size` is below LEAST_BYTES; PlanError for more ports than a source route holds.
     """
     frame = bytearray(_blank(size))
     bitmap, instructions = pack(ports)
@@ -45,7 +45,7 @@ def steered_frame(source: int, target: int, ports: Sequence[int], size: int) -> 
 
 @lru_cache
 def _blank(size: int) -> bytes:
-    """Return a frame of a size with route and addresses 0, cached since Scapy is slow."""
+    """Return a frame of `size` bytes with route and CNAs of 0, cached since Scapy is slow."""
     if size < LEAST_BYTES:
         raise FrameError(f"frame of {size} bytes: its headers take {LEAST_BYTES}", remedy="make it longer")
     head = Ether(src=mac(0), dst=mac(0)) / LPH(cfg=CFG_SOURCE_ROUTE) / SRH() / NTH()
@@ -54,7 +54,7 @@ def _blank(size: int) -> bytes:
 
 @final
 class Saturator(_engine.Saturator):
-    """A host that sends a random one of `frames`, first `at_first` times, then for every received frame."""
+    """A host that sends random `frames`: `at_first` of them at first, then one for each received frame."""
 
     def __init__(self, frames: Sequence[bytes], at_first: int, seed: int, budget: _engine.Budget) -> None:
         super().__init__(frames, at_first, abs(seed).to_bytes(abs(seed).bit_length() // 8 + 1), budget)

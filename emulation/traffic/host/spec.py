@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of agents: values, of which either testbed makes the agents in C++."""
+"""Descriptions of agents, from which both testbeds make the agents in C++."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class AgentSpec:
         inputs: Array of each rank; the agent starts from `inputs[rank]`.
         addresses: CNA of each rank.
         transport: Parameters of its connections: windows, timeouts, paths, service level.
-        job: Number in the headers of its frames; iterations are numbered from 1 instead.
+        job: Job number in the headers of its frames; with a profile, the number of the iteration from 1.
         profile: Computation and iterations of a training job; None for an agent that sends once.
-        reduction: Model of what reduces on the NPU; None if arrivals take no time.
-        cache: Descriptions that agents of the same traffic share.
+        reduction: Model of the NPU's reducer; None if the processing of arrivals takes no time.
+        cache: The engine's descriptions of ranks, reused by agents of the same traffic.
     """
 
     rank: int

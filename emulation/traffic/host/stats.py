@@ -18,7 +18,7 @@ __all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "LostBlock", "Outcome"]
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A connection given up; `psn` is the oldest frame that `peer` did not acknowledge."""
+    """A connection that `rank` gave up; `psn` is the oldest frame that `peer` did not acknowledge."""
 
     rank: int
     peer: int
@@ -33,7 +33,7 @@ class Failure:
 @final
 @dataclass(frozen=True, slots=True)
 class LostBlock:
-    """A block whose result never came: the member gives the collective up."""
+    """A block whose result did not come, so that its member gave the collective up."""
 
     rank: int
     tree: int
@@ -47,11 +47,11 @@ class LostBlock:
 @final
 @dataclass(frozen=True, slots=True)
 class AgentStats:
-    """Counts of an agent; rtt_ps is the largest smoothed round trip of its connections, or 0.
+    """Counts of an agent's frames; `rtt_ps` is the largest smoothed round trip of its connections, or 0.
 
-    `marked` counts data frames that arrived with a congestion mark, duplicates included; `trimmed` counts
-    data frames sent of which the receiver got the headers alone.
-    `reduction` is None without a model of what reduces.
+    `marked` counts data frames that arrived with a congestion mark, duplicates included. `trimmed` counts
+    sent data frames that arrived without their payload. `junk` counts dropped frames by reason. `reduction`
+    is None without a model of the NPU's reducer.
     """
 
     sent: int
@@ -93,7 +93,7 @@ NOTHING = AgentStats(0, 0, 0, 0, 0, 0, 0, {})
 
 
 class Outcome(Protocol):
-    """Outcome of an agent: its array, the time at which it was final, and its failure, if any."""
+    """Outcome of an agent: its array, the time at which the array was final, and its failure, if any."""
 
     @property
     def result(self) -> Array:
@@ -107,7 +107,7 @@ class Outcome(Protocol):
 
     @property
     def finished_ps(self) -> int | None:
-        """Time at which the array became final; None before."""
+        """Time in ps at which the array became final; None before."""
         ...
 
     @property
@@ -117,7 +117,7 @@ class Outcome(Protocol):
 
     @property
     def times(self) -> Sequence[tuple[int, int]]:
-        """Time at which each task of a graph opened and at which it ended, in ps, -1 before."""
+        """(opening time, end time) of each task of a graph, in ps; -1 for a time still to come."""
         ...
 
     @property
@@ -129,7 +129,7 @@ class Outcome(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Outcome of an agent that no longer exists, or runs in another process; `log` are its iterations."""
+    """Copy of the outcome of an agent that no longer exists, or runs in another process."""
 
     result: Array
     stats: AgentStats

@@ -25,18 +25,25 @@ MAX_WINDOW: Final = 64
 class TransportParameters:
     """Parameters of a connection; both ends need equal window, first_psn and first_queue. Times are ps.
 
-    With lb_mode 1 each frame takes the next load-balance value; with 0 a connection keeps a value until a
-    timeout. A connection fails after max_retries timeouts in a row without a newly acknowledged frame.
-    Queue numbers of all connections of the traffic begin at `first_queue`.
-    `level`, one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one connection
-    per pair. `paths`: paths of pairs of ranks (source, target) and their shares, for loss recovery by path,
-    with timeouts of at least path_rto_ps; a pair without paths recovers by timers alone. `adaptive`: frames
-    leave congested paths. `marks`: switches may mark data frames that leave a long queue. `congestion`: the
-    congestion control of each connection, None for none. `lossy`: full queues lose frames, which says nothing
-    of the health of a path; congestion control is given then. `go_back`: after a loss all frames from the
-    lost one on go again, and a receiver gives up frames behind a gap; lb_mode is 0, and congestion control is
-    given. `spray`: frames take values of lb by what became of earlier ones; None for values in turn, or by
-    the shares of paths.
+    Attributes:
+        window: Largest number of frames under way.
+        max_retries: Timeouts in a row, without a newly acknowledged frame, after which a connection fails.
+        lb_mode: 1: each frame takes the next load-balance value; 0: a connection keeps its value until a
+            timeout.
+        first_queue: Lowest queue number of all connections of the traffic.
+        level: Service level of data, one of SERVICE_LEVELS.
+        connections: Connections of each pair; None for one connection a pair.
+        paths: Paths of pairs of ranks (source, target) and their shares, for loss recovery by path, with
+            timeouts of at least `path_rto_ps`; a pair without paths recovers by timers alone.
+        adaptive: Whether frames avoid congested paths.
+        marks: Whether switches may mark data frames that leave a long queue.
+        congestion: Congestion control of each connection; None for none.
+        lossy: Whether full queues drop frames, so that a loss does not mean a broken path; it needs
+            `congestion`.
+        go_back: Whether all frames from a lost one on go again, and a receiver gives up frames behind a gap;
+            it needs `congestion` and lb_mode 0.
+        spray: Choice of load-balance values by the fate of earlier frames; None for values in turn, or by
+            the shares of paths.
     """
 
     window: int = 64

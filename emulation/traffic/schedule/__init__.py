@@ -6,7 +6,7 @@ dag        transfers at steps
 goals      for every rank, the elements that it holds at the end
 proof      lockstep execution, and the proof that a schedule fulfils its goals
 slicing    slices, each the content of a frame, and each rank's plans for them
-tasks      tasks of a traffic graph: what waits for what as a whole
+tasks      tasks of a traffic graph, which wait for other tasks as a whole
 copies     blocks copied between arrays of different lengths
 data       input arrays, sums in a fixed order, comparison with expected results
 """

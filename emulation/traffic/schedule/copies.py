@@ -18,7 +18,7 @@ _ITEM_BYTES = 4
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A range of `length` elements that goes from `offset` of the source to `place` of the target."""
+    """A copy of `length` elements, from element `offset` of rank `source` to element `place` of `target`."""
 
     source: int
     target: int
@@ -29,11 +29,11 @@ class Block:
 
 @final
 class SlicedCopies:
-    """Blocks that ranks copy to each other in one step, as agents need them (`SlicedTraffic`).
+    """Blocks that ranks copy to each other in one step, in the form for agents (`SlicedTraffic`).
 
-    Every rank has an array of its own length, unlike in a collective's schedule. Each block is a cell at both
-    ends and is cut into slices from its beginning, so that no block cuts another into small frames. Blocks of
-    a rank must not overlap.
+    Every rank has an array of its own length, unlike in a collective's schedule. Each block is a cell at
+    source and target, cut into slices from its beginning, so that its frames do not depend on other blocks.
+    Blocks of a rank must not overlap; blocks without elements or from a rank to itself are left out.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SlicedCopies:
         self.overlap = True
 
     def elements_of(self, rank: int) -> int:
-        """Return the length of a rank's array."""
+        """Return the number of elements of a rank's array."""
         return self._lengths[rank]
 
     def table_of(self, rank: int) -> SliceTable:
@@ -64,11 +64,11 @@ class SlicedCopies:
         return SliceTable(slices, len(self._cells(rank)), _ITEM_BYTES)
 
     def plans_of(self, rank: int) -> tuple[CellPlan, ...]:
-        """Return a rank's plans by cell."""
+        """Return a rank's plans, one for each cell."""
         return tuple(plan for _, _, plan in self._cells(rank))
 
     def tasks_of(self, rank: int) -> tuple[Task, ...]:
-        """Return no tasks: slices wait for nothing."""
+        """Return no tasks: only traffic graphs have tasks."""
         return ()
 
     def _cells(self, rank: int) -> list[tuple[int, int, CellPlan]]:

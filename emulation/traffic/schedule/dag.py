@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DAG of sends: transfers at steps, and their goals; `schedule` defines its meaning."""
+"""The DAG of sends: transfers at steps, and their goals; schedule.py defines its meaning."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Transfer:
 class Schedule:
     """The transfers of a collective; offsets are in elements.
 
-    `goals` are its purpose, one after the other; without goals it is an AllReduce of all ranks over the whole
+    `goals` are the effects that it must have; without goals it is an AllReduce of all ranks over the whole
     array. EmulationError for an impossible transfer.
     """
 
@@ -81,14 +81,14 @@ class Schedule:
 
     @property
     def purpose(self) -> tuple[Goal, ...]:
-        """Goals, or the AllReduce that a schedule without goals stands for."""
+        """The goals, or the AllReduce of the whole array for a schedule without goals."""
         if self.goals:
             return self.goals
         return (Goal("allreduce", tuple(range(self.ranks)), (((0, self.elements),),), end=self.steps),)
 
 
 def check_transfers(schedule: Schedule, what: str) -> None:
-    """Raise an EmulationError if switches carry a collective out, so that `what` has nothing to show."""
+    """Raise an EmulationError if a schedule has no transfers, of which `what` would consist."""
     if not schedule.transfers:
         raise EmulationError(
             f"{schedule.name}: no member sends to another, so there is no {what} of it",

@@ -42,7 +42,7 @@ _R = TypeVar("_R")
 
 DTYPES: Final = {ElementType.INT32: np.dtype("<i4"), ElementType.FLOAT32: np.dtype("<f4")}
 _KEPT_BYTES: Final = 1 << 28
-"""Largest inputs of all ranks that stay, and largest truth that waits for the next comparison."""
+"""Largest bytes of all ranks' inputs, and of their expected arrays, that are cached."""
 
 _COMBINES: Final = {Combining.SUM: np.add, Combining.MAX: np.maximum, Combining.MIN: np.minimum}
 
@@ -50,7 +50,10 @@ _NAMES: Final = {"int32": ElementType.INT32, "float32": ElementType.FLOAT32}
 
 
 def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
-    """Return a rank's input: the whole range of integers, whose sums wrap, or standard normal float32."""
+    """Return a rank's random input: integers of the whole range, whose sums wrap, or standard normal float32.
+
+    `dtype` is int32, int64 or float32; EmulationError for any other type.
+    """
     if dtype == "int64":
         return np.random.default_rng((seed, rank)).integers(-(1 << 63), 1 << 63, elements, np.int64)
     if dtype not in _NAMES:
@@ -63,14 +66,14 @@ def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
 
 
 def random_elements(rank: int, elements: int, seed: int) -> RandomElements:
-    """Return the engine's generator of a rank's input of int32, the elements that numpy's own would draw."""
+    """Return the engine's generator of a rank's int32 input, which draws the same elements as numpy's."""
     state = np.random.PCG64((seed, rank)).state["state"]
     return RandomElements(divmod(state["state"], 1 << 64), divmod(state["inc"], 1 << 64), elements)
 
 
 @runtime_checkable
 class DrawnInputs(Protocol):
-    """Inputs of ranks that the engine can draw wherever they are needed."""
+    """Inputs of ranks that the engine can draw itself."""
 
     def drawn(self) -> Sequence[RandomElements] | None:
         """Return the generator of each rank's input; None unless elements are int32."""
@@ -79,7 +82,7 @@ class DrawnInputs(Protocol):
 
 @final
 class Inputs(Sequence[Array]):
-    """Inputs of all ranks, read-only; those of many or large arrays are made anew whenever they are read."""
+    """Inputs of all ranks, read-only; above _KEPT_BYTES in total, each access draws the array again."""
 
     def __init__(self, ranks: int, elements: int, dtype: str, seed: int) -> None:
         self._ranks, self._elements, self._dtype, self._seed = ranks, elements, dtype, seed
@@ -120,7 +123,7 @@ class Inputs(Sequence[Array]):
 def agent_arrays(
     inputs: Sequence[Array], threads: int = 1, ranks: Sequence[int] | None = None
 ) -> Iterable[Array | AgentArray]:
-    """Return the arrays of agents, those of some `ranks` or of all: drawn by the engine, or the inputs."""
+    """Return the initial arrays of agents of `ranks` (default: all): drawn by the engine, else the inputs."""
     drawn = inputs.drawn() if isinstance(inputs, DrawnInputs) else None
     if drawn is None:
         return inputs if ranks is None else map(inputs.__getitem__, ranks)
@@ -130,7 +133,7 @@ def agent_arrays(
 
 
 def _in_threads(work: Callable[[_T], _R], items: Sequence[_T], threads: int) -> list[_R]:
-    """Return the results of work that mostly runs without the interpreter lock, in the order of the items."""
+    """Return the result of `work` for each item, in order; `work` should release the interpreter lock."""
     if threads == 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
@@ -138,13 +141,13 @@ def _in_threads(work: Callable[[_T], _R], items: Sequence[_T], threads: int) -> 
 
 
 def stays(size: int) -> bool:
-    """Return whether inputs of all ranks of so many bytes stay in memory."""
+    """Return whether arrays of `size` bytes in total stay in memory."""
     return size <= _KEPT_BYTES
 
 
 @lru_cache(maxsize=1)
 def make_inputs(ranks: int, elements: int, dtype: str, seed: int) -> Inputs:
-    """Return the inputs of all ranks: the variants of a scenario share them."""
+    """Return the inputs of all ranks; the last are cached, since variants of a scenario share them."""
     return Inputs(ranks, elements, dtype, seed)
 
 
@@ -159,10 +162,10 @@ def element_type(array: Array) -> ElementType:
 def fold(own: Array, rank: int, parts: Sequence[tuple[int, Array]]) -> None:
     """Add `parts`, (source, elements) in rank order, to `own` in place.
 
-    The sum goes from left to right, lowest rank first, with `own` at the place of `rank`.
+    The sum goes from left to right in the order of ranks, with `own` as the elements of `rank`.
     """
     if len(parts) == 1 or parts[0][0] > rank:
-        for _, part in parts:  # of two, either may come first: their sum is the same
+        for _, part in parts:  # a sum of two does not depend on the order
             np.add(own, part, out=own)
         return
     total = parts[0][1]
@@ -177,7 +180,7 @@ def fold(own: Array, rank: int, parts: Sequence[tuple[int, Array]]) -> None:
 
 
 def truth(sliced: Sliced, inputs: Sequence[Array]) -> list[Array]:
-    """Return every rank's final array, bit for bit, by running the schedule in lockstep without frames."""
+    """Return every rank's expected final array, by running the schedule in lockstep without frames."""
     rows = [row.copy() for row in inputs]
     for _, group in groupby(sliced.arrivals, key=lambda arrival: arrival.phase.step):
         after: list[tuple[int, int, Array]] = []
@@ -198,7 +201,7 @@ def truth(sliced: Sliced, inputs: Sequence[Array]) -> list[Array]:
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Result of a comparison; `first` describes the first wrong element."""
+    """Result of a comparison; `first` describes the first wrong element, empty if there is none."""
 
     right: bool
     wrong_ranks: int
@@ -208,12 +211,12 @@ class Comparison:
 def compare(
     results: Sequence[Array], inputs: Sequence[Array], sliced: Sliced, threads: int = 1
 ) -> Comparison:
-    """Compare the ranks' arrays with arithmetic, for any collective.
+    """Compare the final arrays of all ranks with the expected arrays of any collective.
 
     Every array must equal, bit for bit, the result of the schedule in lockstep, with its fixed order of sums.
     That result must fulfil the goals of the schedule: exactly for integers, within rounding for floats (for a
-    sum of n terms, n eps times the sum of magnitudes). Arrays that hold the sum of all inputs, where nothing
-    else fulfils the goals, are right without the lockstep (`checked_by_sum`), which takes several `threads`.
+    sum of n terms, n eps times the sum of magnitudes). Where only the sum of all inputs fulfils the goals
+    (`checked_by_sum`), arrays that equal it need no lockstep; `threads` compute and compare this sum.
     """
     if checked_by_sum(sliced, results[0].dtype.name):
         total = _proven.total_of(inputs, threads).view(np.uint8)
@@ -242,10 +245,16 @@ def compare_with_goals(
     *,
     any_order: bool = False,
 ) -> Comparison:
-    """Compare the ranks' arrays with the goals of a collective, which no schedule carries out.
+    """Compare the final arrays of all ranks with goals alone, for a collective without transfers.
 
-    An `operation` takes the place of sums. `errors` are the largest that an element of float32 may have
-    before it is rounded; without them, and with `any_order`, those of a sum in any order are allowed.
+    Args:
+        results: Final array of each rank.
+        inputs: Initial array of each rank.
+        goals: Goals of the collective.
+        operation: Operation that combines elements instead of sums.
+        errors: Largest error of each float32 element before it is rounded, shape (elements,); None for the
+            largest error of a sum in any order.
+        any_order: With `errors`, allow the larger of both errors.
     """
     deviations = _deviations(results, inputs, goals, operation, errors, any_order=any_order)
     wrong = [line for line in deviations if line]
@@ -264,9 +273,9 @@ def _sum_of(parts: Sequence[RandomElements]) -> Array:
 
 
 def checked_by_sum(sliced: SlicedTraffic, dtype: str) -> bool:
-    """Return whether the arrays of a right run all equal the sum of the inputs, whatever the schedule.
+    """Return whether all arrays must equal the sum of the inputs at the end, whatever the schedule.
 
-    That holds for an AllReduce of whole arrays of int32 among all ranks: sums of integers that wrap do not
+    This is true of an AllReduce of whole int32 arrays among all ranks: wrapping sums of integers do not
     depend on their order.
     """
     schedule = sliced.schedule
@@ -282,7 +291,7 @@ def checked_by_sum(sliced: SlicedTraffic, dtype: str) -> bool:
 
 @final
 class _Proven:
-    """The latest sum and truth with its faults: variants often have schedule and inputs in common."""
+    """Cache of the latest sum and expected arrays: variants often share schedule and inputs."""
 
     def __init__(self) -> None:
         self._summed: Sequence[Array] = ()
@@ -292,7 +301,7 @@ class _Proven:
         self._proof: tuple[list[Array], str] = ([], "")
 
     def total_of(self, inputs: Sequence[Array], threads: int = 1) -> Array:
-        """Return the sum of the inputs, which is kept for inputs that cannot change."""
+        """Return the sum of the inputs, cached for read-only `Inputs`."""
         if inputs is self._summed and self._total is not None:
             return self._total
         drawn = inputs.drawn() if isinstance(inputs, DrawnInputs) else None
@@ -308,13 +317,13 @@ class _Proven:
         return total
 
     def of(self, inputs: Sequence[Array], sliced: Sliced) -> tuple[list[Array], str]:
-        """Return every rank's final array, and the first contradiction to the goals, empty if there is none.
+        """Return every rank's expected array, and the first contradiction to the goals, empty if none.
 
-        Inputs that can be written may have changed since: their truth is always worked out anew.
+        The results are cached for read-only `Inputs` only, since other inputs may change.
         """
         if inputs is self._inputs and sliced.schedule == self._schedule:
             return self._proof
-        self._inputs, self._schedule, self._proof = (), None, ([], "")  # frees it before the next is made
+        self._inputs, self._schedule, self._proof = (), None, ([], "")  # frees the old arrays first
         expected = truth(sliced, inputs)
         proof = expected, _against_goals(expected, inputs, sliced.schedule.purpose)
         if isinstance(inputs, Inputs) and stays(sum(array.nbytes for array in expected)):
@@ -327,11 +336,11 @@ _proven = _Proven()
 
 @final
 class _Plain:
-    """The ranks' arrays after the goals, one after the other, in plain arithmetic.
+    """Arrays of all ranks after a sequence of goals, in plain arithmetic.
 
-    Integers wrap and are exact. float32 is summed in double precision, and `slack` is the largest difference
-    of a float32 sum in any order. `known` is False for elements that a goal leaves undefined. Maxima and
-    minima are exact.
+    Integers wrap and are exact. float32 is summed in double precision; `slack` is the largest error of a
+    float32 sum in any order. Maxima and minima are exact. `known` is False for elements that a goal leaves
+    undefined. `known` and `slack` have the shape (ranks, elements).
     """
 
     def __init__(self, inputs: Sequence[Array], operation: Combining = Combining.SUM) -> None:
@@ -342,7 +351,7 @@ class _Plain:
         self.slack = None if self.exact else np.zeros(self.known.shape)
 
     def apply(self, goal: Goal) -> None:
-        """Apply a goal to the arrays."""
+        """Replace the arrays by their content after a goal."""
         after = []
         for holds in goal.holds():
             low, length = holds.offset, holds.length
@@ -389,7 +398,7 @@ def _deviations(
     *,
     any_order: bool = False,
 ) -> Iterator[str]:
-    """Yield for each rank the first element that contradicts the goals, or an empty string."""
+    """Yield, for each rank, a text on the first element that contradicts the goals; empty if none does."""
     plain = _Plain(inputs, operation)
     for goal in goals:
         plain.apply(goal)
@@ -398,7 +407,7 @@ def _deviations(
         least = plain.slack if any_order else 0
         plain.slack = np.where(plain.slack > 0, np.maximum(errors + rounded, least), 0)
     for rank, (held, right) in enumerate(zip(results, plain.rows, strict=True)):
-        # NaN differs from itself, as it should here.
+        # NaN compares unequal, so a NaN result counts as wrong.
         same = held == right if plain.slack is None else np.abs(right - held) <= plain.slack[rank]
         differs = np.flatnonzero(~same & plain.known[rank])
         at = int(differs[0]) if differs.size else -1

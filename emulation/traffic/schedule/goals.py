@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals of collectives: for every rank, the ranks whose elements it holds, added up, at the end.
+"""Goals of collectives: for every rank, the sums of initial elements that it holds at the end.
 
 A goal is the specification that a schedule is proved against; it does not say how the data travel. Every kind
-reduces to the form `Holds`.
+of goal is translated into `Holds`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ Range = tuple[int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A promise: at the end, `ranks` hold at `offset` the sum of the sources' initial elements.
+    """A postcondition: `ranks` hold, in `length` elements from `offset` on, the sum of initial elements.
 
-    `sources` are (rank, offset), each of `length` elements. Without sources the result is undefined.
+    `sources` has (rank, offset) of each range in the sum. Without sources the result is undefined.
     """
 
     ranks: tuple[int, ...]
@@ -36,11 +36,12 @@ class Holds:
 class Goal:
     """Effect of a collective on the arrays of `ranks`, in place; all other elements keep their value.
 
-    `pieces` are ranges of the array, equal for all ranks. In a reduce-scatter and an all-gather, rank
-    `ranks[i]` ends or begins with `pieces[i]`. In an all-to-all, `pieces[i]` of rank `ranks[j]` holds first
-    the data for `ranks[i]`, then the data from `ranks[i]`; all pieces have the same form. For the other
-    kinds, `pieces` has one entry, the ranges concerned. `root` is the root of a broadcast or a reduce; a p2p
-    goes from `ranks[i]` to `targets[i]`. `begin` is the first step, `end` the step after the last.
+    `pieces` are ranges of the array, equal for all ranks. In a reduce-scatter, rank `ranks[i]` ends with the
+    sum of `pieces[i]`; in an all-gather, it begins with the data of `pieces[i]`. In an all-to-all,
+    `pieces[i]` of rank `ranks[j]` holds the data for `ranks[i]` at the beginning, and the data from
+    `ranks[i]` at the end; all pieces have equal lengths of ranges. For other kinds, `pieces` has one entry,
+    the ranges concerned. `root` is the root of a broadcast or a reduce; a p2p goes from `ranks[i]` to
+    `targets[i]`. `begin` is the first step, `end` the step after the last.
     """
 
     kind: Kind
@@ -52,7 +53,7 @@ class Goal:
     end: int = 0
 
     def moved(self, ranks: Sequence[int], offset: int, step: int) -> "Goal":
-        """Return the goal with `ranks[r]` instead of rank r, at an array offset and a step offset."""
+        """Return the goal with `ranks[r]` instead of rank r, moved by `offset` elements and `step` steps."""
         return replace(
             self,
             ranks=tuple(ranks[rank] for rank in self.ranks),
@@ -64,7 +65,7 @@ class Goal:
         )
 
     def holds(self) -> Iterator[Holds]:
-        """Yield the goal's promises; no two concern the same element of a rank."""
+        """Yield the goal's postconditions; no two concern the same element of a rank."""
         ranks = self.ranks
         match self.kind:
             case "allreduce" | "broadcast" | "reduce":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules in lockstep on any values, and the proof that a schedule fulfils its goals."""
+"""Lockstep execution of schedules on any values, and the proof that a schedule fulfils its goals."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +25,8 @@ def evaluate(
 ) -> list[list[T]]:
     """Run a schedule in lockstep on any values, `start[rank][cell]`, and return every rank's final values.
 
-    `reduce(rank, phase, cell, own, parts)` returns the sum; `parts` are (source, value) in rank order, and it
-    must not change its arguments.
+    `reduce(rank, phase, cell, own, parts)` returns the sum of `own` and of `parts`, (source, value) in rank
+    order. It must not change its arguments.
     """
     return _lockstep(sliced.arrivals, [offset for offset, _ in sliced.cells], start, reduce)
 
@@ -67,15 +67,16 @@ def check_allreduce(schedule: Schedule) -> None:
 def check(schedule: Schedule) -> None:
     """Prove that a schedule fulfils its goals and changes nothing else, for any data.
 
-    Every element is tracked as the set of contributions added up in it. Goals that share no step are proved
-    one after the other, each from arbitrary arrays. EmulationError names the first rank and range that fail.
+    Every element is tracked as the set of initial elements added up in it. Goals that share no step are
+    proved one after the other, each from arbitrary arrays. EmulationError names the first rank and range that
+    fail.
     """
     for goals, part in stages(schedule):
         _check(goals, part)
 
 
 def stages(schedule: Schedule) -> Iterator[tuple[tuple[Goal, ...], Schedule]]:
-    """Yield goals that overlap in time with their part of the schedule, stage by stage."""
+    """Yield each group of goals whose steps overlap, with the schedule's transfers in these steps."""
     goals = sorted(schedule.purpose, key=lambda goal: goal.begin)
     groups: list[list[Goal]] = []
     end = -1

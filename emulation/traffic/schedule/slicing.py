@@ -30,7 +30,7 @@ __all__ = [
 
 
 class SlicedTraffic(Protocol):
-    """Traffic cut for the wire, as agents need it: a collective's schedule, or a graph."""
+    """Traffic cut into slices, in the form for agents: a collective's schedule, or a graph."""
 
     @property
     def schedule(self) -> Schedule:
@@ -44,11 +44,11 @@ class SlicedTraffic(Protocol):
 
     @property
     def overlap(self) -> bool:
-        """True if a slice leaves as soon as it can, whatever the step."""
+        """True if slices of a step may leave before all arrivals of earlier steps."""
         ...
 
     def elements_of(self, rank: int) -> int:
-        """Return the length of a rank's array."""
+        """Return the number of elements of a rank's array."""
         ...
 
     def table_of(self, rank: int) -> "SliceTable":
@@ -56,7 +56,7 @@ class SlicedTraffic(Protocol):
         ...
 
     def plans_of(self, rank: int) -> "tuple[CellPlan, ...]":
-        """Return a rank's plans by cell."""
+        """Return a rank's plans, one for each cell."""
         ...
 
     def tasks_of(self, rank: int) -> tuple[Task, ...]:
@@ -67,7 +67,10 @@ class SlicedTraffic(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A transfer's part in one cell; `task` is its task, -1 for none (emulation.traffic.schedule.tasks)."""
+    """Send of one cell to rank `peer` at a step; the target's offset is `shift` elements higher.
+
+    `task` is the index of its task, -1 for none (emulation.traffic.schedule.tasks).
+    """
 
     step: int
     peer: int
@@ -79,7 +82,7 @@ class Send:
 @final
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Arrivals of a cell in a step: `sources` in rank order, each once; `task` is their task, -1 for none."""
+    """Arrivals of a cell in a step, one from each of `sources`, ascending; `task` as in `Send`."""
 
     step: int
     op: Combine
@@ -90,7 +93,7 @@ class Phase:
 @final
 @dataclass(frozen=True, slots=True)
 class CellPlan:
-    """A rank's plan for a cell: `releases[i]` may leave once `i` phases have been applied."""
+    """A rank's plan for a cell: the sends `releases[i]` may leave once `i` phases have been applied."""
 
     phases: tuple[Phase, ...] = ()
     releases: tuple[tuple[Send, ...], ...] = ((),)
@@ -99,7 +102,7 @@ class CellPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Arrivals of a range of a rank in a step; `origins` are (source, offset at the source) in rank order."""
+    """Arrivals of a range of `target` in a step; `origins` are (source, offset at the source), ascending."""
 
     target: int
     offset: int
@@ -110,10 +113,10 @@ class Arrival:
 
 @final
 class SliceTable:
-    """Offsets and sizes of all slices in bytes, in arrays shared by the agents of all ranks.
+    """Offsets and sizes of all slices in bytes, in arrays that agents share.
 
-    `order` is the initial order of slices: in turn over the cells, so that later steps fill all links evenly.
-    `count[c]` is the number of slices of cell c.
+    `order` is the initial order of slices: the first slice of each cell, then the second of each, and so on,
+    so that later steps fill all links evenly. `count[c]` is the number of slices of cell c.
     """
 
     def __init__(self, slices: Sequence[tuple[int, int, int]], cells: int, item_bytes: int) -> None:
@@ -134,20 +137,20 @@ class SliceTable:
 
     @cached_property
     def at(self) -> Mapping[int, int]:
-        """Slice by its offset, for agents in Python."""
+        """Index of each slice by its offset, for the agents in Python of tests/oracle."""
         return {offset: index for index, offset in enumerate(self.offset)}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """A schedule cut for the wire.
+    """A schedule cut into slices; all offsets and lengths are elements.
 
-    Cells are the pieces between the ends of transfers, so that a transfer is a run of whole cells at both
-    ends; `cells[c]` is (offset, length). `slices[s]` is (offset, length, cell): each cell cut to at most
-    `slice_elements`. `plans[rank][cell]` is the rank's plan, computed on request. `arrivals` is the schedule
-    from the receivers' side, in the order of steps. `overlap`: a slice leaves as soon as it can; without it,
-    a rank sends nothing of a step before all its arrivals of earlier steps.
+    The ends of transfers cut the array into cells, so that a transfer covers whole cells at source and
+    target; `cells[c]` is (offset, length). Each cell is cut into slices of at most `slice_elements`;
+    `slices[s]` is (offset, length, cell). `plans[rank][cell]` is the rank's plan, computed on request.
+    `arrivals` is the schedule from the receivers' side, in the order of steps. Without `overlap`, a rank
+    sends nothing of a step before all its arrivals of earlier steps.
     """
 
     schedule: Schedule
@@ -160,19 +163,19 @@ class Sliced:
     overlap: bool = True
 
     def elements_of(self, rank: int) -> int:
-        """Return the length of a rank's array."""
+        """Return the number of elements of a rank's array."""
         return self.schedule.elements
 
     def table_of(self, rank: int) -> SliceTable:
-        """Return the slices of a rank's array: those of all ranks."""
+        """Return the slices of a rank's array, equal for all ranks."""
         return self.table
 
     def plans_of(self, rank: int) -> tuple[CellPlan, ...]:
-        """Return a rank's plans by cell."""
+        """Return a rank's plans, one for each cell."""
         return self.plans[rank]
 
     def tasks_of(self, rank: int) -> tuple[Task, ...]:
-        """Return no tasks: slices wait for slices alone."""
+        """Return no tasks: only traffic graphs have tasks."""
         return ()
 
 
@@ -181,9 +184,9 @@ _IDLE = CellPlan()
 
 @final
 class Plans(Sequence[tuple[CellPlan, ...]]):
-    """Each rank's plans by cell, computed for one rank at a time, since all together would fill the memory.
+    """Plans of each rank, one for each cell, computed at each access: all plans would fill the memory.
 
-    Cells with equal plans share a plan object; a rank has few.
+    Cells with equal plans share a plan object; a rank has few distinct plans.
     """
 
     def __init__(self, schedule: Schedule, bounds: list[int], arrivals: Iterable[Arrival]) -> None:
@@ -265,7 +268,7 @@ def _plan(sends: Sequence[Send], phases: tuple[Phase, ...]) -> CellPlan:
 def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: bool = True) -> Sliced:
     """Cut a schedule into slices; EmulationError if two transfers of a step contradict each other.
 
-    Variants of a scenario often have equal schedules, and share the slices.
+    The last two results are cached, since variants of a scenario often have equal schedules.
     """
     if slice_elements < 1:
         raise EmulationError(f"slices of {slice_elements} elements: a slice has at least one")
@@ -283,7 +286,10 @@ def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: b
 
 
 def bounds_of(schedule: Schedule, more: Iterable[int] = ()) -> list[int]:
-    """Return the ends of all cells; an end inside a shifted transfer is also an end at its other side."""
+    """Return the sorted ends of all cells in elements, those of transfers and `more`.
+
+    An end inside a shifted transfer's source range is an end in its target range too, and vice versa.
+    """
     bounds = {0, schedule.elements, *more}
     for offset, length, shift in {(t.offset, t.length, t.shift) for t in schedule.transfers}:
         bounds.update((offset, offset + length, offset + shift, offset + shift + length))
@@ -319,7 +325,7 @@ def _arrivals(schedule: Schedule) -> Iterator[Arrival]:
 
 
 def _runs(transfers: list[Transfer]) -> Iterator[tuple[int, int, list[Transfer]]]:
-    """Yield ranges of the target with their transfers; ranges of transfers are usually equal or disjoint."""
+    """Yield (offset, length, transfers) of disjoint ranges of the target; usually one per transfer range."""
     by_range: dict[tuple[int, int], list[Transfer]] = defaultdict(list)
     for transfer in transfers:
         by_range[transfer.offset + transfer.shift, transfer.length].append(transfer)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a rank: sends, arrivals and computations that wait for each other as wholes.
+"""Tasks of a rank: sends, arrivals and computations, each of which waits for whole other tasks.
 
-A schedule of a collective has no tasks: slices alone wait for slices. In a traffic graph
+A collective's schedule has no tasks: a slice waits for other slices only. In a traffic graph
 (emulation.traffic.graph) every send of a slice and every phase of a cell belongs to a task.
 """
 
@@ -16,10 +16,10 @@ __all__ = ["Task"]
 class Task:
     """A task of a rank. Times are picoseconds.
 
-    It opens when `needs` other tasks have ended and `delay_ps` more have passed, but not before `at_ps` after
-    the start of the agent. A task with `duration_ps` >= 0 is a computation, one at a time on each `unit`. Any
-    other task ends when its `slices` have left, or have been applied; one that is `free` is open from the
-    beginning. `followers` are the tasks that need it.
+    A task opens `delay_ps` after `needs` other tasks have ended, but not before `at_ps` after the agent's
+    start. A task with `duration_ps` >= 0 is a computation; each `unit` carries out one at a time. Any other
+    task ends when its `slices` have left, or have been applied. A `free` task is open from the beginning.
+    `followers` are the indices of the tasks that wait for it.
     """
 
     needs: int
