@@ -24,7 +24,7 @@ __all__ = ["LostMemory", "MemoryAgent", "Program", "make_memory_agents"]
 @final
 @dataclass(frozen=True, slots=True)
 class LostMemory:
-    """A borrower that cannot go on: `node` is its CNA."""
+    """Failure of a borrower that cannot continue: its CNA, the reason and the time."""
 
     node: int
     why: str
@@ -37,7 +37,7 @@ class LostMemory:
 @final
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Program of each borrower: so many operations of a mix, drawn from a seed."""
+    """Program of each borrower: a number of operations of a mix, drawn from a seed."""
 
     operations: int
     mix: Mix
@@ -47,10 +47,10 @@ class Program:
 
 @final
 class MemoryAgent:
-    """A node of a pool: `memory` is what it lends, `borrower` its program, None for a node that only lends.
+    """A node of a pool: it lends `memory`, and runs the program `borrower`, None if it only lends.
 
-    `finished_ps` is the time at which its program has ended, 0 for a node without a program. `received` are
-    the messages that it has got, by sender, in their order.
+    `finished_ps` is the time at which its program ended, None before, 0 without a program. `received` has the
+    messages from each sender, in their order.
     """
 
     def __init__(self, address: int, memory: Memory, borrower: Borrower | None = None) -> None:
@@ -70,7 +70,7 @@ class MemoryAgent:
     def borrowing(
         cls, address: int, memory: Memory, program: Program, directory: Directory, mailbox: int | None
     ) -> "MemoryAgent":
-        """Return the agent of a node that borrows, and perhaps lends."""
+        """Return the agent of a node that borrows, and perhaps lends; `mailbox` receives its messages."""
         peers = {lender for page in directory.pages[address] for lender, _ in page.copies}
         if directory.counters:
             peers.add(directory.counter_lender)
@@ -101,12 +101,15 @@ class MemoryAgent:
 
     @property
     def rank(self) -> int:
-        """Number of the node: its address."""
+        """Number of the node in reports: its address."""
         return self.address
 
     @property
     def stats(self) -> AgentStats:
-        """Counts: requests as frames, repeated requests as duplicates, responses as acknowledgements."""
+        """Counts of requests, repeated or late requests (`duplicates`) and responses (`acks_sent`).
+
+        `acks_received` counts late responses only.
+        """
         requesters, responders = self._requesters.values(), self._responders.values()
         answered = sum(responder.executed + responder.repeated for responder in responders)
         return AgentStats(
@@ -125,7 +128,7 @@ class MemoryAgent:
         return self._go_on([], now)
 
     def on_frame(self, frame: bytes, now: int) -> Output:
-        """Take a request or a response; anything else is counted and dropped."""
+        """Handle a request or a response; other frames are counted as junk and dropped."""
         fields = read_frame(frame)
         if isinstance(fields, str):
             self._junk[fields] += 1
@@ -139,7 +142,7 @@ class MemoryAgent:
         return self._go_on([], now)
 
     def on_timer(self, now: int) -> Output:
-        """Send again what is due, and give up lenders that stay silent."""
+        """Retransmit requests whose timer has expired, and give up lenders that stay silent."""
         out: list[tuple[bytes, int]] = []
         for peer, requester in self._requesters.items():
             if not requester.failed and requester.timer <= now:
@@ -187,7 +190,10 @@ def make_memory_agents(
     lent_bytes: int,
     messages: bool = True,
 ) -> dict[int, MemoryAgent]:
-    """Return the agents of a pool by address; each borrower sends its messages to the next borrower."""
+    """Return the agents of a pool by address; each borrower sends messages to the next borrower in a ring.
+
+    Without `messages`, or with a single borrower, no messages are sent.
+    """
     ring = len(borrowers) > 1 and messages and program.mix.message > 0
     following = dict(zip(borrowers, (*borrowers[1:], borrowers[0]), strict=True)) if ring else {}
     agents: dict[int, MemoryAgent] = {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program of random operations on borrowed pages, which checks every value that comes back, sans-IO.
 
-Operations leave in the order of the program, many at a time. An operation waits while its bytes overlap those
-of an operation without a response, as in a processor's load-store queue; so the value that each must return
-is known when it leaves. Stores and atomics go to all copies of a page, loads to the first living copy. If a
-lender is given up, its pages go on with their other copies.
+Operations leave in the order of the program, many at a time. An operation waits while its bytes overlap the
+bytes of an operation without a response, as in a processor's load-store queue. So the value that it must
+return is known when it leaves. Stores and atomics go to all copies of a page, loads to the first living copy.
+If a lender is given up, the program uses the other copies of its pages.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from emulation.traffic.memory.requester import Requester
 
 __all__ = ["Borrower", "Mix", "Report"]
 
-_COUNTER = -1  # in place of the address of an operation on a shared counter
+_COUNTER = -1  # address that marks an operation on a shared counter
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Weights of the kinds of operations in a program, and their size in bytes."""
+    """Weights of the kinds of operations in a program; `size` is the bytes of a load, store or message."""
 
     load: int = 40
     store: int = 30
@@ -40,7 +40,7 @@ class Mix:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """Kinds with a weight, and their weights."""
+        """(kind, weight) of each kind whose weight is not 0."""
         names = ("load", "store", "fetch_add", "compare_swap", "counter", "message")
         return [(name, weight) for name in names if (weight := getattr(self, name))]
 
@@ -50,8 +50,9 @@ class Mix:
 class Report:
     """Outcome of a program.
 
-    `counted` are the values that shared counters returned, by counter; `sent` the messages, in their order.
-    `wrong` counts values that differ from the expected value, `first_wrong` describes the first of them.
+    `operations` counts ended operations, `latency_ps` has the time of each. `counted` has the values that
+    each shared counter returned, `sent` the messages, in their order. `moved_pages` counts lost page copies.
+    `wrong` counts failed operations and unexpected values, `first_wrong` describes the first of them.
     """
 
     operations: int = 0
@@ -66,7 +67,7 @@ class Report:
 
 @final
 class _Step:
-    """An operation of the program: its place, what it must return, and the copies that have to answer."""
+    """An operation of the program, the value it must return, and in `waits` the lenders still to respond."""
 
     __slots__ = ("address", "began_ps", "counter", "data", "expected", "length", "operation", "waits")
 
@@ -90,8 +91,8 @@ class _Step:
 class Borrower:
     """The program of one node.
 
-    `requesters` are its connections by lender, `mailbox` the node that gets its messages. `lost` describes
-    why it cannot go on; empty while it can.
+    `requesters` are its connections by lender, `mailbox` is the node that receives its messages. `lost` is
+    the reason why it cannot continue, empty while it can. `report` is its outcome so far.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Borrower:
         self._mailbox = mailbox
         self._random = Random(f"{seed} {own}")
         self._shadow = Memory(len(self._pages) * directory.page_bytes)
-        self._waiting: _Step | None = None  # drawn, and held back
+        self._waiting: _Step | None = None  # drawn, but not sent yet
         self._open: list[_Step] = []
         self._again: deque[_Step] = deque()  # loads whose lender was given up
         self._dead: set[int] = set()
@@ -128,11 +129,11 @@ class Borrower:
 
     @property
     def image(self) -> bytes:
-        """Content that the borrowed pages must have, in order of their addresses."""
+        """Content that the borrowed pages must have, concatenated in order of their addresses."""
         return self._shadow.content
 
     def living(self, page: int) -> list[tuple[int, int]]:
-        """Return the copies of a page on lenders that have not been given up."""
+        """Return the copies (lender, first byte) of a page on lenders that have not been given up."""
         return [copy for copy in self._pages[page].copies if copy[0] not in self._dead]
 
     def pump(self, now: int) -> list[bytes]:
@@ -152,7 +153,7 @@ class Borrower:
         return out
 
     def responded(self, lender: int, step: object, status: Status, data: bytes, now: int) -> None:
-        """Take a response."""
+        """Check a lender's response to the operation `step`, which ends with its last response."""
         assert isinstance(step, _Step)
         if status is not Status.DONE:
             self._complain(f"{step.operation.name} at {step.address}: {status.name}")
@@ -167,7 +168,7 @@ class Borrower:
             self._end(step, now)
 
     def give_up(self, lender: int, now: int) -> None:
-        """Go on without a lender: with the other copies of its pages."""
+        """Continue without a lender, with the other copies of its pages; set `lost` if that is impossible."""
         self._dead.add(lender)
         self.report.lost_lenders.append(lender)
         if lender in (self._directory.counter_lender, self._mailbox):
@@ -198,7 +199,7 @@ class Borrower:
         self.report.first_wrong = self.report.first_wrong or words
 
     def _targets(self, step: _Step) -> list[tuple[int, int]]:
-        """Return the lenders that an operation goes to, and its address there."""
+        """Return (lender, address in its memory) for each lender that an operation goes to."""
         if step.operation is Operation.MESSAGE:
             assert self._mailbox is not None
             return [(self._mailbox, 0)]
@@ -210,7 +211,7 @@ class Borrower:
         return [(lender, first + offset) for lender, first in wanted]
 
     def _leave(self, step: _Step, now: int, out: list[bytes]) -> bool:
-        """Let an operation leave, if all its lenders have room in their windows; return whether it has."""
+        """Add an operation's requests to `out` if all its lenders' windows have room; return True if so."""
         targets = self._targets(step)
         if any(lender in self._dead for lender, _ in targets):
             self.lost = f"{step.operation.name} has no lender left"
@@ -228,7 +229,7 @@ class Borrower:
         return True
 
     def _expect(self, step: _Step) -> None:
-        """Do an operation on the shadow of the pages, which tells what it must return."""
+        """Set the value that an operation must return, by executing it on the shadow copy of the pages."""
         if step.operation is Operation.MESSAGE:
             self.report.sent.append(step.data)
         elif step.address != _COUNTER:
@@ -268,7 +269,7 @@ class Borrower:
 
 
 def _overlap(first: _Step, second: _Step) -> bool:
-    """Return whether two operations touch a byte in common; counters and messages never do."""
+    """Return whether two operations have a byte in common; False for counters and messages."""
     if Operation.MESSAGE in (first.operation, second.operation) or _COUNTER in (
         first.address,
         second.address,

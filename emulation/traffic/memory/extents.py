@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that borrowers have on lenders: a directory made before a run.
+"""Directory of the pages that borrowers have on lenders, made before a run.
 
-Page k of a borrower lies on lenders in turn, and its second copy on the next lender, so that any number of
-borrowers share any number of lenders. A node that lends and borrows gets no page of its own.
+The pages of all borrowers go to the lenders in turn, a second copy to the next lender, so that any number of
+borrowers share any number of lenders. No page of a borrower lies in its own memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Directory", "Page", "allocate"]
 @final
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a borrower: its copies, each the lender and the first byte there."""
+    """A page of a borrower: its copies, each (CNA of the lender, address of the first byte)."""
 
     copies: tuple[tuple[int, int], ...]
 
@@ -26,9 +26,10 @@ class Page:
 @final
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Pages of all borrowers, in order of their addresses; numbers stand for CNAs.
+    """Pages of each borrower, in order of their addresses; nodes are named by their CNAs.
 
-    Shared counters lie at the beginning of the memory of `counter_lender`.
+    `used` has the bytes used on each lender. `counters` shared counters are at the beginning of the memory of
+    `counter_lender`.
     """
 
     page_bytes: int
@@ -51,7 +52,8 @@ def allocate(
 ) -> Directory:
     """Return the pages of borrowers, `pages` each, on lenders that lend `lent_bytes` each.
 
-    EmulationError if a page has fewer other nodes than copies, or lenders have too little memory.
+    EmulationError if a borrower has fewer lenders, other than itself, than `copies`, or if a lender has too
+    little memory.
     """
     home = lenders[0] if counter_lender is None else counter_lender
     used = {lender: counters * ATOMIC_BYTES if lender == home else 0 for lender in lenders}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that a node lends, and what an operation does to it."""
+"""The memory that a node lends, and the effect of each operation on it."""
 
 import struct
 from typing import Final, final
@@ -10,20 +10,20 @@ from emulation.traffic.frames.values import Operation, Status
 __all__ = ["ATOMIC_BYTES", "Memory", "operands"]
 
 ATOMIC_BYTES: Final = 8
-"""Size of an atomic's word: unsigned, little-endian, at a multiple of this size. Sums wrap."""
+"""Bytes of an atomic's word: unsigned, little-endian, at an address that is a multiple. Sums wrap."""
 
 _WORD = struct.Struct("<Q")
 _MASK = (1 << 64) - 1
 
 
 def operands(*values: int) -> bytes:
-    """Return the data of an atomic: the addend, or the expected and the new value."""
+    """Return the data of an atomic: the addend of FETCH_ADD, or expected and new value of COMPARE_SWAP."""
     return b"".join(_WORD.pack(value & _MASK) for value in values)
 
 
 @final
 class Memory:
-    """Bytes from address 0 on, all 0 at first."""
+    """Memory of `size` bytes from address 0 on, initially 0; EmulationError for an invalid size."""
 
     def __init__(self, size: int) -> None:
         if not 0 <= size <= 1 << 40:
@@ -36,7 +36,7 @@ class Memory:
         return bytes(self._bytes)
 
     def execute(self, operation: Operation, address: int, length: int, data: bytes) -> tuple[Status, bytes]:
-        """Do an operation; return its outcome, and what a load or an atomic has read.
+        """Execute an operation; return its status, and the bytes that a load or an atomic has read.
 
         `length` counts the bytes of a load. An operation that fails changes nothing.
         """

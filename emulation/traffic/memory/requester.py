@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on a lender: requests, responses, repetitions, sans-IO.
+"""A borrower's side of a connection: requests, responses and retransmissions, sans-IO.
 
-A request goes again, by another path, when its timer is due: RFC 6298, with backoff, from round trips of
-requests that were sent once. A lender that stays silent for `timeout_ps` is given up.
+A request whose timer expires is sent again in another path bucket. Timeouts follow RFC 6298, with backoff;
+only requests sent once measure round trips. A lender that stays silent for `timeout_ps` is given up.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _BUCKET_STRIDE: Final = 5  # odd: sixteen retries try all sixteen buckets
 @final
 @dataclass(frozen=True, slots=True)
 class RequesterParameters:
-    """Parameters of a connection; times are picoseconds."""
+    """Parameters of a connection; times are picoseconds, `window` counts requests."""
 
     window: int = 16
     initial_rto_ps: int = 30_000_000
@@ -45,9 +45,10 @@ class _Request:
 
 @final
 class Requester:
-    """The connection with one lender.
+    """The connection of node `own` with one lender; `lb` is its first load-balance value.
 
-    `timer` is the time at which `on_timer` is due. `failed` is True once the lender has been given up.
+    `timer` is the time at which `on_timer` is due. `failed` is True once the lender has been given up. `late`
+    counts responses to requests that were no longer open.
     """
 
     def __init__(self, own: int, lender: int, parameters: RequesterParameters, lb: int = 0) -> None:
@@ -56,7 +57,7 @@ class Requester:
         self._parameters = parameters
         self._lb = lb
         self._next = self._oldest = parameters.first_psn
-        self._open: dict[int, _Request] = {}  # by PSN, in the order of their first sending
+        self._open: dict[int, _Request] = {}  # by PSN, in the order in which they were first sent
         self._rtt = self._deviation = 0
         self._rto = parameters.initial_rto_ps
         self._silent_since = 0
@@ -72,19 +73,19 @@ class Requester:
 
     @property
     def rtt_ps(self) -> int:
-        """Smoothed round trip; 0 before the first."""
+        """Smoothed round trip in ps; 0 before the first measurement."""
         return self._rtt
 
     def has_room(self) -> bool:
-        """Return whether another request may leave: the window counts from the oldest without a response."""
+        """Return whether the window, counted from the oldest unanswered request, admits another request."""
         return not self.failed and (self._next - self._oldest) & PSN_MASK < self._parameters.window
 
     def request(
         self, operation: Operation, address: int, now: int, tag: object, *, length: int = 0, data: bytes = b""
     ) -> bytes:
-        """Return the frame of a new request, after `has_room`; its response will come with `tag`.
+        """Return the frame of a new request; call `has_room` first. `on_response` returns its `tag`.
 
-        A message has no address: it is numbered here.
+        `length` counts the bytes of a load. A message gets the next message number as its address.
         """
         if operation is Operation.MESSAGE:
             address, self._messages = self._messages, self._messages + 1
@@ -111,7 +112,7 @@ class Requester:
         return write_frame(fields)
 
     def on_response(self, fields: MemoryFields, now: int) -> tuple[object, Status, bytes] | None:
-        """Return tag, outcome and data of the request that a response ends; None for a late copy."""
+        """Return tag, status and data of the request that a response answers; None for a late response."""
         request = self._open.get(fields.psn)
         if request is None or request.answered or self.failed:
             self.late += 1
@@ -131,7 +132,7 @@ class Requester:
         return request.tag, Status(fields.status), fields.data
 
     def on_timer(self, now: int) -> list[bytes]:
-        """Return the requests to send again; none, and `failed`, if the lender is given up."""
+        """Return the frames to retransmit; if the lender has been silent too long, none, and set `failed`."""
         if now < self.timer:
             return []
         if now - self._silent_since >= self._parameters.timeout_ps:

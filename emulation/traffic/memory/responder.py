@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lender's side of a connection: every operation of a requester takes effect once.
 
-A request may arrive late, twice, or before an earlier request. The responder keeps the responses of all
-requests that the requester may still repeat: those from `oldest` on, the oldest request without a response,
-which each request carries. A request from before `oldest` is a late copy and is dropped. A repeated atomic,
-store or message is answered from the record; a repeated load is read again, since its requester has taken no
-value yet.
+A request may arrive late, twice, or before an earlier request. Each request carries `oldest`, the PSN of the
+oldest request without a response. The responder records the responses from `oldest` on, which the requester
+may still ask for again, and drops requests before `oldest` as late copies. It answers a repeated atomic,
+store or message from the record. It reads the memory again for a repeated load, whose requester has no value.
 """
 
 from collections.abc import Callable
@@ -23,9 +22,9 @@ _HALF: Final = (PSN_MASK + 1) // 2
 
 @final
 class Responder:
-    """The connection with one requester; `deliver` takes its messages, in their order.
+    """The connection with one requester; `deliver` is called with its messages, in their order.
 
-    `executed` counts operations, `repeated` requests answered from the record, `stale` late copies.
+    `executed` counts operations, `repeated` requests that came again, `stale` dropped late copies.
     """
 
     def __init__(self, memory: Memory, deliver: Callable[[bytes], None], first_psn: int = 0) -> None:
@@ -33,7 +32,7 @@ class Responder:
         self._deliver = deliver
         self._oldest = first_psn
         self._record: dict[int, tuple[Status, bytes]] = {}
-        self._messages: dict[int, bytes] = {}  # by number, which wait for earlier messages
+        self._messages: dict[int, bytes] = {}  # by number; each waits for earlier messages
         self._next_message = 0
         self.executed = self.repeated = self.stale = 0
 
@@ -43,7 +42,7 @@ class Responder:
         return len(self._record)
 
     def on_request(self, fields: MemoryFields) -> bytes | None:
-        """Return the response to a request; None for a late copy, whose requester awaits none."""
+        """Return the frame of the response to a request; None for a late copy, which needs no response."""
         if (fields.psn - self._oldest) & PSN_MASK >= _HALF:
             self.stale += 1
             return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of memory operations: a request, and the response that repeats its PSN.
+"""Frames of memory operations: requests, and responses with the PSN of their request.
 
-A frame is Ethernet, LPH, NTH, TPH and MOH (emulation.traffic.frames.layers), then data. The PSN is the number
-of the request. `ack_psn` of a request is the oldest request of the connection without a response.
+A frame is Ethernet, LPH, NTH, TPH and MOH (emulation.traffic.frames.layers), then data. The PSN numbers the
+requests of a connection. `ack_psn` of a request is the PSN of the oldest request without a response.
 """
 
 import struct
@@ -32,7 +32,7 @@ __all__ = [
 _HEADER = struct.Struct(">6s6sHIHHHBBBBHQBBHQ")  # Ethernet, LPH, NTH, TPH with dst_q/psn/ack_psn as one, MOH
 HEADER_BYTES: Final = _HEADER.size
 MAX_BYTES: Final = MAX_PAYLOAD_BYTES - 16
-"""Largest data of an operation: the longest frame's, with room for the operands of an atomic."""
+"""Largest data of an operation: the largest payload, less room for the operands of an atomic."""
 
 _VL_SHIFT = 21
 _CFG_SHIFT = 16
@@ -43,7 +43,7 @@ _OPERATIONS = frozenset(Operation)
 
 
 class MemoryFields(NamedTuple):
-    """Fields of a request or response; `oldest` counts in requests only, `address` is in bytes."""
+    """Fields of a request or response; `oldest` is TPH.ack_psn, 0 in responses, `address` is in bytes."""
 
     response: bool
     scna: int
@@ -86,7 +86,7 @@ def write_frame(fields: MemoryFields, *, retransmission: bool = False) -> bytes:
 
 
 def read_frame(frame: bytes) -> MemoryFields | str:
-    """Return the fields of a frame, or a word saying why it is junk; bytes after the packet are ignored."""
+    """Return the fields of a frame, or the word by which a bad frame is counted; ignores trailing bytes."""
     if len(frame) < HEADER_BYTES:
         return "short"
     (
