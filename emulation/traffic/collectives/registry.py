@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of collectives by name: those of this package, of installed packages, and registered ones.
+"""Kinds of collectives by name: from this package, from installed packages, and registered at run time.
 
 An installed package adds a kind by an entry point of the group `railyard.collectives`:
 

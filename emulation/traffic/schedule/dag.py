@@ -88,7 +88,7 @@ class Schedule:
 
 
 def check_transfers(schedule: Schedule, what: str) -> None:
-    """Raise an EmulationError if a schedule has no transfers, of which `what` would consist."""
+    """Raise an EmulationError if a schedule has no transfers; its message says that there is no `what`."""
     if not schedule.transfers:
         raise EmulationError(
             f"{schedule.name}: no member sends to another, so there is no {what} of it",

@@ -109,7 +109,7 @@ def _check(goals: tuple[Goal, ...], schedule: Schedule) -> None:
             own |= part
         return own
 
-    # A value is the set of its contributions: bit cell * ranks + rank.
+    # A value is a bit set of the initial elements in it: bit cell * ranks + rank.
     start = [[1 << cell * ranks + rank for cell in range(cells)] for rank in range(ranks)]
     ended = _lockstep(slice_schedule(schedule).arrivals, bounds, start, reduce)
     expected: list[list[int | None]] = [list(row) for row in start]

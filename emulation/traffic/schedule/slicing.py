@@ -216,7 +216,7 @@ class Plans(Sequence[tuple[CellPlan, ...]]):
         cells = len(self._bounds) - 1
         sends: list[tuple[Send, ...]] = [()] * cells
         phases: list[tuple[Phase, ...]] = [()] * cells
-        # Cells with the same history share a tuple object.
+        # Cells with equal sequences of sends or phases share a tuple object.
         grown: dict[tuple[int, int], tuple[Send | Phase, ...]] = {}
         known: dict[Send, Send] = {}
         for transfer in self._leaving[rank]:
@@ -286,7 +286,7 @@ def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: b
 
 
 def bounds_of(schedule: Schedule, more: Iterable[int] = ()) -> list[int]:
-    """Return the sorted ends of all cells in elements, those of transfers and `more`.
+    """Return the sorted ends of all cells, in elements: the ends of transfers, and `more`.
 
     An end inside a shifted transfer's source range is an end in its target range too, and vice versa.
     """
