@@ -61,8 +61,8 @@ class Fault:
     def __post_init__(self) -> None:
         if EVENTS[self.event].impairs is not None and not self.target.directions:
             raise TestbedError(
-                f"{self.target.name}: no {self.event} on the link to a node's host",
-                remedy="it goes down, up and flaps",
+                f"{self.target.name}: the link to a node's host cannot have a fault {self.event}",
+                remedy="give down, up or flap",
             )
 
     @property

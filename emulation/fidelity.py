@@ -120,10 +120,11 @@ class Measured:
             for value in _numbers(getattr(self, field.name)):
                 if not (math.isfinite(value) and value >= 0):
                     raise EmulationError(
-                        f"measured {field.name}: {value} is no measure", remedy="count again, from 0"
+                        f"measured {field.name} is {value}, not a number of at least 0",
+                        remedy="count again, from 0",
                     )
         if self.dilation == 0:
-            raise EmulationError("measured dilation: 0 lets no time pass", remedy="give one above 0")
+            raise EmulationError("the measured dilation is 0, so no time passes", remedy="give one above 0")
 
     @property
     def achieved(self) -> float:

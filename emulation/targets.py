@@ -97,13 +97,13 @@ def _direction(fabric: Fabric, word: str | int, source: str | None) -> Target:
         link = fabric.link(word)
         if source is None:
             raise TopologyError(
-                f"direction {word}: which way is not said",
+                f"link {word} has two directions, and none is chosen",
                 remedy=f"write {link.a.node}->{link.b.node}, or add `from:`",
             )
         return _one_way(fabric, link, source)
     if source is not None:
         raise TopologyError(
-            f"direction {word} from {source}: says twice where from", remedy="leave `from:` out"
+            f"direction {word} from {source} names its source twice", remedy="leave `from:` out"
         )
     fabric.port_to(sender, receiver)  # raises if the nodes are not neighbours
     links = _between(fabric, sender, receiver)

@@ -60,7 +60,8 @@ class HostPorts:
         self._check([host])
         if not 0 < len(frame) <= MAX_FRAME_BYTES:
             raise TestbedError(
-                f"a frame of {len(frame)} bytes for {host}", remedy=f"send 1 to {MAX_FRAME_BYTES} bytes"
+                f"{host} cannot be sent a frame of {len(frame)} bytes",
+                remedy=f"send 1 to {MAX_FRAME_BYTES} bytes",
             )
         with self._lock:
             self._network.send(self._hosts[host], frame, vl)
@@ -97,7 +98,7 @@ class HostPorts:
         for host in hosts:
             if host not in self._hosts:
                 some = ", ".join(list(self._hosts)[:8]) or "none"
-                raise TestbedError(f"no host named {host!r}", remedy=f"hosts are {some}")
+                raise TestbedError(f"there is no host {host!r}", remedy=f"hosts are {some}")
 
     def _deliver(self, host: str, time_ps: int, frame: bytes) -> None:
         for hosts, handler in tuple(self._handlers.values()):

@@ -77,7 +77,7 @@ class Links:
     def impair(self, name: str, direction: int, how: Impairment) -> None:
         """Replace the impairment of a direction; TestbedError for a direction or values that do not exist."""
         if direction not in (0, 1):
-            raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
+            raise TestbedError(f"link {name} has no direction {direction}", remedy="give 0 or 1")
         number = self._number(name)
         try:
             self._network.impair(number, direction, **asdict(how))

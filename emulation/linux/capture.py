@@ -37,7 +37,7 @@ def start_capture(namespace: str, interface: str, path: Path, record: RunRecord)
         process.kill()
         process.wait()
         raise TestbedError(
-            f"tcpdump on {interface} in {namespace} to {path}: {told.strip() or 'no output'}",
+            f"tcpdump on {interface} in {namespace} cannot write to {path}: {told.strip() or 'no output'}",
             remedy="see that the file can be written",
         )
     return process

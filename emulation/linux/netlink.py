@@ -158,7 +158,9 @@ def _open() -> socket.socket:
     try:
         route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
     except OSError as ex:
-        raise TestbedError(f"a netlink socket: {os.strerror(ex.errno or errno.EPERM)}") from ex
+        raise TestbedError(
+            f"the kernel refuses a netlink socket: {os.strerror(ex.errno or errno.EPERM)}"
+        ) from ex
     for option in (_SO_SNDBUFFORCE, _SO_RCVBUFFORCE):
         try:
             route.setsockopt(socket.SOL_SOCKET, option, _BUFFER)

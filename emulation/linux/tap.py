@@ -25,10 +25,14 @@ def open_tap(interface: str) -> int:
     try:
         device = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as ex:
-        raise MachineError(f"{_TUN}: {ex.strerror}", remedy="load the kernel module tun") from None
+        raise MachineError(
+            f"{_TUN} cannot be opened: {ex.strerror}", remedy="load the kernel module tun"
+        ) from None
     try:
         fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", interface.encode(), _IFF_TAP | _IFF_NO_PI))
     except OSError as ex:
         os.close(device)
-        raise MachineError(f"a TAP device: {ex.strerror}", remedy="load the kernel module tun") from None
+        raise MachineError(
+            f"a TAP device cannot be made: {ex.strerror}", remedy="load the kernel module tun"
+        ) from None
     return device

@@ -82,7 +82,9 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         frame_bytes: int | None = None,
     ) -> None:
         if dilation < 1:
-            raise TestbedError(f"dilation {dilation}", remedy="real time cannot be hurried: use 1 or more")
+            raise TestbedError(
+                f"the dilation is {dilation}", remedy="real time cannot be hurried: use 1 or more"
+            )
         self.fabric = fabric
         self.switch: SwitchKind = switch
         self.dilation = dilation

@@ -153,7 +153,7 @@ def _read_program(path: Path) -> _engine.Program:
     try:
         return _engine.Program(path.read_bytes())
     except OSError as error:
-        raise ProgramError(f"{path}: {error.strerror}", remedy=remedy) from error
+        raise ProgramError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
     except _engine.ProgramError as error:
         raise ProgramError(f"{path}: {error}", remedy=remedy) from error
 

@@ -119,7 +119,7 @@ def parse(arguments: Sequence[str]) -> Options:
     if given.queue_depth is not None and given.queue_depth < 1:
         raise EmulationError(f"--queue-depth {given.queue_depth} is below 1", remedy="give 64 or more")
     if given.pcap is not None and not given.pcap.is_dir():
-        raise EmulationError(f"--pcap {given.pcap}: no such directory", remedy="make it first")
+        raise EmulationError(f"the directory of --pcap {given.pcap} does not exist", remedy="make it first")
     notes = [f"{_option(name)} is not used: {why}" for name, why in _UNUSED.items() if getattr(given, name)]
     return Options(
         switches=_with_rates(_switches(given), given.rate),
@@ -149,7 +149,7 @@ def _program(given: argparse.Namespace, notes: list[str]) -> Path | None:
             notes.append(f"{given.program} is not read: --no-p4 was given")
         return None
     if given.program is None:
-        raise EmulationError("no program", remedy="give the JSON that p4c-bm2-ss wrote, or --no-p4")
+        raise EmulationError("no program is given", remedy="give the JSON that p4c-bm2-ss wrote, or --no-p4")
     return given.program
 
 
@@ -169,7 +169,7 @@ def _switches(given: argparse.Namespace) -> tuple[SwitchOptions, ...]:
     for switch in switches:
         if switch.device_id in devices:
             raise EmulationError(
-                f"device id {switch.device_id} twice", remedy="give each switch an id of its own"
+                f"device id {switch.device_id} is given twice", remedy="give each switch an id of its own"
             )
         devices.add(switch.device_id)
         ports: dict[int, str] = {}
@@ -177,11 +177,11 @@ def _switches(given: argparse.Namespace) -> tuple[SwitchOptions, ...]:
             what = f"{port}@{interface}"
             if port in ports:
                 raise EmulationError(
-                    f"port {port} twice: {ports[port]} and {what}", remedy="number ports once"
+                    f"port {port} is given twice: {ports[port]} and {what}", remedy="number ports once"
                 )
             if interface in interfaces:
                 raise EmulationError(
-                    f"interface {interface} twice: {interfaces[interface]} and {what}",
+                    f"interface {interface} is given twice: {interfaces[interface]} and {what}",
                     remedy="an interface is one port of one switch",
                 )
             if port == given.cpu_port:
@@ -198,7 +198,7 @@ def _with_rates(switches: Sequence[SwitchOptions], texts: Iterable[str]) -> tupl
         switch = known.get(int(device)) if colon and device.isdigit() else None
         if switch is None:
             raise EmulationError(
-                f"--rate {text!r}: no such switch", remedy="write ID:PORT=BITS,PORT=BITS,..."
+                f"--rate {text!r} names no switch", remedy="write ID:PORT=BITS,PORT=BITS,..."
             )
         rates = tuple(_rate(part, switch) for part in ports.split(",") if part)
         known[switch.device_id] = replace(switch, rates=(*switch.rates, *rates))
@@ -213,7 +213,7 @@ def _rate(text: str, switch: SwitchOptions) -> tuple[int, float]:
         number, bits = -1, 0.0
     if number not in dict(switch.ports) or not 0 < bits < float("inf"):
         raise EmulationError(
-            f"--rate {switch.device_id}:{text}: no such port, or no rate",
+            f"--rate {switch.device_id}:{text} names no port of the switch, or no rate",
             remedy="write ID:PORT=BITS, with a port of the switch and its bits a second",
         )
     return number, bits
@@ -222,16 +222,20 @@ def _rate(text: str, switch: SwitchOptions) -> tuple[int, float]:
 def _switch(text: str) -> SwitchOptions:
     device, colon, ports = text.partition(":")
     if not colon or not device.isdigit():
-        raise EmulationError(f"--switch {text!r}", remedy="write ID:PORT@INTERFACE,PORT@INTERFACE,...")
+        raise EmulationError(
+            f"--switch {text!r} is not a list of ports", remedy="write ID:PORT@INTERFACE,PORT@INTERFACE,..."
+        )
     return SwitchOptions(int(device), tuple(_port(part) for part in ports.split(",") if part))
 
 
 def _port(text: str) -> tuple[int, str]:
     number, at, interface = text.partition("@")
     if not at or not number.isdigit() or not interface:
-        raise EmulationError(f"-i {text!r}", remedy="write PORT@INTERFACE, as -i 1@veth0")
+        raise EmulationError(f"-i {text!r} is not a port", remedy="write PORT@INTERFACE, as -i 1@veth0")
     if int(number) >= _MOST_PORT:
-        raise EmulationError(f"-i {text!r}: a port number is below 511", remedy="511 drops, in v1model")
+        raise EmulationError(
+            f"-i {text!r}: a port number must be below 511", remedy="give 0 to 510; 511 drops in v1model"
+        )
     return int(number), interface
 
 

@@ -54,7 +54,10 @@ class RunRecord:
         """Make the network namespace `railyard-ID-name`; its full name, as for `ip netns exec`."""
         full = prefix(self.id) + name
         if "/" in full or len(full) > 255:
-            raise TestbedError(f"namespace name {full!r}", remedy="take at most 240 characters and no /")
+            raise TestbedError(
+                f"namespace name {full!r} is too long or contains /",
+                remedy="take at most 240 characters and no /",
+            )
         if (netns.DIRECTORY / full).exists():  # it would be cleaned up as part of this run
             raise TestbedError(f"network namespace {full} exists already", remedy="take another name")
         self._note(what="namespace", name=full)

@@ -156,7 +156,7 @@ class Agents:
         if node not in self._namespaces:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         if self._begun and node not in self._seats:
-            raise TestbedError(f"nothing stands by on {node}", remedy="call stand_by() before run()")
+            raise TestbedError(f"no agent stands by on {node}", remedy="call stand_by() before run()")
         self._seats.setdefault(node, _Seat())
 
     def restart(self, specs: Mapping[str, AgentSpec], on_iteration: IterationHandler | None = None) -> None:

@@ -44,7 +44,9 @@ def check_machines(
     versions = {hello.version for hello in hellos.values()}
     if len(versions) > 1:
         told = ", ".join(f"{name} has {hello.version}" for name, hello in hellos.items())
-        raise MachineError(f"different versions of Railyard: {told}", remedy="install the same on all")
+        raise MachineError(
+            f"machines have different versions of Railyard: {told}", remedy="install the same on all"
+        )
     needed = mtu + VXLAN_BYTES
     for name, other in pairs:
         way = hellos[name].mtus[addresses[other]]

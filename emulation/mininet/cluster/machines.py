@@ -62,21 +62,25 @@ def read_machines(path: Path) -> Machines:
     try:
         document = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     except OSError as ex:
-        raise TestbedError(f"{path}: {ex.strerror}", remedy="name a file with the key `machines`") from None
+        raise TestbedError(
+            f"{path} cannot be read: {ex.strerror}", remedy="name a file with the key `machines`"
+        ) from None
     except YAMLError as ex:
-        raise TestbedError(f"{path}: no YAML: {' '.join(str(ex).split())}") from None
+        raise TestbedError(f"{path} is not valid YAML: {' '.join(str(ex).split())}") from None
     if not isinstance(document, dict) or not isinstance(document.get("machines"), list):
         raise TestbedError(
-            f"{path}: no list `machines`", remedy="write `machines:` and `- {name: a, address: 10.0.0.1}`"
+            f"{path} has no list `machines`", remedy="write `machines:` and `- {name: a, address: 10.0.0.1}`"
         )
     if unknown := sorted(set(document) - {"machines", "vxlan_port"}):
-        raise TestbedError(f"{path}: unknown key {unknown[0]}", remedy="there are machines and vxlan_port")
+        raise TestbedError(
+            f"{path} has an unknown key {unknown[0]}", remedy="give `machines:` and `vxlan_port:` only"
+        )
     port = document.get("vxlan_port", VXLAN_PORT)
     if not isinstance(port, int) or not 0 < port < 65536:
-        raise TestbedError(f"{path}: vxlan_port {port!r}", remedy="name a UDP port, 1 to 65535")
+        raise TestbedError(f"{path}: `vxlan_port` is {port!r}", remedy="name a UDP port, 1 to 65535")
     entries = [_machine(path, number, entry) for number, entry in enumerate(document["machines"])]
     if len(entries) < 2:
-        raise TestbedError(f"{path}: {len(entries)} machines", remedy="name two or more")
+        raise TestbedError(f"{path} names {len(entries)} machines", remedy="name two or more")
     for key in ("name", "address"):
         values = [getattr(machine, key) for machine in entries]
         if twice := next((value for value in values if values.count(value) > 1), None):
@@ -92,21 +96,23 @@ def _machine(path: Path, number: int, entry: Any) -> Machine:
         raise TestbedError(f"{where} is {entry!r}", remedy="write {name: a, address: 10.0.0.1}")
     if unknown := sorted(set(entry) - _KEYS):
         raise TestbedError(
-            f"{where}: unknown key {unknown[0]}", remedy=f"there are {', '.join(sorted(_KEYS))}"
+            f"{where} has an unknown key {unknown[0]}", remedy=f"there are {', '.join(sorted(_KEYS))}"
         )
     name = entry.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise TestbedError(f"{where}: name {name!r}", remedy="take letters, digits, and _ . - between them")
+        raise TestbedError(
+            f"{where}: `name` is {name!r}", remedy="take letters, digits, and _ . - between them"
+        )
     try:
         address = IPv4Address(entry.get("address"))
     except ValueError:
         raise TestbedError(
-            f"{where}: address {entry.get('address')!r}",
+            f"{where}: `address` is {entry.get('address')!r}",
             remedy="give the IPv4 address by which the other machines reach it",
         ) from None
     nodes = entry.get("nodes", [])
     if not isinstance(nodes, list) or not all(isinstance(node, str) for node in nodes):
-        raise TestbedError(f"{where}: nodes {nodes!r}", remedy="give a list of names of nodes")
+        raise TestbedError(f"{where}: `nodes` is {nodes!r}", remedy="give a list of names of nodes")
     ssh = _words(where, entry, "ssh", f"ssh root@{address}")
     return Machine(
         name, address, _with_options(ssh), _words(where, entry, "python", sys.executable), tuple(nodes)
@@ -120,7 +126,7 @@ def _words(where: str, entry: Mapping[str, Any], key: str, default: str) -> list
     except ValueError:
         words = []
     if not words:
-        raise TestbedError(f"{where}: {key} {text!r}", remedy=f"give a command such as {default}")
+        raise TestbedError(f"{where}: `{key}` is {text!r}", remedy=f"give a command such as {default}")
     return words
 
 

@@ -76,7 +76,8 @@ class _Part(PartHosts):
             self._probe.bind((str(address), 0))
         except OSError as ex:
             raise MachineError(
-                f"address {address} is none of this machine's: {ex.strerror}", remedy="mend it in the file"
+                f"this machine has no address {address}: {ex.strerror}",
+                remedy="correct the address in the machine file",
             ) from None
         self._probe.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DO)
         self._probe.setblocking(False)

@@ -205,7 +205,7 @@ class CrossConnect:
             most = max(self._slot(name).endpoint.mtu for name in (a, b)) + _FRAME_HEAD
             if queue_bytes < most:
                 raise TestbedError(
-                    f"a queue of {queue_bytes} bytes between {a} and {b}", remedy=f"take {most} or more"
+                    f"the queue between {a} and {b} has {queue_bytes} bytes", remedy=f"take {most} or more"
                 )
         self._settle()
         shape = _Direction(rate_bps, queue_bytes, lanes)
@@ -252,10 +252,10 @@ class CrossConnect:
         sender, receiver = self._pair(a, b)
         _check_rate(rate_bps)
         if not 0.0 <= loss <= 1.0:
-            raise TestbedError(f"a loss of {loss} from {a} to {b}", remedy="take a probability, 0 to 1")
+            raise TestbedError(f"the loss from {a} to {b} is {loss}", remedy="give a probability from 0 to 1")
         if not 0.0 <= delay_s <= _LONGEST_DELAY:
             raise TestbedError(
-                f"a delay of {delay_s} s from {a} to {b}",
+                f"the delay from {a} to {b} is {delay_s} s",
                 remedy=f"take 0 to {_LONGEST_DELAY:g} s of real time",
             )
         shape = replace(
@@ -374,5 +374,5 @@ class CrossConnect:
 def _check_rate(rate_bps: float | None) -> None:
     if rate_bps is not None and not rate_bps >= _LEAST_RATE:
         raise TestbedError(
-            f"a rate of {rate_bps} bit/s", remedy=f"take {_LEAST_RATE} bit/s or more, or block the way"
+            f"the rate is {rate_bps} bit/s", remedy=f"take {_LEAST_RATE} bit/s or more, or block the way"
         )

@@ -53,17 +53,19 @@ def check_new(endpoints: Iterable[Endpoint], present: Iterable[Endpoint], inner_
     interfaces = {side for endpoint in present for side in _sides(endpoint, inner_namespace)}
     for endpoint in endpoints:
         if endpoint.name in names:
-            raise TestbedError(f"two endpoints {endpoint.name}", remedy="give each a name of its own")
+            raise TestbedError(
+                f"two endpoints have the name {endpoint.name}", remedy="give each a name of its own"
+            )
         names.add(endpoint.name)
         for namespace, interface in _sides(endpoint, inner_namespace):
             if not 0 < len(interface) <= _MAX_NAME or set(interface) & set("/ :%"):
                 raise TestbedError(
-                    f"endpoint {endpoint.name}: interface name {interface!r}",
+                    f"endpoint {endpoint.name}: the interface name {interface!r} is not valid",
                     remedy=f"take 1 to {_MAX_NAME} characters without / : % and blanks",
                 )
             if (namespace, interface) in interfaces:
                 raise TestbedError(
-                    f"endpoint {endpoint.name}: a second interface {interface} in {namespace}",
+                    f"endpoint {endpoint.name}: {namespace} has an interface {interface} already",
                     remedy="give each a name of its own",
                 )
             interfaces.add((namespace, interface))

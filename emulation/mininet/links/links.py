@@ -104,7 +104,7 @@ class Links:
     def impair(self, name: str, direction: int, how: Impairment) -> None:
         """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
         if direction not in (0, 1):
-            raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
+            raise TestbedError(f"link {name} has no direction {direction}", remedy="give 0 or 1")
         link = self.link(name)
         if name in self._joined:
             self._connections.impair(link, direction, how)

@@ -240,7 +240,8 @@ def _rooted(name: Literal["broadcast", "reduce"]) -> CollectiveKind:
     def build(request: Request, is_direct: bool) -> Schedule:
         if request.root >= request.ranks:
             raise EmulationError(
-                f"root {request.root} of {request.ranks} NPUs", remedy=f"take 0 to {request.ranks - 1}"
+                f"root {request.root} is not a rank of {request.ranks} NPUs",
+                remedy=f"give a root from 0 to {request.ranks - 1}",
             )
         return schedule(request.grid, request.elements, request.root, direct=is_direct)
 

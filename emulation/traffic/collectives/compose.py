@@ -87,5 +87,5 @@ def at_once(name: str, schedules: Sequence[Schedule]) -> Schedule:
 
 def _ranks(schedules: Sequence[Schedule]) -> int:
     if not schedules:
-        raise EmulationError("a mixture of no collectives", remedy="give one or more")
+        raise EmulationError("the mixture has no collective", remedy="give one or more")
     return max(schedule.ranks for schedule in schedules)

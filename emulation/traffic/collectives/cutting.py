@@ -37,7 +37,7 @@ def lines(dims: Sequence[int], over: Sequence[int]) -> list[tuple[int, ...]]:
     """Return groups of ranks that differ only in the dimensions `over`; the first of these varies fastest."""
     if sorted(set(over)) != sorted(over) or not all(0 <= d < len(dims) for d in over):
         raise EmulationError(
-            f"groups over dimensions {tuple(over)} of a mesh of {len(dims)}",
+            f"a mesh of {len(dims)} dimensions has no groups over dimensions {tuple(over)}",
             remedy=f"name some of 0 to {len(dims) - 1}, each once",
         )
     stride = strides(dims)

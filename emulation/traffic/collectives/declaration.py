@@ -190,4 +190,4 @@ class CollectiveKind:
             if algorithm.name == name:
                 return algorithm
         known = " or ".join(algorithm.name for algorithm in self.algorithms)
-        raise EmulationError(f"algorithm {name} does not do {self.name}", remedy=f"take {known}")
+        raise EmulationError(f"algorithm {name} cannot carry out {self.name}", remedy=f"take {known}")

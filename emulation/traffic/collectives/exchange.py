@@ -92,7 +92,7 @@ def p2p(ranks: int, elements: int, pairs: Iterable[tuple[int, int]]) -> Schedule
     """Return sends of the whole array for (source, target) pairs at once; a rank receives at most once."""
     pairs = tuple(pairs)
     if not pairs:
-        raise EmulationError("point to point: no pairs", remedy="give (source, target), one or more")
+        raise EmulationError("point to point has no pairs", remedy="give (source, target), one or more")
     sources, targets = (tuple(end) for end in zip(*pairs, strict=True))
     transfers = tuple(Transfer(0, *pair, 0, elements, Combine.COPY) for pair in pairs)
     goal = Goal("p2p", sources, (((0, elements),),), targets=targets, end=1)

@@ -89,7 +89,7 @@ def combine(
 def experts(ranks: int, count: int, seed: int = 1) -> dict[int, tuple[int, ...]]:
     """Return, for each rank, `count` other ranks in ascending order, drawn at random."""
     if not 1 <= count < ranks:
-        raise EmulationError(f"{count} experts of {ranks} ranks", remedy=f"take 1 to {ranks - 1}")
+        raise EmulationError(f"{count} experts do not fit {ranks} ranks", remedy=f"take 1 to {ranks - 1}")
     chosen = {}
     for rank in range(ranks):
         others = [other for other in range(ranks) if other != rank]

@@ -22,12 +22,14 @@ def switch_tree(kind: Kind) -> Algorithm:
         rooted = kind in ("broadcast", "reduce")
         if rooted and request.root >= request.ranks:
             raise EmulationError(
-                f"root {request.root} of {request.ranks} NPUs", remedy=f"take 0 to {request.ranks - 1}"
+                f"root {request.root} is not a rank of {request.ranks} NPUs",
+                remedy=f"give a root from 0 to {request.ranks - 1}",
             )
         count = request.ranks if kind in ("reduce-scatter", "all-gather") else 1
         if count > request.elements:
             raise EmulationError(
-                f"arrays of {request.elements} elements for {count} NPUs", remedy=f"take {count} or more"
+                f"arrays have {request.elements} elements, fewer than their {count} NPUs",
+                remedy=f"take {count} or more",
             )
         cuts = [request.elements * piece // count for piece in range(count + 1)]
         pieces = tuple(((low, high - low),) for low, high in pairwise(cuts))

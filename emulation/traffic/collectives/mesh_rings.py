@@ -96,7 +96,7 @@ def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
     """
     if len(dims) != 2 or any(size < 4 or size % 2 for size in dims):
         raise EmulationError(
-            f"rings of idle links in a mesh of dimensions {dims}: {_lacking(dims)}",
+            f"a mesh of dimensions {dims} has no rings of idle links: {_lacking(dims)}",
             remedy="take algorithm `rings`, which leaves no link idle, or `bidirectional-rings`",
         )
     dice = random.Random(prod(dims))
@@ -116,7 +116,7 @@ def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
             check_rings(around)
             return MeshRings(dims, along, tuple(map(tuple, drawn)), around)
     raise EmulationError(
-        f"no cycle of the idle links of a mesh of dimensions {dims} found", remedy="take algorithm `rings`"
+        f"the idle links of a mesh of dimensions {dims} form no cycle", remedy="take algorithm `rings`"
     )
 
 

@@ -105,7 +105,7 @@ def arcs_of(ring: Ring) -> tuple[Arc, ...]:
 def check_rings(orders: Sequence[Ring]) -> None:
     """Raise an EmulationError unless each ring visits all ranks and no two use a link in one direction."""
     if not orders:
-        raise EmulationError("no rings", remedy="give one at least")
+        raise EmulationError("a collective on rings needs at least one ring", remedy="give one at least")
     ranks = len(orders[0])
     owner: dict[Arc, Ring] = {}
     for ring in orders:

@@ -48,7 +48,7 @@ def balanced_rings(
     n = len(orders[0])
     rate = {(a, b): 1.0 for a in range(n) for b in range(n) if a != b} | dict(rates or {})
     if min(rate.values()) < 0 or not max(rate.values()) > 0:
-        raise EmulationError("rates of links are 0 or more, and not all 0")
+        raise EmulationError("rates of links must be 0 or more, and not all 0")
     fastest = max(rate.values())
     hops = {arc: [r for r, ring in enumerate(orders) if arc in arcs_of(ring)] for arc in rate}
     used = [arc for arc, owners in hops.items() if owners]

@@ -36,7 +36,7 @@ _PS = 10**6
 def read_graph(document: Any, name: str = "graph") -> Graph:
     """Return the graph of a JSON document; GraphError names the operation and the key that are wrong."""
     if not isinstance(document, Mapping):
-        raise GraphError("a graph is a block of keys", remedy='give {"operations": [...]}')
+        raise GraphError("the graph is not a block of keys", remedy='give {"operations": [...]}')
     for key in document:
         if key not in ("format", "version", "name", "signals", "operations"):
             raise GraphError(
@@ -44,16 +44,17 @@ def read_graph(document: Any, name: str = "graph") -> Graph:
             )
     if document.get("format", FORMAT) != FORMAT or document.get("version", VERSION) != VERSION:
         raise GraphError(
-            f"format {document.get('format', FORMAT)!r} version {document.get('version', VERSION)!r}",
+            f"format {document.get('format', FORMAT)!r} of version {document.get('version', VERSION)!r} is not "
+            "supported",
             key="format",
             remedy=f"give {FORMAT!r} of version {VERSION}",
         )
     rows = document.get("operations")
     if not isinstance(rows, Sequence) or isinstance(rows, str):
-        raise GraphError("a graph without a list of operations", key="operations", remedy="add `operations:`")
+        raise GraphError("the graph has no list of operations", key="operations", remedy="add `operations:`")
     signals = document.get("signals", False)
     if not isinstance(signals, bool):
-        raise GraphError(f"signals {signals!r}", key="signals", remedy="give true or false")
+        raise GraphError(f"`signals` is {signals!r}", key="signals", remedy="give true or false")
     operations = tuple(_operation(number, row) for number, row in enumerate(rows))
     return Graph(str(document.get("name", name)), operations, signals)
 
@@ -97,7 +98,7 @@ def line_of(text: str, number: int, key: str) -> int:
 
 def _operation(number: int, row: Any) -> Operation:
     if not isinstance(row, Mapping):
-        raise GraphError(f"{row!r} is no operation", operation=number, remedy="give a block of keys")
+        raise GraphError(f"{row!r} is not an operation", operation=number, remedy="give a block of keys")
     values = _Values(number, row)
     kind = values.kind()
     for key in row:

@@ -93,7 +93,7 @@ def set_levels(placed: Placed, order: Sequence[int], bounds: Sequence[Sequence[i
         level = max(level, *(changed[cell] + 1 for cell in touched), *(read[cell] for cell in touched))
         if level > _MAX_LEVEL:
             raise GraphError(
-                f"a chain of more than {_MAX_LEVEL} operations",
+                f"a chain has more than {_MAX_LEVEL} operations",
                 operation=movement.operation,
                 key="after",
                 remedy="cut the graph into several",

@@ -55,7 +55,7 @@ class IterationProfile:
         for name, (low, high) in limits.items():
             value = getattr(self, name)
             if not low <= value <= high:
-                raise EmulationError(f"job: {name} {value}", remedy=f"use a value from {low} to {high}")
+                raise EmulationError(f"job: {name} is {value}", remedy=f"use a value from {low} to {high}")
 
     @property
     def before_ps(self) -> int:

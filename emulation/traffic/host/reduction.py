@@ -50,7 +50,9 @@ class Reduction:
         for name, (low, high) in _LIMITS.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
-                raise EmulationError(f"reduction: {name} {value}", remedy=f"use a value from {low} to {high}")
+                raise EmulationError(
+                    f"reduction: {name} is {value}", remedy=f"use a value from {low} to {high}"
+                )
 
 
 @final

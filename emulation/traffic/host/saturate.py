@@ -47,7 +47,9 @@ def steered_frame(source: int, target: int, ports: Sequence[int], size: int) -> 
 def _blank(size: int) -> bytes:
     """Return a frame of `size` bytes with route and CNAs of 0, cached since Scapy is slow."""
     if size < LEAST_BYTES:
-        raise FrameError(f"frame of {size} bytes: its headers take {LEAST_BYTES}", remedy="make it longer")
+        raise FrameError(
+            f"a frame of {size} bytes does not hold its headers of {LEAST_BYTES}", remedy="make it longer"
+        )
     head = Ether(src=mac(0), dst=mac(0)) / LPH(cfg=CFG_SOURCE_ROUTE) / SRH() / NTH()
     return bytes(head / Raw(bytes(size - LEAST_BYTES)))
 

@@ -82,10 +82,13 @@ class TransportParameters:
         for name, (low, high) in limits.items():
             value = getattr(self, name)
             if not low <= value <= high:
-                raise EmulationError(f"transport: {name} {value}", remedy=f"use a value from {low} to {high}")
+                raise EmulationError(
+                    f"transport: {name} is {value}", remedy=f"use a value from {low} to {high}"
+                )
         if self.level not in SERVICE_LEVELS:
             raise EmulationError(
-                f"transport: level {self.level}", remedy=f"use one of {', '.join(map(str, SERVICE_LEVELS))}"
+                f"transport: level is {self.level}",
+                remedy=f"use one of {', '.join(map(str, SERVICE_LEVELS))}",
             )
         if self.spray is not None:
             _check_spray(self.spray)
@@ -94,9 +97,9 @@ class TransportParameters:
 def _check_spray(spray: SprayChoice) -> None:
     if spray.algorithm not in SPRAYS:
         raise EmulationError(
-            f"transport: spray {spray.algorithm!r}", remedy=f"use one of {', '.join(SPRAYS)}"
+            f"transport: spray {spray.algorithm!r} is not known", remedy=f"use one of {', '.join(SPRAYS)}"
         )
     if not 1 <= spray.entropies <= LB_VALUES or spray.entropies.bit_count() != 1:
         raise EmulationError(
-            f"transport: entropies {spray.entropies}", remedy=f"use a power of two from 1 to {LB_VALUES}"
+            f"transport: entropies is {spray.entropies}", remedy=f"use a power of two from 1 to {LB_VALUES}"
         )

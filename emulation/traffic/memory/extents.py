@@ -62,7 +62,7 @@ def allocate(
         others = [lender for lender in lenders if lender != borrower]
         if len(others) < copies:
             raise EmulationError(
-                f"{copies} copies of a page on {len(others)} lenders beside its borrower",
+                f"{copies} copies of a page need {copies} lenders besides the borrower, but there are {len(others)}",
                 remedy="name more lenders, or take fewer copies",
             )
         own = []
@@ -78,7 +78,7 @@ def allocate(
     most = max(used.values())
     if most > lent_bytes:
         raise EmulationError(
-            f"pages of {most} bytes on a lender that lends {lent_bytes}",
+            f"pages of {most} bytes do not fit a lender that lends {lent_bytes}",
             remedy="lend more memory, name more lenders, or borrow fewer pages",
         )
     return Directory(page_bytes, taken, used, home, counters)

@@ -27,7 +27,9 @@ class Memory:
 
     def __init__(self, size: int) -> None:
         if not 0 <= size <= 1 << 40:
-            raise EmulationError(f"memory of {size} bytes", remedy="use a value from 0 to 1099511627776")
+            raise EmulationError(
+                f"the size of a memory is {size} bytes", remedy="use a value from 0 to 1099511627776"
+            )
         self._bytes = bytearray(size)
 
     @property

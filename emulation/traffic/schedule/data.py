@@ -57,7 +57,7 @@ def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
     if dtype == "int64":
         return np.random.default_rng((seed, rank)).integers(-(1 << 63), 1 << 63, elements, np.int64)
     if dtype not in _NAMES:
-        raise EmulationError(f"element type {dtype!r}", remedy="use int32, int64 or float32")
+        raise EmulationError(f"element type {dtype!r} is not supported", remedy="use int32, int64 or float32")
     if dtype == "int32":
         array = np.empty(elements, np.int32)
         random_elements(rank, elements, seed).fill(array.view(np.uint32))
@@ -156,7 +156,9 @@ def element_type(array: Array) -> ElementType:
     try:
         return _NAMES[array.dtype.name]
     except KeyError:
-        raise EmulationError(f"array of {array.dtype}", remedy="use int32 or float32") from None
+        raise EmulationError(
+            f"arrays of {array.dtype} are not supported", remedy="use int32 or float32"
+        ) from None
 
 
 def fold(own: Array, rank: int, parts: Sequence[tuple[int, Array]]) -> None:
