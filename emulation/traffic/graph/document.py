@@ -44,8 +44,8 @@ def read_graph(document: Any, name: str = "graph") -> Graph:
             )
     if document.get("format", FORMAT) != FORMAT or document.get("version", VERSION) != VERSION:
         raise GraphError(
-            f"format {document.get('format', FORMAT)!r} of version {document.get('version', VERSION)!r} is not "
-            "supported",
+            f"format {document.get('format', FORMAT)!r}, version {document.get('version', VERSION)!r}, "
+            "is not supported",
             key="format",
             remedy=f"give {FORMAT!r} of version {VERSION}",
         )

@@ -62,7 +62,7 @@ def allocate(
         others = [lender for lender in lenders if lender != borrower]
         if len(others) < copies:
             raise EmulationError(
-                f"{copies} copies of a page need {copies} lenders besides the borrower, but there are {len(others)}",
+                f"{copies} copies of a page need as many lenders, but the borrower has {len(others)}",
                 remedy="name more lenders, or take fewer copies",
             )
         own = []
