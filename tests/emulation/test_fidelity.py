@@ -157,7 +157,7 @@ def test_nothing_measured_is_not_trusted():
     ],
 )
 def test_what_is_no_measure_is_refused(field: str, value: object):
-    with pytest.raises(EmulationError, match=f"measured {field}: "):
+    with pytest.raises(EmulationError, match=f"measured {field} is "):
         replace(CALM, **{field: value})
 
 

@@ -81,7 +81,7 @@ def test_the_testbed_takes_a_host_link_down_and_says_so_of_its_port() -> None:
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [
-        (lambda t: t.impair("npu0-npu1", 2, Impairment()), TestbedError, "no direction 2"),
+        (lambda t: t.impair("npu0-npu1", 2, Impairment()), TestbedError, "has no direction 2"),
         (lambda t: t.impair("npu0-npu1", 0, Impairment(loss=2)), TestbedError, "a loss of 2"),
         (lambda t: t.impair("npu1-npu0", 0, Impairment()), TopologyError, "did you mean npu0-npu1"),
         (lambda t: t.set_link("npu0-npu7", False), TopologyError, "no link named 'npu0-npu7'"),

@@ -120,8 +120,8 @@ def test_a_listener_sees_what_another_client_sends(bed: EmbeddedTestbed) -> None
 @pytest.mark.parametrize(
     ("departure", "message"),
     [
-        (Departure("h9", b"x" * 60), "no host named 'h9'; hosts are h1, h2, h3"),
-        (Departure("h1", bytes(65536)), "a frame of 65536 bytes for h1; send 1 to 65535 bytes"),
+        (Departure("h9", b"x" * 60), "there is no host 'h9'; hosts are h1, h2, h3"),
+        (Departure("h1", bytes(65536)), "h1 cannot be sent a frame of 65536 bytes; send 1 to 65535 bytes"),
     ],
 )
 def test_what_cannot_enter_is_refused(bed: EmbeddedTestbed, departure: Departure, message: str) -> None:

@@ -102,7 +102,7 @@ def test_what_a_fault_may_not_say(write: Write, fault: str, expected: str) -> No
     ("fault", "expected"),
     [
         ("at_us: 1, link: npu0-npu7", ":4: fabric full-mesh-4x2: no link named 'npu0-npu7'"),
-        ("at_us: 1, direction: npu0-npu1", ":4: direction npu0-npu1: which way is not said"),
+        ("at_us: 1, direction: npu0-npu1", ":4: link npu0-npu1 has two directions, and none is chosen"),
         ("at_us: 1, port: 'npu0:7'", ":4: fabric full-mesh-4x2: no port 7 on npu0; npu0 has 0, 1, 2, 3, 4"),
         ("at_us: 1, switch: npu8", ":4: fabric full-mesh-4x2: no node named 'npu8'"),
         ("at_us: 1, board: 2", ":4: fabric full-mesh-4x2: no board 2; its boards are 0 to 1"),
@@ -111,7 +111,10 @@ def test_what_a_fault_may_not_say(write: Write, fault: str, expected: str) -> No
             "at_us: 1, circuit: 'ocs0:3-7'",
             "no optical switch named 'ocs0'; it has none",
         ),
-        ("at_us: 1, port: 'npu0:host', event: rate, percent: 5", ":4: npu0:host: no rate on the link"),
+        (
+            "at_us: 1, port: 'npu0:host', event: rate, percent: 5",
+            ":4: npu0:host: the link to a node's host cannot have a fault rate",
+        ),
         (
             "at_us: 1, link: npu0-npu1, event: up",
             ":4: npu0-npu1 goes up at 1 us, but no earlier fault of this target",

@@ -162,7 +162,7 @@ def test_errors_name_the_endpoint(bench: Bench) -> None:
         (lambda: cross_connect.connect("j0", "j2"), "j0 is connected to j1"),
         (lambda: cross_connect.connect("j2", "j2"), "j2 cannot be connected to itself"),
         (lambda: cross_connect.connect("j2", "nobody"), "no endpoint nobody"),
-        (lambda: cross_connect.connect("j2", "j3", rate_bps=0), "rate of 0 bit/s"),
+        (lambda: cross_connect.connect("j2", "j3", rate_bps=0), "rate is 0 bit/s"),
         (lambda: cross_connect.connect("j2", "j3", rate_bps=1e6, queue_bytes=100), "queue of 100 bytes"),
         (lambda: cross_connect.disconnect("j0", "j2"), "j0 and j2 are not connected"),
         (lambda: cross_connect.impair("j0", "j1", loss=1.5), "loss of 1.5"),
@@ -176,9 +176,9 @@ def test_errors_name_the_endpoint(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("endpoint", "said"),
     [
-        (("j0", "x", "", "x", 1500), "two endpoints j0"),
-        (("x", "p0", "", "x", 1500), "second interface p0"),
-        (("x", "x", "", "d0", 1500), "second interface d0"),
+        (("j0", "x", "", "x", 1500), "two endpoints have the name j0"),
+        (("x", "p0", "", "x", 1500), "has an interface p0 already"),
+        (("x", "x", "", "d0", 1500), "has an interface d0 already"),
         (("x", "interface-name-x", "", "x", 1500), "interface-name-x"),
         (("x", "x", "railyard-none", "x", 1500), "railyard-none does not exist"),
         (("x", "x", "", "x", 10), "x in .*: Invalid argument"),

@@ -90,5 +90,5 @@ def test_other_ranks_stand_for_those_of_a_part() -> None:
     assert {t.source for t in schedule.transfers if t.step == 3} == {0}
     with pytest.raises(EmulationError, match="to stand for 4"):
         compose("short", 6, 10, [Placed(broadcast((2, 2), 10), (0, 1, 2))])
-    with pytest.raises(EmulationError, match="no collectives"):
+    with pytest.raises(EmulationError, match="has no collective"):
         at_once("nothing", [])

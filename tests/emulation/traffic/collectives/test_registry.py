@@ -64,7 +64,7 @@ class TestAKindFromOutside:
             load(write(SCENARIO % "root: 1"))
 
     def test_it_names_its_algorithms(self, write: Write):
-        with pytest.raises(ScenarioError, match="algorithm ring does not do shift; take at-once"):
+        with pytest.raises(ScenarioError, match="algorithm ring cannot carry out shift; take at-once"):
             load(write(SCENARIO % "algorithm: ring"))
 
     def test_its_name_is_taken(self):

@@ -111,7 +111,12 @@ def test_service_level_is_on_every_data_frame_and_on_no_acknowledgement():
 
 @pytest.mark.parametrize(
     ("profile", "words"),
-    [((0,), "iterations 0"), ((1, -1), "compute_ps -1"), ((1, 5, 6), "overlap_ps 6"), ((70_000,), "70000")],
+    [
+        ((0,), "iterations is 0"),
+        ((1, -1), "compute_ps is -1"),
+        ((1, 5, 6), "overlap_ps is 6"),
+        ((70_000,), "70000"),
+    ],
 )
 def test_impossible_profiles_are_refused(profile: tuple[int, ...], words: str):
     with pytest.raises(EmulationError, match=words):
@@ -119,5 +124,5 @@ def test_impossible_profiles_are_refused(profile: tuple[int, ...], words: str):
 
 
 def test_levels_that_are_not_data_are_refused():
-    with pytest.raises(EmulationError, match="level 1"):
+    with pytest.raises(EmulationError, match="level is 1"):
         TransportParameters(level=1)

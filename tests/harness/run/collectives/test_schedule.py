@@ -74,7 +74,7 @@ def test_more_dimensions(write: Write, more: str):
         (
             "[4, 4]",
             "{kind: all-to-all, algorithm: ring}",
-            "algorithm ring does not do all-to-all; take partitions or",
+            "algorithm ring cannot carry out all-to-all; take partitions or",
         ),
         ("[4, 4]", "{root: 3}", ":3: collective: `root:` is for broadcast and reduce; leave it out"),
         ("[4, 4]", "{kind: mixture}", ":3: collective: the mixture has no parts"),
@@ -89,12 +89,16 @@ def test_more_dimensions(write: Write, more: str):
             "{kind: all-to-all, elements: 100}",
             ":3: arrays of 100 elements have no equal blocks for 16",
         ),
-        ("[4, 5]", "{algorithm: multi-ring}", ":3: rings of idle links in a mesh of dimensions (4, 5)"),
+        ("[4, 5]", "{algorithm: multi-ring}", ":3: a mesh of dimensions (4, 5) has no rings of idle links"),
         ("[4, 8]", "{algorithm: rings, rings: 3}", ":3: 3 rings on lines of 4 and 8 NPUs that share no link"),
         ("[4]", "{algorithm: rings, rings: 3}", ":3: 3 rings on 4 NPUs that share no link; take up to 2"),
         ("[4]", "{algorithm: bidirectional-dimension-order}", ":3: mesh of dimensions (4,): halves need two"),
-        ("[4, 4]", "{kind: reduce, root: 16}", ":3: root 16 of 16 NPUs; take 0 to 15"),
-        ("[4, 4]", "{kind: dispatch, elements: 32, experts: 16}", ":3: 16 experts of 16 ranks"),
+        (
+            "[4, 4]",
+            "{kind: reduce, root: 16}",
+            ":3: root 16 is not a rank of 16 NPUs; give a root from 0 to 15",
+        ),
+        ("[4, 4]", "{kind: dispatch, elements: 32, experts: 16}", ":3: 16 experts do not fit 16 ranks"),
         (
             "[4, 4]",
             "{algorithm: dimension-wise, unscattered_dims: 2}",
@@ -103,7 +107,7 @@ def test_more_dimensions(write: Write, more: str):
         (
             "[4, 4]",
             "{kind: mixture, parts: [{kind: p2p, share: 1, over: [2]}]}",
-            ":3: groups over dimensions (2,)",
+            ":3: a mesh of 2 dimensions has no groups over dimensions (2,)",
         ),
         (
             "[4, 4]",

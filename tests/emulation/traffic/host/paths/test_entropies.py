@@ -118,8 +118,8 @@ def test_mixed_recycles_first_and_then_follows_the_bitmap() -> None:
     ("spray", "message"),
     [
         (SprayChoice("flowlet"), "spray 'flowlet'"),
-        (SprayChoice("reps", 48), "entropies 48"),
-        (SprayChoice("reps", 512), "entropies 512"),
+        (SprayChoice("reps", 48), "entropies is 48"),
+        (SprayChoice("reps", 512), "entropies is 512"),
     ],
 )
 def test_an_impossible_choice_is_refused(spray: SprayChoice, message: str) -> None:
