@@ -2,8 +2,8 @@
 """Waiting until all frames between the two sides of veth pairs have been delivered.
 
 A frame sent into a veth pair waits in the backlog of the sending processor, for microseconds or as long as
-the processor is busy, even if the interfaces change meanwhile. A backlog is first in, first out, so a probe
-frame sent on every processor arrives behind every frame that was in its backlog.
+the processor is busy, even if the interfaces change meanwhile. A backlog is first in, first out: once a probe
+sent on a processor has arrived, every frame that was in that processor's backlog before has left it.
 """
 
 import os
@@ -26,7 +26,7 @@ _MTU = 1500
 
 @final
 class Backlogs:
-    """A veth pair for probes in `namespace`: `probe0` and `probe1`, with indices from `index` on."""
+    """A veth pair for probes in `namespace`: `probe0` with index `index`, `probe1` with the next index."""
 
     def __init__(self, namespace: str, route: RouteSocket, index: int) -> None:
         def make() -> tuple[socket.socket, socket.socket]:
@@ -52,7 +52,7 @@ class Backlogs:
         self._in.close()
 
     def wait(self) -> None:
-        """Wait until every frame that is in a backlog now has left it."""
+        """Wait until every frame now in a processor's backlog has left it; TestbedError after 5 seconds."""
         frames = {
             b"\xff" * 6 + b"\2" + bytes(5) + _ETHERTYPE.to_bytes(2) + secrets.token_bytes(46)
             for _ in range(os.sysconf("SC_NPROCESSORS_CONF"))

@@ -18,7 +18,7 @@ _RING_KIB = 8192
 
 
 def start_capture(namespace: str, interface: str, path: Path, record: RunRecord) -> subprocess.Popen[bytes]:
-    """Write the frames of an interface to a file, from when this returns until terminate()."""
+    """Start a tcpdump of an interface to a pcap file; return it once it captures. End it by terminate()."""
     for tool, package in (("tcpdump", "tcpdump"), ("nsenter", "util-linux")):
         if shutil.which(tool) is None:
             raise MachineError(f"{tool} is not installed", remedy=f"install the package {package}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that cross an interface of a namespace, from now on, within bounded memory."""
+"""Tap of an interface in a namespace, which keeps the last frames in bounded memory."""
 
 import errno
 import socket
@@ -13,7 +13,7 @@ from emulation.linux import netns
 
 __all__ = ["FrameTap"]
 
-_EVERY: Final = 0x0003  # ETH_P_ALL: those that the interface sends, too
+_EVERY: Final = 0x0003  # ETH_P_ALL: also the frames that the interface sends
 _SO_TIMESTAMPNS: Final = 35
 _TIMESPEC: Final = struct.Struct("=qq")
 _OUTGOING: Final = 4  # PACKET_OUTGOING
@@ -23,7 +23,7 @@ _BUFFER_BYTES: Final = 1 << 19
 
 @final
 class FrameTap:
-    """The last `most` frames of an Ethernet type that cross an interface.
+    """The last `most` frames with an EtherType that an interface sends or receives, from construction on.
 
     Frames wait in the kernel until `take`, up to half a megabyte of them; further frames are not kept.
     """
@@ -35,7 +35,7 @@ class FrameTap:
         self._count = 0
 
     def take(self) -> Sequence[tuple[int, int, bool, bytes]]:
-        """Return number, time in ns of the monotonic clock, whether the interface sent it, and the frame."""
+        """Return the kept frames as (number, monotonic time in ns, True if sent by the interface, bytes)."""
         ahead_ns = time.time_ns() - time.monotonic_ns()
         while True:
             try:
@@ -45,7 +45,7 @@ class FrameTap:
             except OSError as error:
                 if error.errno != errno.ENETDOWN:
                     raise
-                continue  # told once, when the interface goes down; frames before and after are kept
+                continue  # reported once, when the interface goes down; frames before and after are kept
             if frame[12:14] != self._ethertype:
                 continue
             at_ns = next((_ns(data) for _, kind, data in extras if kind == _SO_TIMESTAMPNS), time.time_ns())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of this kernel, tried once in a temporary namespace."""
+"""Features that the testbeds need of the kernel, each tried once in a temporary namespace."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A part of the kernel: its module, the option that builds it, and its purpose in the testbed."""
+    """A kernel feature: its module, its configuration option, and its purpose in the testbed."""
 
     module: str
     option: str
@@ -57,12 +57,12 @@ _LOCALHOST = (IPv4Address("127.0.0.1"), IPv4Address("127.0.0.2"))
 
 @cache
 def missing() -> Mapping[Feature, str]:
-    """Return missing features with the kernel's refusals. MachineError if the process may not try."""
+    """Return the missing features with the kernel's refusals; MachineError if the process may not try."""
     return MappingProxyType(netns.inside_new(_try))
 
 
 def need(*features: Feature) -> None:
-    """Raise a MachineError that names every feature this kernel lacks."""
+    """Raise a MachineError that names those of the `features` that this kernel lacks, if any."""
     lacking = [feature for feature in features if feature in missing()]
     if not lacking:
         return
@@ -86,7 +86,7 @@ def _try() -> dict[Feature, str]:
         return route.attempt([request])
 
     pair = requests.Side(_INNER, "inner", _MTU), requests.Side(_DEVICE, "device", _MTU)
-    # Each trial needs the interfaces and queues of those before it.
+    # In order: a trial uses the interfaces and queues of earlier trials.
     trials: tuple[tuple[Feature, Callable[[], Request]], ...] = (
         (VETH, lambda: requests.veth(*pair, namespace, "a veth pair")),
         (TBF, lambda: requests.rate_limit(_INNER, 1e6, _MTU, 1 << 20, "tbf")),

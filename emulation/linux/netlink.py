@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """rtnetlink in a namespace: many requests in one system call, dumps as bytes.
 
-A request and an answer for each of a thousand interfaces takes seconds. A batch goes to the kernel in one
-system call, and the kernel answers only refused requests and the last.
+To send a request and await its answer for each of a thousand interfaces takes seconds. A batch goes to the
+kernel in one system call, and the kernel answers only the requests that it refuses and the last request.
 """
 
 import errno
@@ -33,7 +33,7 @@ _BUFFER = 4 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An encoded message, and its subject for error messages, such as `interface npu0-1`."""
+    """An encoded message; `what` is its subject in error messages, such as `interface npu0-1`."""
 
     data: bytes
     what: str
@@ -42,7 +42,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused request. `said` is the kernel's explanation, often empty."""
+    """A request that the kernel refused. `said` is the kernel's explanation, often empty."""
 
     what: str
     errno: int
@@ -54,12 +54,12 @@ class Refusal:
 
 @final
 class RouteSocket:
-    """A netlink socket of `namespace`, by default of the caller's namespace; threads take turns."""
+    """A netlink socket in `namespace`, by default in the caller's namespace; any thread may use it."""
 
     def __init__(self, namespace: str | None = None) -> None:
         self._socket = netns.inside(namespace, _open) if namespace else _open()
         self._sequence = 0
-        # A thread that reads another thread's answer would drop it, and the other would wait for ever.
+        # One thread at a time: a thread that read the answer to another thread would drop it.
         self._turn = threading.Lock()
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class RouteSocket:
         self._socket.close()
 
     def do(self, requests: Sequence[Request]) -> None:
-        """Send requests in order; TestbedError names the first refused one. All others are carried out."""
+        """Send all requests in order; TestbedError names the first request that the kernel refuses."""
         refused = self.attempt(requests)
         if refused:
             more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
@@ -90,7 +90,7 @@ class RouteSocket:
         return refused
 
     def dump(self, request: bytes) -> list[tuple[int, memoryview]]:
-        """Return type and content, behind the netlink header, of every message of the answer."""
+        """Return (type, content without netlink header) of every message that answers a dump request."""
         told: list[tuple[int, memoryview]] = []
         with self._turn:
             self._socket.sendto(self._numbered(request, NLM_F_DUMP), (0, 0))
@@ -130,7 +130,7 @@ class RouteSocket:
 
 
 def messages(buffer: memoryview) -> Iterator[tuple[int, int, int, memoryview]]:
-    """Yield type, flags, sequence number and content of the netlink messages in a buffer."""
+    """Yield (type, flags, sequence number, content) of the netlink messages in a buffer."""
     at = 0
     while at + _HEADER.size <= len(buffer):
         length, kind, flags, sequence, _ = _HEADER.unpack_from(buffer, at)
@@ -141,7 +141,7 @@ def messages(buffer: memoryview) -> Iterator[tuple[int, int, int, memoryview]]:
 
 
 def attributes(buffer: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield type and content of the attributes in a buffer."""
+    """Yield (type, content) of the netlink attributes in a buffer; a type is without its two flag bits."""
     at = 0
     while at + 4 <= len(buffer):
         length, kind = struct.unpack_from("=HH", buffer, at)

@@ -27,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(name: str) -> None:
-    """Move the calling thread, and processes it starts from now on, into the namespace `name`."""
+    """Move the calling thread, and the processes that it starts from now on, into the namespace `name`."""
     try:
         handle = os.open(DIRECTORY / name, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -65,10 +65,7 @@ def inside_new(act: Callable[[], T]) -> T:
 
 
 def create(name: str) -> None:
-    """Make the namespace `name`; interfaces made in it send nothing by themselves (see `quiet`).
-
-    TestbedError if the name is taken or the process lacks the right.
-    """
+    """Make the namespace `name`; TestbedError if the name is taken or the process lacks the right."""
     path = DIRECTORY / name
     with _directory():
         try:
@@ -79,7 +76,7 @@ def create(name: str) -> None:
             ) from None
 
     def make() -> None:
-        # The bind mount keeps the namespace when this thread, alone in it so far, has ended.
+        # The bind mount keeps the namespace after the end of this thread, the only thread in it so far.
         if _mount("/proc/thread-self/ns/net", path, _MS_BIND) != 0:
             raise TestbedError(f"network namespace {name} cannot be kept: {_why()}", remedy=_remedy())
 
@@ -91,15 +88,15 @@ def create(name: str) -> None:
 
 
 def remove(name: str) -> None:
-    """Delete the name if it exists; the namespace ends unless a process is still in it."""
+    """Delete the namespace's name, if it exists; the namespace itself ends once no process is in it."""
     path = DIRECTORY / name
-    # Fails for a plain file, left by a reboot or by an interrupted creation.
+    # Fails, without harm, for a plain file, left by a reboot or by an interrupted creation.
     _libc.umount2(os.fsencode(path), _MNT_DETACH)
     path.unlink(missing_ok=True)
 
 
 def identity(name: str) -> tuple[int, int] | None:
-    """Return device and inode, equal for every handle of a namespace; None if it does not exist."""
+    """Return device and inode of a namespace, which identify it; None if it does not exist."""
     with suppress(FileNotFoundError):
         status = (DIRECTORY / name).stat()
         if status.st_dev == Path("/proc/self/ns/net").stat().st_dev:
@@ -125,9 +122,10 @@ def quiet(name: str) -> None:
 
 @contextmanager
 def _directory() -> Iterator[None]:
-    """Lock /run/netns and mount it as iproute2 does: shared, so that every mount namespace sees its changes.
+    """Lock /run/netns and mount it shared, as iproute2 does: every mount namespace sees its changes.
 
-    Otherwise a service started meanwhile with its own mount namespace would hold every network namespace.
+    Otherwise a service started meanwhile with its own mount namespace would keep every network namespace
+    alive.
     """
     DIRECTORY.mkdir(mode=0o755, parents=True, exist_ok=True)
     handle = os.open(DIRECTORY, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -147,7 +145,7 @@ def _mount(source: str | Path, target: Path, flags: int) -> int:
 
 
 def _by_a_thread(act: Callable[[], T]) -> T:
-    """Call `act` in a new thread: a network namespace belongs to a thread, and this one ends."""
+    """Call `act` in a new thread: entering a namespace there does not move the calling thread."""
     done: list[T] = []
     failed: list[BaseException] = []
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Netlink requests for a link that serves frames by their priority: Linux's hierarchical token bucket (htb).
 
-A class for each service level shares the link's rate. The highest level with waiting frames sends,
-and each class has a thousandth of the rate for itself. A classic BPF filter reads the level from a frame: the
-upper three bits of the VL, which is in the last bit of byte 14 and the first three bits of byte 15.
+Each service level has a class; all classes share the link's rate. The highest level with waiting frames
+sends, but each class is guaranteed a thousandth of the rate. A classic BPF filter reads the level from a
+frame: the upper three bits of the VL, which is in the last bit of byte 14 and the first three bits of
+byte 15. The functions return encoded requests, as in `requests`.
 """
 
 import struct
@@ -29,7 +30,7 @@ from emulation.traffic.frames.values import SERVED_VLS
 __all__ = ["queue", "rates", "waiting"]
 
 _HANDLE: Final = 0x30000
-_ALL: Final = _HANDLE | 0x100  # the class that holds all levels to the link's rate
+_ALL: Final = _HANDLE | 0x100  # the parent class: it limits all levels together to the link's rate
 _VERSION = 3  # HTB_VER >> 16
 _TICK_NS = 64
 _LEAST_SHARE = 1000
@@ -78,7 +79,7 @@ class _TcMessage(tcmsg):
 
 
 def queue(index: int, what: str, *, delayed: bool = False) -> Request:
-    """Make the queue of an interface's egress, without classes; `delayed`: it follows netem's queue."""
+    """Make the htb queue of an interface's egress, without classes; `delayed`: below netem's queue."""
     start = struct.pack("=5I", _VERSION, 1, 1, 0, 0)  # frames of no level belong to level 0
     parent = NETEM_HANDLE | 1 if delayed else ROOT
     options = {"attrs": [("TCA_HTB_INIT", start)]}
@@ -86,7 +87,7 @@ def queue(index: int, what: str, *, delayed: bool = False) -> Request:
 
 
 def rates(index: int, rate_bps: float, mtu: int, what: str) -> list[Request]:
-    """Make the classes of a queue, or change their rate; waiting frames stay."""
+    """Make the classes of the htb queue, or change their rates; waiting frames stay."""
     rate = max(1, round(rate_bps / 8))
     asked = [_class(index, _HANDLE, _ALL, rate, rate, mtu, 0, what)]
     for priority, level in enumerate(_LEVELS):
@@ -96,7 +97,7 @@ def rates(index: int, rate_bps: float, mtu: int, what: str) -> list[Request]:
 
 
 def waiting(index: int, queue_bytes: int, what: str) -> list[Request]:
-    """Give every class room for `queue_bytes`, and let the filter choose the class of a frame."""
+    """Give every class a queue of `queue_bytes`, and set the filter that chooses the class of a frame."""
     asked = [
         _made(
             RTM_NEWQDISC,
@@ -109,7 +110,7 @@ def waiting(index: int, queue_bytes: int, what: str) -> list[Request]:
         )
         for level in _LEVELS
     ]
-    # For a filter of a queue's parent, the kernel chooses the handle.
+    # Handle 0: the kernel chooses the handle of a filter at the root queue.
     by_level = bpf_filter(index, 1, _CLASS_OF_LEVEL, what, parent=_HANDLE, handle=0)
     return [*asked, by_level]
 
@@ -117,7 +118,7 @@ def waiting(index: int, queue_bytes: int, what: str) -> list[Request]:
 def _class(
     index: int, parent: int, handle: int, rate: int, most: int, mtu: int, priority: int, what: str
 ) -> Request:
-    """Make a class with a rate of its own and the most that it may have, in bytes a second."""
+    """Make a class with a guaranteed `rate` and a ceiling `most`, both in bytes per second."""
     burst = mtu + FRAME_HEAD + round(most * TIMER_SLACK)
     ticks = min(_LONGEST_TICKS, burst * 10**9 // most // _TICK_NS)
     parameters = speed(rate) + speed(most) + struct.pack("=5I", ticks, ticks, mtu + FRAME_HEAD, 0, priority)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of a run or in a namespace, identified and ended never by name or number alone."""
+"""Finding and ending the processes of a run or in a namespace; never by name or pid alone."""
 
 import os
 import select
@@ -24,19 +24,19 @@ __all__ = [
 ]
 
 VARIABLE = "RAILYARD_RUN"
-"""Environment variable with the run's token, which processes inherit."""
+"""Name of the environment variable with the run's token; child processes inherit it."""
 
 GRACE = 3.0
 """Seconds between asking a process to end and killing it."""
 _PATIENCE = 5.0  # seconds after which a killed process counts as unkillable
-_MOMENT = 1.0  # longer than a process has no environment while it starts a program
+_MOMENT = 1.0  # longer than a process is without an environment while it starts a program
 
 _PROC = Path("/proc")
 _KERNEL_THREAD = 0x00200000
 
 
 def started(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot, its identity with the pid; None if it is absent."""
+    """Return a process's start in clock ticks since boot; None if it has ended. Pid and start identify it."""
     fields = _stat(pid)
     return int(fields[19]) if fields else None
 
@@ -44,14 +44,14 @@ def started(pid: int) -> int | None:
 def memory(pid: int) -> int:
     """Return the address of a process's environment, which changes with every start of a program.
 
-    A forked process has its parent's address until it starts a program. 0: the process is absent.
+    A forked process has its parent's address until it starts a program. 0: the process has ended.
     """
     fields = _stat(pid)
     return int(fields[47]) if fields else 0
 
 
 def _stat(pid: int) -> list[str]:
-    """Return the fields of a process's state from the third on (proc_pid_stat(5)); none if it has ended."""
+    """Return the fields of /proc/PID/stat from the third on (proc_pid_stat(5)); none for an ended process."""
     with suppress(OSError):
         # The name, in parentheses, may contain any character.
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -65,14 +65,14 @@ def alive(pid: int, start: int) -> bool:
 
 
 def name_of(pid: int) -> str:
-    """Return a process's name, or "gone"."""
+    """Return a process's name, or "gone" if it has ended."""
     with suppress(OSError):
         return (_PROC / str(pid) / "comm").read_text(errors="replace").strip()
     return "gone"
 
 
 def ancestors() -> frozenset[int]:
-    """Return the pids of this process and its ancestors, which it must not end."""
+    """Return the pids of this process and of its ancestors, which this process must not end."""
     pids: set[int] = set()
     pid = os.getpid()
     while pid > 0 and pid not in pids:
@@ -86,7 +86,7 @@ def ancestors() -> frozenset[int]:
 
 
 def carrying(token: str) -> frozenset[int]:
-    """Return every process with a run's token in its environment."""
+    """Return the pids of all processes with a run's token in their environment."""
     return frozenset(pid for pid in _pids() if carries(pid, token))
 
 
@@ -98,11 +98,15 @@ def carries(pid: int, token: str) -> bool:
 
 
 def settle(owner: int, start: int, place: int) -> None:
-    """Wait until no process can be one that the owner forked and that has not started its program yet.
+    """Wait until no process forked by the owner can still be about to start its program.
 
-    Such a process carries no token: it is a copy of the owner (`place` is the owner's `memory`, 0 for no
-    copy; `start` is the owner's start) and then briefly has no environment. The wait is limited to seconds,
-    since other processes can look alike.
+    Until then such a process carries no token: first it is a copy of the owner, then it briefly has no
+    environment. The wait is limited to seconds, since other processes can look like these.
+
+    Args:
+        owner: pid of the owner.
+        start: start of the owner, as of `started`.
+        place: address of the owner's environment, as of `memory`; 0: do not wait for copies.
     """
     begin = time.monotonic()
     for seconds, is_starting in ((_PATIENCE, _is_copy), (_MOMENT, _is_blank)):
@@ -129,7 +133,7 @@ def _is_blank(pid: int, fields: list[str], place: int) -> bool:
 
 
 def inside(namespaces: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:
-    """Return the processes with a thread in each network namespace, by the namespace's identity."""
+    """Return the pids with a thread in each network namespace, by the namespace's `netns.identity`."""
     pids_in: dict[tuple[int, int], list[int]] = {identity: [] for identity in namespaces}
     for pid in _pids() if pids_in else ():
         for identity in _namespaces_of(pid):
@@ -141,15 +145,19 @@ def inside(namespaces: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], tu
 def end(
     find: Callable[[], Iterable[int]], still: Callable[[int], bool]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """End the processes that `find` returns until it returns none; return names of ended and unkillable ones.
+    """End the processes whose pids `find` returns, until it returns none.
 
-    Each process is asked to end before it is killed. `still` is called while a pidfd holds the process, so
-    that a pid reused meanwhile by another process is not signalled.
+    Each process gets SIGTERM, and SIGKILL after GRACE seconds. `still` tells whether a pid is still the
+    process to end; it is called while a pidfd holds the process, so that no other process with a reused pid
+    is signalled.
+
+    Returns:
+        Names by pid of the processes that have ended, and of the processes that do not end when killed.
     """
     ended: dict[int, str] = {}
     begin = time.monotonic()
     while True:
-        # The second call catches a process started by one that ended during the first call.
+        # The second call finds a process whose parent ended during the first call.
         running = {pid: name_of(pid) for pid in find() or find()}
         if not running:
             return ended, {}

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Netlink requests for links, queues and filters, encoded from pyroute2's messages."""
+"""Netlink requests for links, queues and filters, encoded from pyroute2's messages.
+
+Each function that is named for an action returns its request, which RouteSocket sends. `what` names the
+subject of the request in errors; `index` is the index of an interface.
+"""
 
 import socket
 import struct
@@ -37,18 +41,18 @@ __all__ = [
 ]  # fmt: skip
 
 GROUP = 0x5241
-"""Link group of all interfaces of a cross-connect, which the kernel deletes in one request."""
+"""Link group of all interfaces of a cross-connect; the kernel deletes a group in one request."""
 ROOT = 0xFFFFFFFF
 LOSS, REDIRECT = 1, 2
-"""Preferences of the two filters of an endpoint; a lost frame is not redirected."""
+"""Preferences of the two filters of an endpoint: the loss filter runs first, then redirection."""
 TIMER_SLACK = 100e-6
-"""Seconds by which a timer may fire late without reducing a link's rate."""
+"""Seconds by which a timer of the kernel may fire late without reducing a link's rate."""
 
 _IFF_UP = 1
 _CLSACT, _INGRESS = 0xFFFFFFF1, 0xFFFFFFF2
 _ANY_PROTOCOL = 0x0300  # ETH_P_ALL in network byte order
 FRAME_HEAD = 14 + 8
-"""Bytes that a frame may have beyond the MTU: Ethernet and two VLAN tags."""
+"""Bytes of a frame's headers, which the MTU does not count: Ethernet and two VLAN tags."""
 NETEM_HANDLE = 0x10000
 _TBF_HANDLE = 0x20000
 _LINKLAYER_ETHERNET = 1
@@ -59,11 +63,11 @@ _SKIP_STATS = 8  # RTEXT_FILTER_SKIP_STATS
 _LINK_64 = 1  # IFLA_STATS_FILTER_BIT(IFLA_STATS_LINK_64)
 
 Program = Sequence[tuple[int, int, int, int]]
-"""Classic BPF: code, jump if true, jump if false, constant."""
+"""Classic BPF program: instructions as (code, jump if true, jump if false, constant)."""
 
 _LOAD, _JUMP_IF_NOT_LESS, _RETURN = 0x20, 0x35, 0x06
 _RANDOM = 0xFFFFF038  # SKF_AD_OFF + SKF_AD_RANDOM: 32 random bits
-_SHOT, _ON = 2, 0xFFFFFFFF  # TC_ACT_SHOT; TC_ACT_UNSPEC, with which the next filter is tried
+_SHOT, _ON = 2, 0xFFFFFFFF  # TC_ACT_SHOT: drop; TC_ACT_UNSPEC: try the next filter
 _EVERY_FRAME: Program = ((_RETURN, 0, 0, 0xFFFFFFFF),)
 
 
@@ -127,7 +131,7 @@ _OWN = {"tbf": _TbfOptions, "bpf": _BpfOptions}
 
 @final
 class _TcMessage(tcmsg):
-    """A traffic control message with tbf's burst in bytes and cls_bpf's classic bytecode, beyond pyroute2."""
+    """Traffic control message with attributes that pyroute2 lacks: tbf's burst in bytes, classic BPF code."""
 
     @staticmethod
     def get_options(message: Any, *argv: Any, **kwarg: Any) -> Any:
@@ -135,10 +139,10 @@ class _TcMessage(tcmsg):
 
 
 def veth(inner: Side, device: Side, namespace: int, what: str) -> Request:
-    """Make a veth pair: the device side up in the namespace of a handle, the inner side down in this one.
+    """Make a veth pair: the inner side, down, in the socket's namespace; the device side, up, in `namespace`.
 
-    The indices of the two sides must differ: otherwise the kernel takes the interface for its own lower
-    device, and reports a lost carrier up to a second late (linkwatch).
+    `namespace` is an open descriptor. The indices of the two sides must differ: otherwise the kernel takes
+    the interface for its own lower device, and reports a lost carrier up to a second late (linkwatch).
     """
     peer = {"index": inner.index, "attrs": _side(inner)}
     data = {"attrs": [("VETH_INFO_PEER", peer)]}
@@ -160,9 +164,10 @@ def vxlan(
     udp_port: int,
     what: str,
 ) -> Request:
-    """Make a VXLAN tunnel between two addresses, its interface down in the namespace of a handle.
+    """Make a VXLAN tunnel from `addresses[0]` to `addresses[1]`, with its interface, down, in `namespace`.
 
-    Its packets leave by the namespace of the socket that makes the request.
+    `namespace` is an open descriptor. The tunnel's own packets leave by the namespace of the socket that
+    sends the request.
     """
     local, remote = map(str, addresses)
     options = [
@@ -184,7 +189,7 @@ def vxlan(
 
 
 def _side(side: Side) -> list[tuple[str, Any]]:
-    # By default the kernel makes a queue for every possible processor.
+    # A single queue each way: by default the kernel makes a queue for every possible processor.
     return [
         ("IFLA_IFNAME", side.interface),
         ("IFLA_MTU", side.mtu),
@@ -227,14 +232,14 @@ def delete_link(index: int, what: str) -> Request:
 
 
 def delete_group(what: str) -> Request:
-    """Delete all interfaces of a cross-connect in this namespace, with their peers; ENODEV without any."""
+    """Delete all interfaces of group GROUP in the namespace, and their veth peers; ENODEV without any."""
     message = ifinfmsg()
     message["attrs"] = [("IFLA_GROUP", GROUP)]
     return request(message, RTM_DELLINK, 0, what)
 
 
 def clsact(index: int, what: str) -> Request:
-    """Attach the clsact queue, whose filters see received frames before any other code."""
+    """Attach the clsact qdisc; its ingress filters see received frames before any other code."""
     message = _tc(index, _CLSACT, 0xFFFF0000)
     message["attrs"] = [("TCA_KIND", "clsact")]
     return request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, what)
@@ -243,12 +248,12 @@ def clsact(index: int, what: str) -> Request:
 def rate_limit(
     index: int, rate_bps: float, mtu: int, queue_bytes: int, what: str, *, delayed: bool = False
 ) -> Request:
-    """Limit an interface's egress to `rate_bps`; an existing queue keeps its frames.
+    """Limit an interface's egress to `rate_bps`; an existing tbf queue keeps its frames.
 
-    `delayed`: the queue follows the one that `delay` makes.
+    `delayed`: the tbf queue is the child of the netem queue that `delay` makes.
     """
     rate = max(1, round(rate_bps / 8))
-    # The bucket holds a frame, and the bytes that a late timer would have missed.
+    # The bucket holds a frame, and the bytes that the rate allows while a timer is late.
     burst = mtu + FRAME_HEAD + round(rate * TIMER_SLACK)
     limit = speed(rate)
     parameters = limit + bytes(len(limit)) + struct.pack("=III", queue_bytes, 0, 0)  # no peak rate
@@ -261,7 +266,7 @@ def rate_limit(
 
 
 def speed(rate: int) -> bytes:
-    """Return a rate in bytes a second as a tc_ratespec."""
+    """Return the kernel's tc_ratespec of a rate in bytes per second."""
     return struct.pack("=BBHhHI", 0, _LINKLAYER_ETHERNET, 0, -1, 0, min(rate, 0xFFFFFFFF))
 
 
@@ -304,14 +309,14 @@ def threshold(probability: float) -> int:
 
 
 def delete_filter(index: int, preference: int, what: str) -> Request:
-    """Delete the filter with a preference."""
+    """Delete the ingress filter that has a preference, such as LOSS."""
     message = _tc(index, _INGRESS, 0)
     message["info"] = preference << 16 | _ANY_PROTOCOL
     return request(message, RTM_DELTFILTER, 0, what)
 
 
 def delete_filters(index: int, what: str) -> Request:
-    """Delete all filters of an interface."""
+    """Delete all ingress filters of an interface."""
     return request(_tc(index, _INGRESS, 0), RTM_DELTFILTER, 0, what)
 
 
@@ -349,7 +354,7 @@ def bpf_filter(
     parent: int = _INGRESS,
     handle: int = 1,
 ) -> Request:
-    """Set the filter with a preference, atomically replacing an existing one; `more` are its attributes."""
+    """Set a BPF filter; a filter of that preference is replaced atomically. `more`: further attributes."""
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     options = {"attrs": [("TCA_BPF_OPS_LEN", len(program)), ("TCA_BPF_OPS", code), *more]}
     message = _tc(index, parent, handle)
@@ -359,7 +364,7 @@ def bpf_filter(
 
 
 def request(message: Any, kind: int, flags: int, what: str) -> Request:
-    """Return the encoded request of a message; `what` names it in errors."""
+    """Encode a message as the request of type `kind`, such as RTM_NEWLINK, with `flags`."""
     message["header"]["type"] = kind
     message["header"]["flags"] = NLM_F_REQUEST | flags
     message.encode()

@@ -17,7 +17,7 @@ _TUNSETIFF, _IFF_TAP, _IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
 def open_tap(interface: str) -> int:
     """Make a TAP device in the calling thread's network namespace, and return its non-blocking descriptor.
 
-    The device ends with its last descriptor.
+    The kernel deletes the device when its last descriptor is closed.
 
     Raises:
         MachineError: The process is not root, or the kernel has no TAP devices.

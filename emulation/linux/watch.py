@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of carrier in a namespace, from the kernel's notifications."""
+"""Changes of the carrier of interfaces in a namespace, from the kernel's notifications."""
 
 import errno
 import select
@@ -30,8 +30,8 @@ _SO_RCVBUFFORCE = 33
 class CarrierWatch:
     """Watches the carrier of every interface of a namespace, from construction on.
 
-    An interface has a carrier if it and the other side of its pair are up, and the kernel has noticed: until
-    then it drops every frame that is sent there, and counts none. The object can be selected on: it is
+    An interface has a carrier if it and its veth peer are up, and the kernel has noticed. Until then the
+    kernel drops every frame sent into the interface, without counting. The object can be selected on: it is
     readable when there are changes to take.
     """
 
@@ -51,10 +51,10 @@ class CarrierWatch:
         self._route.close()
 
     def take(self) -> list[tuple[str, bool]]:
-        """Return name and carrier of every interface whose carrier has changed, in the order of the changes.
+        """Return the changes since the last call, in order: (interface name, True if the carrier is up).
 
-        A new interface had no carrier before, a deleted one has none. Does not wait. If the kernel dropped
-        notifications because its buffer was full, only the resulting changes are returned.
+        A new interface counts as down before, a deleted interface as down from then on. Does not wait. If the
+        kernel dropped notifications because its buffer was full, only the resulting changes are returned.
         """
         changes: list[tuple[str, bool]] = []
         while True:
@@ -85,7 +85,7 @@ class CarrierWatch:
             missing -= {interface for interface, up in self.take() if up}
 
     def _again(self) -> list[tuple[str, bool]]:
-        """Read the state of all interfaces, and return the changes."""
+        """Read the state of all interfaces by a dump, and return the changes as `take` does."""
         changes: list[tuple[str, bool]] = []
         seen: set[int] = set()
         for kind, content in self._route.dump(requests.link_dump()):
@@ -99,7 +99,7 @@ class CarrierWatch:
         if kind not in (RTM_NEWLINK, RTM_DELLINK):
             return
         family, _, index, flags, _ = _LINK.unpack_from(content)
-        if family != socket.AF_UNSPEC:  # a bridge reports its port
+        if family != socket.AF_UNSPEC:  # the report of a bridge about its port
             return
         if kind == RTM_DELLINK:
             yield from self._forget(index)
@@ -123,7 +123,7 @@ class CarrierWatch:
             yield name, False
 
     def _drain(self) -> None:
-        """Drop notifications that are older than the dump that follows."""
+        """Discard all waiting notifications: the dump that follows is newer."""
         while True:
             try:
                 self._socket.recv(1 << 16)

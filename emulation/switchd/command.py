@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """railyard-switchd: the engine as a process on Linux interfaces, in real time.
 
-A thread in C++ carries frames; this module's thread passes events of the switches to the P4Runtime server,
-whose thread writes tables between frames.
+A thread in C++ forwards frames. This module's thread passes events of the switches to the P4Runtime server,
+whose own thread writes tables between frames.
 """
 
 import errno
@@ -40,13 +40,13 @@ _LEVELS = {
 }
 _ITEMS_AT_ONCE = 256
 _MESSAGE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-# A port that no frame has: v1model's port numbers have 9 bits.
+# Stands for "no CPU port": no frame has this port, as v1model's port numbers have 9 bits.
 _NO_CPU_PORT = 0xFFFFFFFF
 
 
 @final
 class Switchd(Lifetime):
-    """Switches on interfaces, and the P4Runtime server in front of them."""
+    """Switches whose ports are Linux interfaces, and their P4Runtime server; `address` is the server's."""
 
     def __init__(self, options: Options) -> None:
         if not hasattr(_engine, "Wire"):
@@ -98,7 +98,7 @@ class Switchd(Lifetime):
         self._server = server
 
     def serve(self, stopped: socket.socket) -> None:
-        """Pass on events of the switches until `stopped` is readable; then no frame is carried any more."""
+        """Pass events of the switches on until `stopped` is readable; then stop forwarding frames."""
         events = self._wire.event_fd
         with selectors.DefaultSelector() as selector:
             selector.register(stopped, selectors.EVENT_READ)
@@ -118,7 +118,7 @@ class Switchd(Lifetime):
                 break
             self._dispatch(item)
         else:
-            os.eventfd_write(self._wire.event_fd, 1)  # more, after a look at the signals
+            os.eventfd_write(self._wire.event_fd, 1)  # come back for more events, after a check of `stopped`
         for level, text in self._wire.take_messages():
             _log.log(_MESSAGE_LEVELS[level], "%s", text)
 
@@ -140,7 +140,7 @@ class Switchd(Lifetime):
             _log.log(_MESSAGE_LEVELS[level], "%s", text)
 
     def usage(self) -> Mapping[tuple[int, int], Mapping[str, int]]:
-        """Return frames and bytes received and sent, and frames dropped by cause, by (device id, port)."""
+        """Return the counters of each port by (device id, port): frames, bytes, frames dropped by cause."""
         return {
             (settings.device_id, port): self._wire.stats(self._switches[settings.device_id], port)
             for settings in self._options.switches

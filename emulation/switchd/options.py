@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of railyard-switchd: simple_switch_grpc's, and `--switch` for several in a process."""
+"""The command line of railyard-switchd: that of simple_switch_grpc, and `--switch` for several switches."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -69,7 +69,7 @@ the name of the switch.
 class SwitchOptions:
     """One switch: its P4Runtime device id, and (port number, interface) pairs.
 
-    `rates` are (port number, bit/s) pairs of the ports whose frames leave at a rate.
+    `rates` are (port number, bit/s) pairs for the ports that send at a limited rate.
     """
 
     device_id: int
@@ -100,7 +100,7 @@ class Options:
 
 def parse(arguments: Sequence[str]) -> Options:
     """Check a command line; EmulationError names a bad option. Exits for --help and unknown options."""
-    # BMv2 separates its target's options by `--`; these are accepted anywhere.
+    # BMv2 takes some options only behind `--`; here the position of an option does not matter.
     given = _parser().parse_args([argument for argument in arguments if argument != "--"])
     for name, remedy in _REFUSED.items():
         if getattr(given, name):
@@ -191,7 +191,7 @@ def _switches(given: argparse.Namespace) -> tuple[SwitchOptions, ...]:
 
 
 def _with_rates(switches: Sequence[SwitchOptions], texts: Iterable[str]) -> tuple[SwitchOptions, ...]:
-    """Return the switches with the rates of `--rate` options."""
+    """Return the switches with the rates that `--rate` options give; EmulationError names a bad option."""
     known = {switch.device_id: switch for switch in switches}
     for text in texts:
         device, colon, ports = text.partition(":")
@@ -353,7 +353,7 @@ def _add_logging(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_others(parser: argparse.ArgumentParser) -> None:
-    """Add BMv2's options that are accepted and not used, or refused with a reason."""
+    """Add BMv2's options that have no effect, and those that `parse` refuses; both are hidden from --help."""
     flags = {"debugger", "log_flush", "disable_swap", "grpc_server_ssl", "grpc_server_with_client_auth"}
     values = {"grpc_server_cacert", "grpc_server_cert", "grpc_server_key"}
     for name in sorted(_UNUSED.keys() | _REFUSED.keys() | values):

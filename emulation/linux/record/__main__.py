@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m emulation.linux.record`: remove what parts of runs on other machines have left on this machine.
+"""`python -m emulation.linux.record`: remove everything that parts of ended runs have left on this machine.
 
-A run over several machines has each of them do so by ssh. Exit code 1: something could not be removed.
+The process that controls a run over several machines calls this by ssh on each of them. Exit code 1:
+something could not be removed.
 """
 
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of everything that runs have made and left on this machine, and on the others of a run."""
+"""Removal of everything that runs have left on this machine, and on other machines that they used."""
 
 import os
 import shutil
@@ -36,14 +36,14 @@ _CLEANER_SECONDS = 120.0
 @final
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """Result of cleaning up a run, in words; `left` has what remains, with the reason."""
+    """Result of cleaning up a run, in words: things removed, and things left with the reason."""
 
     run: str
     removed: tuple[str, ...]
     left: tuple[str, ...]
 
     def lines(self, verb: str = "removed") -> list[str]:
-        """Return a line for each thing removed, by `verb`, and for each thing left."""
+        """Return a line for each thing removed, such as "ID: removed file F", and for each thing left."""
         return [f"{self.run}: {verb} {it}" for it in self.removed] + [
             f"{self.run}: left {it}" for it in self.left
         ]
@@ -52,10 +52,16 @@ class Cleaned:
 def clean(
     all_runs: bool = False, *, dry_run: bool = False, local: bool = False, root: Path = RUNS
 ) -> list[Cleaned]:
-    """Remove everything left by runs whose owner has ended; with `all_runs` end living runs too.
+    """Remove everything left by runs whose owner has ended, and return a result for each cleaned run.
 
-    With `dry_run`, only return what would be removed. With `local`, leave runs over several machines alone,
-    whose own machine cleans up after them and asks the others for the rest. TestbedError without root.
+    Args:
+        all_runs: end living runs too.
+        dry_run: only return what would be removed.
+        local: skip runs of this machine that use other machines too; without it, those are cleaned as well.
+        root: directory of the runs' folders.
+
+    Raises:
+        MachineError: The process is not root.
     """
     need_root("cleaning up after runs")
     cleaned: list[Cleaned] = []
@@ -78,7 +84,7 @@ def clean(
 
 
 def living(root: Path = RUNS) -> list[tuple[str, int]]:
-    """Return id and owner's pid of every living run."""
+    """Return the id and the owner's pid of every run whose owner lives."""
     records = [read(folder) for folder in folders(root)]
     return [(record.run, record.pid) for record in records if record and record.living]
 
@@ -90,7 +96,7 @@ def need_root(what: str) -> None:
 
 
 def clean_up(folder: Path, *, end_owner: bool = False) -> Cleaned | None:
-    """Clean up a run; None if another process has just done so."""
+    """Clean up a run, with `end_owner` after ending its owner; None if another process has just done so."""
     noted = read(folder)
     if noted is None:
         return None
@@ -101,7 +107,7 @@ def clean_up(folder: Path, *, end_owner: bool = False) -> Cleaned | None:
     if left:
         return Cleaned(noted.run, (), tuple(left))
     with locked(folder):
-        noted = read(folder)  # with the lines written until now
+        noted = read(folder)  # again: the owner may have written lines meanwhile
         if noted is None:
             return Cleaned(folder.name, tuple(removed), ()) if removed else None
         _end_processes(noted, removed, left)
@@ -126,7 +132,7 @@ def _end_owner(noted: Noted, removed: list[str], left: list[str]) -> None:
 
 def _end_processes(noted: Noted, removed: list[str], left: list[str]) -> None:
     ours = processes.ancestors()
-    if noted.boot == boot():  # a living owner waits for its own forks
+    if noted.boot == boot():  # no wait for copies of an owner that lives: it waits for its own forks
         processes.settle(noted.pid, noted.started, 0 if noted.living else noted.memory)
     ended, stayed = processes.end(
         lambda: processes.carrying(noted.token) - ours, lambda pid: processes.carries(pid, noted.token)
@@ -144,7 +150,7 @@ def _tell_processes(
 
 
 def _clean_machines(noted: Noted, removed: list[str], left: list[str]) -> None:
-    """Have every other machine remove what runs without an owner have left there."""
+    """Run the cleaning command of every other machine of the run, by ssh."""
     for machine, command in noted.cleaners.items():
         try:
             done = subprocess.run(
@@ -164,8 +170,7 @@ def _clean_machines(noted: Noted, removed: list[str], left: list[str]) -> None:
 def _remove_namespaces(noted: Noted, removed: list[str], left: list[str]) -> None:
     there = {name: netns.identity(name) for name in noted.namespaces if netns.exists(name)}
     held = _holders([identity for identity in there.values() if identity])
-    # Interfaces first: this request returns when they are deleted, while the end of a namespace deletes them
-    # later.
+    # Interfaces first: this request returns once they are deleted; the end of a namespace deletes them later.
     for name, identity in there.items():
         if identity:
             _remove_interfaces(name)
@@ -180,7 +185,7 @@ def _remove_namespaces(noted: Noted, removed: list[str], left: list[str]) -> Non
 
 
 def _holders(namespaces: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:
-    """Return the processes that stay in the namespaces; a finished thread may take a moment to leave."""
+    """Return the pids in each namespace, after up to half a second in which ended threads may leave."""
     deadline = time.monotonic() + _MOMENT
     while True:
         held = processes.inside(namespaces)
@@ -209,7 +214,7 @@ def _remove_files(noted: Noted, removed: list[str], left: list[str]) -> None:
 
 
 def _remove_folder(folder: Path, removed: list[str], left: list[str]) -> None:
-    if left:  # the record stays for the next time
+    if left:  # the record stays for the next cleaning
         return
     # If this process ends now, the new name marks the folder as abandoned.
     abandoned = folder.rename(folder.with_name(f"{UNFINISHED}{folder.name}-{myself()}"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records on disk: where they are, who owns them, what they say."""
+"""Records of runs on disk: folders, owners, contents."""
 
 import fcntl
 import json
@@ -34,13 +34,17 @@ FILE = "record"
 """Name of the record in its folder."""
 
 UNFINISHED = ".new-"
-"""Beginning of the name of a folder that is being made or removed; its owner follows."""
+"""Prefix of the name of a folder that is being made or removed; the run's id and `myself()` follow."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A record as read from disk."""
+    """A run's record as read from disk.
+
+    `pid`, `started`, `memory` and `boot` identify the owner: see `processes.started` and `processes.memory`.
+    `cleaners` are commands by machine, for machines that may still have a part of the run.
+    """
 
     run: str
     token: str
@@ -58,7 +62,7 @@ class Noted:
 
 
 def folders(root: Path) -> list[Path]:
-    """Return the folders of all runs, those being made or removed as well."""
+    """Return the folders of all runs, also folders that are being made or removed."""
     with suppress(FileNotFoundError):
         return sorted(entry for entry in root.iterdir() if entry.is_dir())
     return []
@@ -71,7 +75,7 @@ def read(folder: Path) -> Noted | None:
     lines: list[dict[str, Any]] = []
     with suppress(OSError):
         for line in (folder / FILE).read_text().splitlines():
-            with suppress(ValueError):  # the last line, half written, whose thing was not made
+            with suppress(ValueError):  # the last line, half written: its thing was not made
                 lines.append(json.loads(line))
     if not lines or lines[0].get("what") != "run":
         return None
@@ -95,7 +99,7 @@ def read(folder: Path) -> Noted | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a run's record, for one cleaner at a time; a cleaner that waited finds no record."""
+    """Hold the lock of a run's record: one cleaner works at a time. Without a record there is no lock."""
     try:
         handle = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -109,7 +113,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def abandoned(folder: Path) -> bool:
-    """Return whether a folder's creation or removal was interrupted by the end of its process."""
+    """Return whether the process that was making or removing a folder has ended before it was done."""
     match folder.name.removeprefix(UNFINISHED).split("-"):
         case [_, pid, start] if folder.name.startswith(UNFINISHED) and pid.isdecimal() and start.isdecimal():
             return not processes.alive(int(pid), int(start))
@@ -128,7 +132,7 @@ def prefix(run: str) -> str:
 
 
 def myself() -> str:
-    """Return the pid and the start of this process, which together no other process has."""
+    """Return "PID-START" of this process, which no other process has; START as `processes.started`."""
     return f"{os.getpid()}-{processes.started(os.getpid())}"
 
 

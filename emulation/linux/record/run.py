@@ -30,13 +30,13 @@ class RunRecord:
 
     @classmethod
     def create(cls, root: Path = RUNS) -> Self:
-        """Begin a run: an id of six hex digits, its folder and its record. TestbedError without root."""
+        """Begin a run with an id of six hex digits, a folder and a record. MachineError without root."""
         need_root("a run with network namespaces")
         run, token = _free_id(root), secrets.token_hex(16)
         pid = os.getpid()
         line = {"id": run, "token": token, "pid": pid, "boot": boot()}
         line |= {"started": processes.started(pid), "memory": processes.memory(pid)}
-        # The folder gets its final name once the record is in it; its name until then identifies its owner.
+        # The folder gets its final name once the record is in it; until then its name identifies its owner.
         unfinished = root / f"{UNFINISHED}{run}-{myself()}"
         record = cls(run, token, unfinished)
         try:
@@ -51,7 +51,7 @@ class RunRecord:
         return record
 
     def namespace(self, name: str) -> str:
-        """Make the network namespace `railyard-ID-name`; its full name, as for `ip netns exec`."""
+        """Make the network namespace `railyard-ID-NAME`; return that name. TestbedError if it is taken."""
         full = prefix(self.id) + name
         if "/" in full or len(full) > 255:
             raise TestbedError(
@@ -65,11 +65,11 @@ class RunRecord:
         return full
 
     def environment(self) -> dict[str, str]:
-        """Return the environment that every process of the run must be started with, to be found."""
+        """Return the environment for every process of the run; its token lets cleaners find the process."""
         return {**os.environ, processes.VARIABLE: self.token}
 
     def note_file(self, path: Path) -> None:
-        """Record a file outside the folder that is about to be made and ends with the run."""
+        """Record a file outside the run's folder, before it is made, for deletion at the end of the run."""
         path = path.absolute()
         if path.exists():
             raise TestbedError(
@@ -78,7 +78,7 @@ class RunRecord:
         self._note(what="file", path=str(path))
 
     def note_cleaner(self, machine: str, command: Sequence[str]) -> None:
-        """Record the command that cleans up another machine, where a part of this run is about to begin."""
+        """Record the command that cleans up another machine, before a part of this run begins there."""
         self._note(what="cleaner", machine=machine, command=list(command))
 
     def note_cleaned(self, machine: str) -> None:
@@ -86,7 +86,7 @@ class RunRecord:
         self._note(what="cleaned", machine=machine)
 
     def close(self) -> None:
-        """End the run's processes and remove everything that it made; TestbedError names what remains.
+        """End the run's processes and remove everything that it created; TestbedError names what remains.
 
         Calling it again, or from a forked process, does nothing.
         """
@@ -122,7 +122,7 @@ def _free_id(root: Path) -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents, also while cleaners remove empty parents."""
+    """Make a folder and its parents; try again if a cleaner removes an empty parent meanwhile."""
     while True:
         folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
