@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of the Mininet testbed on its links: faults, circuits, captures, and looks at a run."""
+"""Operations of the Mininet testbed on its links: faults, circuits, captures, and samples of a run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def _no_pauses(what: str) -> TestbedError:
 
 
 class LinkOperations:
-    """The part of a testbed that works on links by its cross-connect."""
+    """Base class with the operations of a real-time testbed on its links."""
 
     fabric: Fabric
     dilation: int
@@ -50,19 +50,19 @@ class LinkOperations:
         self._links.set_host_link(node, up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
+        """Replace the impairment of a direction; direction 0 is from the link's first end to its second."""
         self._links.impair(name, direction, how)
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
-        """Raise a TestbedError: Linux interfaces obey no pause frames of a class."""
+        """Raise a TestbedError: Linux interfaces ignore pause frames of priority flow control."""
         raise _no_pauses(f"link {name}")
 
     def cut(self, optical: str, low: int, high: int) -> None:
-        """Tear a circuit down for `circuits`; frames on it or queued for it are lost."""
+        """Tear a circuit down, as the switches in `circuits` ask; frames on it or queued for it are lost."""
         self._links.cut(optical, low, high)
 
     def join(self, optical: str, low: int, high: int) -> None:
-        """Set up a circuit for `circuits` between two dark ports."""
+        """Set up a circuit between two dark ports, as the switches in `circuits` ask."""
         self._links.join(optical, low, high)
 
     def record(self, name: str, path: Path) -> None:
@@ -79,7 +79,7 @@ class LinkOperations:
 
     @property
     def least_tick_ps(self) -> int:
-        """Time between two samples that costs a run little: 20 a real second."""
+        """Least scenario time between two samples: 20 samples in a real second slow a run little."""
         return round(_TICK_SECONDS * 10**12 / self.dilation)
 
     @property
@@ -88,13 +88,13 @@ class LinkOperations:
         return self._links.names
 
     def sample(self) -> LinkSample:
-        """Return the state of all links since the last sample."""
+        """Return loads since the last sample, and the present waiting bytes and states, of all links."""
         return self._samples.take(self._alarms.now_ps)
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
         """Return the bytes that waited on a direction of a link at the last sample, all on VL 0.
 
-        The kernel's queues know one class of frames.
+        The counters of the kernel's queues do not tell VLs apart.
         """
         waiting = self._samples.waiting(name, direction)
         return {0: waiting} if waiting else {}
@@ -108,10 +108,10 @@ class LinkOperations:
         self._links.forget(name)
 
     def settle(self) -> None:
-        """Do nothing: real time does not wait."""
+        """Do nothing: in real time no events are left to settle."""
 
     def check_event(self, event: str) -> None:
-        """Raise an EmulationError if this kernel cannot carry out an event by hand."""
+        """Raise an EmulationError if this kernel cannot carry out an event of emulation.faults.EVENTS."""
         if event == "storm":
             raise _no_pauses("a storm")
         needed = {"rate": (kernel.TBF,), "delay": (kernel.NETEM, kernel.TBF)}

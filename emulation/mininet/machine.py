@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements of a Mininet testbed on this machine, checked before anything is made, and Mininet itself.
+"""Checks of this machine before a Mininet testbed is made, and the import of Mininet's own package.
 
-Mininet is a Debian package of the system's Python, outside of any virtual environment.
+Mininet is a Debian package for the system's Python, outside of any virtual environment.
 """
 
 import importlib
@@ -22,7 +22,7 @@ _TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux", "m
 
 
 def need_machine(*, delays: bool = False, captures: bool = False, lanes: bool = False) -> None:
-    """Raise a MachineError that names anything missing and its package.
+    """Raise a MachineError if root, a tool, Mininet or a kernel feature is missing.
 
     `delays`: links will be delayed. `captures`: links will be recorded. `lanes`: links will have priorities.
     """
@@ -45,7 +45,7 @@ def need_machine(*, delays: bool = False, captures: bool = False, lanes: bool = 
 def load(module: str) -> ModuleType:
     """Return a module of Mininet, such as "mininet.net"; MachineError if it is not installed.
 
-    Only this package is loaded from the system's Python.
+    Mininet's package is the only one that is loaded from the system's Python.
     """
     if "mininet" not in sys.modules and importlib.util.find_spec("mininet") is None:
         spec = importlib.util.spec_from_file_location(

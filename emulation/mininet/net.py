@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as a Mininet network: hosts and switches with shells, links that its command line can cut.
+"""The fabric as a Mininet network: hosts and switches with shells, and links to take down or up.
 
 Mininet's own start, with a shell for each node and interfaces made one by one, takes minutes for a rack. Here
-shells start when first used, in existing namespaces, and the cross-connect makes the interfaces. The
-machine's settings are not changed.
+a shell starts with a node's first command, in an existing namespace, and the cross-connect makes the
+interfaces. The machine's settings are not changed.
 """
 
 import subprocess
@@ -26,7 +26,7 @@ _IP_TOOLS = ("ping", "ping6", "arping", "iperf", "iperf3", "traceroute")
 
 
 def in_namespace(namespace: str, command: Sequence[str]) -> list[str]:
-    """Return the command line that runs `command` in a network namespace, with the namespace's /sys."""
+    """Return the command line that runs `command` in a network namespace and with its view of /sys."""
     return ["ip", "netns", "exec", namespace, *command]
 
 
@@ -41,9 +41,15 @@ def make_net(
 ) -> Any:
     """Return a `mininet.net.Mininet` of the fabric: hosts, their switches `sw_NODE`, links between switches.
 
-    `namespaces` has each host's namespace by node, `interfaces` the switches' interfaces by node and port.
-    Mininet's command `link A B up|down` calls `set_link`. `addresses` has the IPv4 address of each host that
-    has an interface `ub0`, by node; then the command line replaces the host's name by its address.
+    Args:
+        fabric: the fabric.
+        namespaces: namespace of each host, by node.
+        switch_namespace: namespace of all switches.
+        interfaces: interfaces of the switches, by node and port.
+        environment: environment of the nodes' processes.
+        set_link: called by Mininet's command `link A B up|down` with a link's name, and True for up.
+        addresses: IPv4 addresses of hosts with an interface `ub0`, by node; the command line replaces a
+            host's name by its address.
     """
     classes = _Classes(environment)
     net = classes.net(set_link)
@@ -61,7 +67,7 @@ def make_net(
                 ub0.ip, ub0.prefixLen = str(addresses[node.name]), PREFIX_LENGTH
     for link in fabric.links:
         if not {f"sw_{end.node}" for end in (link.a, link.b)} <= net.nameToNode.keys():
-            continue  # its other end is on another machine
+            continue  # an end is on another machine
         ends = (net[f"sw_{end.node}"].intfs[end.port] for end in (link.a, link.b))
         net.links.append(_Link(link.name, *ends))
     net.built = True
@@ -73,8 +79,8 @@ def make_net(
 class Verb:
     """A verb of the command line.
 
-    `run` takes the words behind the verb and yields lines of answer; a RailyardError that it raises is shown.
-    `complete` takes a line and the limits of its part to complete, and returns words for that part.
+    `run` takes the text behind the verb and yields lines of answer; a RailyardError that it raises is shown.
+    `complete` takes a line, and begin and end of the word to complete, and returns possible words.
     """
 
     run: Callable[[str], Iterable[str]]
@@ -89,16 +95,16 @@ def command_line(
 
     Args:
         net: the network that `make_net` returned.
-        instead: answer to commands that send IP packets, if no host has an IP address.
+        instead: text that answers commands that need IP, if no host has an IP address.
         script: path of a file with commands; without it, commands come from standard input.
         verbs: further verbs by name, which replace Mininet's own.
     """
     log = load("mininet.log")
-    log.setLogLevel("output")  # what its commands answer, not what it does
+    log.setLogLevel("output")  # show the answers of commands, not Mininet's own log
     has_ip = any(host.IP() for host in net.hosts)
 
     class CommandLine(load("mininet.cli").CLI):
-        """Mininet's command line with further verbs; commands that need IP are answered if no host has it."""
+        """Mininet's command line with further verbs; without IP, it answers `instead` to commands for IP."""
 
         def default(self, line: str) -> None:
             node, *command = line.split()
@@ -199,7 +205,7 @@ class _Classes:
                 return super().sendCmd(*args, **kwargs)
 
             def popen(self, *args: Any, **kwargs: Any) -> Any:
-                # The namespace is entered below, by name: there may be no shell yet whose namespace to join.
+                # _popen enters the namespace by name: there may be no shell yet for mnexec to join.
                 return super().popen(*args, mncmd=["mnexec", "-d"], **kwargs)
 
             def _popen(self, cmd: Sequence[str], **params: Any) -> Any:
@@ -213,16 +219,16 @@ class _Classes:
                 return True
 
             def defaultIntf(self) -> Any:
-                # The interface with an address, which is `ub0`.
+                # An interface with an address, `ub0`, before the others.
                 return max(self.intfs.values(), key=lambda intf: intf.ip is not None, default=None)
 
         def ends_of(link: _Link) -> set[str]:
             return {intf.node.name.removeprefix("sw_") for intf in (link.intf1, link.intf2)}
 
         class Network(network.Mininet):
-            """A network whose links are cut at the cross-connect, never where a switch is bound."""
+            """A network whose links go down at the cross-connect, never at the interface of a switch."""
 
-            # Keeps Mininet from raising the limits of the whole machine for good.
+            # As if initialised: otherwise Mininet raises limits of the whole machine for good.
             inited = True
 
             def __init__(self, set_link: Callable[[str, bool], None]) -> None:
@@ -256,5 +262,5 @@ class _Classes:
         return self._network(set_link)
 
     def interface(self, name: str, node: Any, port: int) -> Any:
-        """Add an existing interface, which is up, to a node."""
+        """Add an existing interface to a node, as its port number `port`; the interface is not changed."""
         return self._interface(name, node, port, up=None, moveIntfFn=lambda *_: None)

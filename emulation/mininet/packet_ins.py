@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue of nodes whose packet-ins the testbed has to handle; threads of P4Runtime clients fill it."""
+"""Queue of nodes with packet-ins for the testbed to handle, filled by threads of P4Runtime clients."""
 
 import os
 from collections import deque
@@ -11,14 +11,14 @@ __all__ = ["PacketIns"]
 
 @final
 class PacketIns:
-    """A queue of nodes that can be selected on, between open() and close()."""
+    """A queue of nodes; between open() and close() it can be selected on."""
 
     def __init__(self) -> None:
         self._nodes: deque[str] = deque()
         self._wake = -1
 
     def open(self) -> None:
-        """Make the descriptor."""
+        """Make the descriptor to select on."""
         self._wake = os.eventfd(0, os.EFD_NONBLOCK)
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time, agents and results of a testbed in real time, on this machine or on several."""
+"""Base class of real-time testbeds, on one machine or on several: time, agents and results."""
 
 import selectors
 import threading
@@ -49,10 +49,10 @@ _LOOK_SECONDS = 0.02
 
 
 class Meter(Protocol):
-    """Processor use since construction."""
+    """Meter of processor use since its construction."""
 
     def read(self) -> tuple[float, Mapping[str, float]]:
-        """Return the busy share of all processors, 0 to 1, and processor seconds by switch process."""
+        """Return the busy share of the processors, 0 to 1, and processor seconds by switch process."""
         ...
 
 
@@ -60,8 +60,8 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     """A fabric in real time; a second of the scenario takes `dilation` real seconds.
 
     A subclass makes switches, links and the processes of hosts in start(). `bin_ps` is the width of the bins
-    of delivered_bins(). With `frame_bytes`, the length of data frames, frames wait for a link in queues of
-    the switches, whose depth programs read; without it they wait in the kernel.
+    of delivered_bins(). With `frame_bytes`, the length of data frames, frames wait for a link in the queues
+    of the switches, and P4 programs read the queue depth; without it they wait in queues of the kernel.
     """
 
     name = "mininet"
@@ -116,7 +116,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         """Return a meter of all processors and switch processes, from now on."""
 
     def _stages(self) -> Callable[[str], None]:
-        """Return a function that notes in `seconds` how long the stage took that has ended."""
+        """Return a function that notes the seconds since its last call in `seconds`, by name of a stage."""
         lap = time.perf_counter()
 
         def done(stage: str) -> None:
@@ -130,7 +130,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     # -- agents
 
     def attach(self, node: str, host: MemoryAgent) -> None:
-        """Have a process run an agent like `host` in the node's namespace: from now on, or from run() on."""
+        """Have a host process run an agent like `host`; it begins with run(), or soon if run() has begun."""
         self._agents.attach(node, host)
 
     def attach_agents(
@@ -141,33 +141,30 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         on_iteration: IterationHandler | None = None,
         on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
-        """Have processes run agents in the nodes' namespaces: from now on, or from run() on."""
+        """Have host processes run agents, by node; all begin with run(), or soon if run() has begun."""
         for node, spec in specs.items():
             self._agents.attach(node, spec, on_done, on_iteration, on_tree_lost)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask members for the blocks of a tree whose results they wait for; `answered` is called in run()."""
+        """Ask a tree's members at `nodes` for the blocks whose results they lack; run() calls `answered`."""
         self._agents.ask_waiting(nodes, tree, answered)
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        """Have members leave a tree and send `blocks` up another; `ports` has the port of each by node."""
         self._agents.move_members(tree, ports, blocks)
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the agent that the node's present agent has replaced.
-
-        Before run() has returned True the array is empty.
-        """
+        """Return the array of the node's previous agent; empty until run() has returned True."""
         return self._agents.replaced_result(node)
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host for an agent that comes later."""
+        """Prepare a node's host, before run(), for an agent that is attached later."""
         self._agents.stand_by(node)
 
     def restart(
         self, specs: Mapping[str, AgentSpec], *, on_iteration: IterationHandler | None = None
     ) -> None:
-        """Replace all agents in their processes; the new agents begin together a little later."""
+        """Replace all agents in their processes; the new agents begin together shortly afterwards."""
         self._agents.restart(specs, on_iteration)
 
     def set_level(self, node: str, level: int) -> None:
@@ -179,7 +176,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._finish()
 
     def packet_arrived(self, node: str) -> None:
-        """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
+        """Note a packet-in; the P4Runtime client's `on_packet_in` calls this, from any thread."""
         self._packet_ins.arrived(node)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
@@ -187,7 +184,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._agents.routes_lost(node, lost)
 
     def _begin(self) -> None:
-        """Start time, with the hosts attached so far."""
+        """Create the host processes, and start scenario time and the agents attached so far."""
         began = time.perf_counter()
         rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
         self._agents.launch(rate, self.dilation, self._bin_ps, watched=self.watch is not None)
@@ -206,13 +203,13 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         return self._alarms.now_ps
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """Call `callback` in run() at that scenario time, or as soon after it as possible."""
+        """Have run() call `callback` at a scenario time, or as soon as possible afterwards."""
         self._alarms.at(time_ps, callback)
 
     def run(self, until_ps: int | None = None) -> bool:
-        """Let time pass and dispatch events; return True once every host is done and no alarm is left.
+        """Let time pass and dispatch events; return True once agents and callbacks of at() are done.
 
-        Returns False if `until_ps` is reached before. EmulationError if a host or a switch fails.
+        Return False if scenario time `until_ps` comes first. EmulationError if a host or a switch fails.
         """
         if not self._alarms.begun:
             self._begin()
@@ -230,7 +227,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
             self._heed(self._alarms.seconds_left(min((end for end in ends if end is not None), default=None)))
 
     def serve(self, stopped: threading.Event) -> None:
-        """Let time pass and dispatch events until `stopped` is set, which is polled."""
+        """Let time pass and dispatch events until `stopped` is set, with checks of it every 20 ms."""
         if not self._alarms.begun:
             self._begin()
         while not stopped.is_set():
@@ -259,7 +256,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         seconds = self._alarms.real_seconds
         cpu_busy, used = self._meter.read()
         reports = self._agents.finish()
-        # Duplicates and acknowledgements may still be on their way.
+        # Wait: duplicates and acknowledgements may still be on their way.
         after = self._links.settled_counters()
         circuits = self._links.carried.spans()
         self._ending = Ending(reports, Between(self._counted, after), seconds, cpu_busy, used, circuits)
@@ -278,7 +275,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
     def outcome(self, node: str) -> Ended | MemoryAgent:
         """Return the outcome of a node's agent.
 
-        Before run() has returned True the array is empty, and the counts are those that the agent noted last.
+        Until run() has returned True, the array is empty and the counts are the latest that the agent noted.
         """
         return self._agents.outcome(node)
 
@@ -298,19 +295,22 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         return self._agents.received_bytes
 
     def delivered_bins(self) -> tuple[int, ...]:
-        """Return `delivered_bytes` by bins of `bin_ps`, after run() has returned True."""
+        """Return `delivered_bytes` in each bin of `bin_ps`, after run() has returned True."""
         return self._ended.bins()
 
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each link up to now: from its first to its second end, and back."""
+        """Return the usage of links: from first to second end, and back; in run() up to the last sample."""
         return self._samples.usage() if self._ending is None else self._ending.usage(self.fabric)
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return nothing: links to hosts are not counted."""
+        """Return an empty mapping: the usage of links to hosts is not counted."""
         return {}
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """Return the measurements that judge the times of this run, after run() has returned True."""
+        """Return the measurements that judge the times of this run, after run() has returned True.
+
+        `seen` has the report of each node's switch; `steps` is the longest chain of dependent transfers.
+        """
         measured, self.frames_without_link = self._ended.measured(
             self.fabric, self.dilation, seen, self._links.struck,
             shaped="" not in self._links.limiters, steps=steps,

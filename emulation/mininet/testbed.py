@@ -45,10 +45,17 @@ _CARRIER_SECONDS = 30.0
 class MininetTestbed(RealTimeTestbed):
     """A fabric in real time on this machine; a second of the scenario takes `dilation` real seconds.
 
-    `switch` is the kind of switch, by default BMv2 if it is installed. `mtu` is the longest UB packet in
-    bytes that links carry. Links are held to their rate / dilation if that is at most 20 Gbit/s. With `lanes`
-    their frames wait by service level. `bin_ps` is the width of the bins of delivered_bins(), `buffer_bytes`
-    what a sample takes for a full queue. `ip` gives every host an IPv4 interface `ub0`.
+    Links are limited to their rate / `dilation` if that is at most 20 Gbit/s.
+
+    Args:
+        switch: kind of switch, by default BMv2 if it is installed.
+        mtu: bytes of the longest UB packet that links carry.
+        bin_ps, frame_bytes: as in RealTimeTestbed.
+        buffer_bytes: waiting bytes that a sample shows as a full queue.
+        ip: whether every host has an IPv4 interface `ub0`.
+        lanes: whether frames wait for a link by service level.
+        ip_others: CNAs of further hosts with IPv4, on other machines.
+        tunnels: tunnels in place of the ends of links that are on other machines.
     """
 
     def __init__(
@@ -75,7 +82,7 @@ class MininetTestbed(RealTimeTestbed):
         self.ip: IpPorts | None = None
         self._lanes = lanes
         self.on_host_message: Callable[[tuple[Any, ...]], None] | None = None
-        """Takes the messages of host processes in place of this testbed's agents."""
+        """Callback that takes the messages of host processes; None: the testbed handles them."""
 
     # -- coming up and going down
 
@@ -94,7 +101,7 @@ class MininetTestbed(RealTimeTestbed):
 
     def _build(self, record: RunRecord) -> None:
         done = self._stages()
-        # The hosts' process loads its modules while links are made.
+        # The parent of the host processes loads its modules while links are made.
         population = self.population = Population(record)
         self._teardown.add(population.close)
         switches = record.namespace("fabric")
@@ -124,7 +131,7 @@ class MininetTestbed(RealTimeTestbed):
         self.connections.connect()
         self._links = Links(self.fabric, self.connections)
         self._ports = {interface: port for port, interface in cabling.interfaces.items()}
-        # No switch starts with ports that look dead, and no host with an interface that drops its frames.
+        # Wait: otherwise switches start with ports that look dead, and hosts' interfaces drop frames.
         joined = {cabling.interfaces[end.node, end.port] for end in self.connections.joined_ends()}
         self._watch.await_up(joined, _CARRIER_SECONDS)
         for namespace in self.namespaces.values():
@@ -164,7 +171,7 @@ class MininetTestbed(RealTimeTestbed):
         done("switches")
 
     def _frames_per_second(self) -> Mapping[tuple[str, int], int] | None:
-        """Return the data frames a second of each link's port, if frames wait for links in the switches."""
+        """Return the data frames a real second of links, by node and port; None without frame_bytes."""
         if self.frame_bytes is None:
             return None
         bits = 8 * self.frame_bytes * self.dilation
@@ -190,25 +197,25 @@ class MininetTestbed(RealTimeTestbed):
         return selector
 
     def environment(self) -> dict[str, str]:
-        """Return the environment for processes in the namespaces, by which `railyard clean` finds them."""
+        """Return the environment for processes in the namespaces; `railyard clean` finds processes by it."""
         return self._running.environment()
 
     @property
     def run_id(self) -> str:
-        """Id of the run, which stands in the names of its namespaces."""
+        """Id of the run, a part of the names of its namespaces."""
         return self._running.id
 
     @property
     def folder(self) -> Path:
-        """Folder of the run's record, which ends with the run."""
+        """Folder of the run's record, deleted at the end of the run."""
         return self._running.folder
 
     def capture(self, link: Link, path: Path) -> None:
-        """Write the frames of a connected link to a pcap file; a part knows links that its fabric lacks."""
+        """Write the frames of a connected link, which may be a circuit between machines, to a pcap file."""
         self.connections.record(link, path, self._running)
 
     def on_readable(self, handle: int, callback: Callable[[], None]) -> None:
-        """Call `callback` in run() and serve() whenever a descriptor is readable."""
+        """Have run() and serve() call `callback` whenever a descriptor is readable."""
         self._selector.register(handle, selectors.EVENT_READ, callback)
 
     def meter(self) -> CpuMeter:
@@ -229,7 +236,7 @@ class MininetTestbed(RealTimeTestbed):
             self.on_host_message(message)
 
     def end_hosts(self) -> Reports:
-        """Stop the host processes, and return their reports; their end is no failure."""
+        """Stop the host processes, and return their reports; run() and serve() no longer watch them."""
         self._selector.unregister(self.population.connection)
         return self.population.reports()
 

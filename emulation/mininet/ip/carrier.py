@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process that carries IPv4 packets between TAP devices and the links of hosts.
 
-Run as a module with two files: the job, JSON with `ports` (CNA, descriptor of the TAP device, descriptor of
-the raw socket; one triple a host), `hosts` (CNAs of all hosts) and `mtu`; and the file of counters, with a
-COUNTERS record a port, which the process keeps up to date.
+Run as a module with the names of two files. The job is JSON with `ports` (for each host: CNA, descriptor of
+the TAP device, descriptor of the raw socket), `hosts` (CNAs of all hosts) and `mtu`. The file of counters has
+a COUNTERS record for each port, which the process keeps up to date.
 """
 
 import json
@@ -24,10 +24,10 @@ from emulation.traffic.frames.ip import IpPort
 __all__ = ["COUNTERS", "main"]
 
 COUNTERS = struct.Struct("=5q")
-"""The fields of `IpCounters`, in their order."""
+"""Record of a port in the file of counters: the fields of `IpCounters`, in their order."""
 
 _MAX_READ = 1 << 16
-# Frames that a port may take at once before others have their turn.
+# Frames that a port may carry before the next port has its turn.
 _TURN = 32
 
 
@@ -56,7 +56,7 @@ def _from_program(port: IpPort, tap: int, link: socket.socket, count: Callable[[
     with suppress(BlockingIOError):
         for _ in range(_TURN):
             frame, answer = port.from_program(os.read(tap, _MAX_READ))
-            # A link that is down or full loses the frame, as a wire does; the program's TCP sends it again.
+            # A link that is down or full loses the frame; the program's TCP sends it again.
             with suppress(OSError):
                 if frame is not None:
                     link.send(frame)
@@ -66,7 +66,7 @@ def _from_program(port: IpPort, tap: int, link: socket.socket, count: Callable[[
 
 
 def _from_fabric(port: IpPort, tap: int, link: socket.socket, count: Callable[[], None]) -> None:
-    with suppress(OSError):  # nothing more to read; or the link went down, which is told once
+    with suppress(OSError):  # nothing more to read; or the link went down, which the socket reports once
         for _ in range(_TURN):
             frame = port.from_fabric(link.recv(_MAX_READ))
             if frame is not None:

@@ -38,7 +38,7 @@ _STOP_SECONDS = 5.0
 
 
 def ip_addresses(fabric: Fabric, hosts: Mapping[str, str]) -> Mapping[str, IPv4Address]:
-    """Return the IPv4 address of every host, by node; the keys of `hosts` are the nodes that have a host."""
+    """Return the IPv4 address of every host, by node; the keys of `hosts` are the nodes with a host."""
     return MappingProxyType({node: address_of(fabric.node(node).address) for node in hosts})
 
 
@@ -46,10 +46,16 @@ def ip_addresses(fabric: Fabric, hosts: Mapping[str, str]) -> Mapping[str, IPv4A
 class IpPorts:
     """An interface `ub0` on every host, and processes that carry its packets until close().
 
-    `namespaces` has each host's namespace by node. `mtu` is the longest UB packet of the links in bytes; that
-    of the interfaces follows from it. The interfaces are up, with address and MAC address, when the
-    constructor returns. The processes run in the namespace `place`.
-    `others` are the CNAs of hosts on other machines.
+    When the constructor returns, the interfaces are up, with IPv4 and MAC addresses. The attribute `mtu` is
+    the MTU of the interfaces.
+
+    Args:
+        record: record of the run.
+        fabric: the fabric.
+        namespaces: namespace of each host, by node.
+        mtu: bytes of the longest UB packet on links.
+        place: namespace in which the processes run.
+        others: CNAs of further hosts with IPv4, on other machines.
     """
 
     def __init__(
@@ -65,7 +71,7 @@ class IpPorts:
         self.addresses = ip_addresses(fabric, namespaces)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._record = record
-        self._counters: dict[str, tuple[int, int]] = {}  # process and position by node
+        self._counters: dict[str, tuple[int, int]] = {}  # (process, position in it) by node
         cnas = {node: fabric.node(node).address for node in namespaces}
         self._hosts = sorted({*cnas.values(), *others})
         nodes = list(namespaces)
@@ -137,7 +143,7 @@ class IpPorts:
         }
 
     def died(self, name: str) -> TestbedError:
-        """Return the error for a process that has ended by itself."""
+        """Return the error for a carrier process that has ended by itself, with the last lines of its log."""
         code = self.processes[name].wait()
         log = self._record.folder / f"{name}.log"
         words = log.read_text(errors="replace").strip().splitlines()[-3:]
@@ -162,7 +168,7 @@ class IpPorts:
 
 
 def _packet_socket() -> socket.socket:
-    """Return a raw socket for UB frames on the link of the calling thread's namespace."""
+    """Return a raw socket for UB frames on `eth0` of the calling thread's namespace."""
     link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     for option in (_SO_SNDBUFFORCE, _SO_RCVBUFFORCE):
         link.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of the user's own on every host, over IPv4 beside UB."""
+"""A user's program on every host, which communicates by IPv4 beside UB."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from emulation.mininet.net import in_namespace
 __all__ = ["MASTER_PORT", "Programs", "check_command", "variables"]
 
 MASTER_PORT = 29500
-"""TCP port at which rank 0 waits for all ranks, as torchrun has it."""
+"""TCP port at which rank 0 waits for all ranks; torchrun's default."""
 
 _LOOK_SECONDS = 0.2
 _STOP_SECONDS = 5.0
@@ -36,7 +36,7 @@ class _Line:
 
 
 def check_command(command: str) -> list[str]:
-    """Return the words of a command line; TestbedError if there is none or its program does not exist."""
+    """Return the words of a command line; TestbedError if it is empty or its program does not exist."""
     try:
         words = shlex.split(command)
     except ValueError as ex:
@@ -52,7 +52,8 @@ def check_command(command: str) -> list[str]:
 def variables(addresses: Mapping[str, object]) -> Mapping[str, Mapping[str, str]]:
     """Return the environment variables of every node's program, by node; `addresses` are in order of rank.
 
-    Their names are those of PyTorch's `env://` rendezvous, and of Gloo and NCCL for the interface to use.
+    The variables are those of PyTorch's `env://` rendezvous, those by which Gloo, NCCL and TensorPipe learn
+    their interface, and RAILYARD_HOSTS (all addresses) and RAILYARD_NODE.
     """
     hosts = [str(address) for address in addresses.values()]
     common = {
@@ -71,9 +72,13 @@ def variables(addresses: Mapping[str, object]) -> Mapping[str, Mapping[str, str]
 
 @final
 class Programs:
-    """A command that runs on hosts, from the constructor until all have ended or end() is called.
+    """A command that runs on every host, from the constructor on until it has ended or end() is called.
 
-    `namespaces` has the namespace of each host by node, `own` further variables of its environment by node.
+    Args:
+        words: the command line.
+        namespaces: namespace of each host, by node.
+        environment: environment of all programs.
+        own: further variables of each host's environment, by node.
     """
 
     def __init__(
@@ -83,7 +88,7 @@ class Programs:
         environment: Mapping[str, str],
         own: Mapping[str, Mapping[str, str]],
     ) -> None:
-        # As many processes as hosts share the processors.
+        # A thread each: the programs of all hosts share the processors.
         environment = {"OMP_NUM_THREADS": "1", **environment}
         self._lines: queue.SimpleQueue[_Line] = queue.SimpleQueue()
         self._programs: dict[str, subprocess.Popen[str]] = {}
@@ -99,7 +104,7 @@ class Programs:
                     env={**environment, **own[node]},
                     process_group=0,
                 )
-                # A daemon: a process that the program leaves behind may hold the output open for longer.
+                # A daemon: the output stays open while a process that the program has left behind holds it.
                 threading.Thread(target=_read, args=(node, program, self._lines), daemon=True).start()
         except BaseException:
             self.end()
@@ -108,7 +113,7 @@ class Programs:
     def follow(self, say: Callable[[str, str], None], check: Callable[[], None] = lambda: None) -> None:
         """Pass each line of output, with its node, to `say`, until every program has ended.
 
-        `check` is called several times a second; what it raises ends all programs.
+        `check` is called several times a second; an error that it raises ends all programs.
 
         Raises:
             EmulationError: A program has failed; the others were ended.
@@ -138,7 +143,7 @@ class Programs:
                 )
 
     def end(self) -> None:
-        """End the programs that still run, with the processes that they have started."""
+        """End the programs that still run, and the processes that they have started."""
         for program in self._programs.values():
             _signal(program, 15)
         for program in self._programs.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cabling of a fabric: the endpoint of the cross-connect at each port, and the names of the interfaces."""
+"""Cabling of a fabric: an endpoint of the cross-connect for each port, and the names of interfaces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ _MOST_NAME = 15
 @final
 @dataclass(frozen=True, slots=True)
 class Cabling:
-    """Endpoints of a fabric.
+    """Endpoints of a fabric's ports and hosts.
 
-    `interfaces` are the switches' interfaces by node and port, which have the same names in the
-    cross-connect. `hosts` are the nodes with a side of their own. `mtu` is the longest UB packet in bytes.
+    `interfaces` are the switches' interfaces by node and port; the inner side of the endpoint has the name
+    of its interface. `hosts` are the nodes with a host. `mtu` is the longest UB packet in bytes.
     """
 
     endpoints: Sequence[Endpoint]
@@ -34,17 +34,17 @@ class Cabling:
 
 
 def endpoint_at(end: End) -> str:
-    """Return the endpoint of a switch's port."""
+    """Return the name of the endpoint at a switch's port."""
     return f"{end.node}:{end.port}"
 
 
 def host_endpoint(node: str) -> str:
-    """Return the endpoint of a node's host."""
+    """Return the name of the endpoint of a node's host."""
     return f"{node}:host"
 
 
 def tunnel_endpoint(end: End, tunnel: Tunnel, mtu: int) -> Endpoint:
-    """Return the endpoint that stands for a port of another machine."""
+    """Return the endpoint that stands for the port `end`, which is on another machine."""
     return Endpoint(endpoint_at(end), f"vx{tunnel.identifier}", "", "", mtu, tunnel)
 
 
@@ -55,10 +55,17 @@ def cable(
     mtu: int,
     tunnels: Mapping[End, Tunnel] = MappingProxyType({}),
 ) -> Cabling:
-    """Return the cabling of a fabric; `tunnels` stand for ends on other machines.
+    """Return the cabling of a fabric; ports without a link, fibre or host get no interface.
 
-    `switches` is the namespace of all switches, `hosts` the namespace of each node's host. Ports without
-    a link, fibre or host get no interface. TestbedError if two interfaces would have the same name.
+    Args:
+        fabric: the fabric.
+        switches: namespace of all switches.
+        hosts: namespace of each host, by node.
+        mtu: bytes of the longest UB packet.
+        tunnels: tunnels to the ends that are on other machines.
+
+    Raises:
+        TestbedError: Two interfaces would have the same name.
     """
     ends = [end for link in fabric.links for end in (link.a, link.b)]
     nodes = {node.name for node in fabric.nodes}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that circuits carried, though an endpoint counts those of all its circuits together."""
+"""Counters at begin and end of circuits: an endpoint counts the frames of all its circuits together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ Counters = Mapping[str, EndpointCounters]
 @final
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Counters of all endpoints when a circuit was set up and when it was torn down.
+    """Counters of all endpoints when a circuit was set up, and when it was torn down.
 
-    `before` is None for a circuit of the start, `after` for a circuit that is still up.
+    `before` is None for a circuit that was up when the run began, `after` for a circuit that is still up.
     """
 
     link: Link
@@ -28,7 +28,7 @@ class Span:
 
 @final
 class Carried:
-    """Spans of time in which circuits were up; `read` returns the counters of all endpoints."""
+    """Spans of circuits that have moved; `read` returns the present counters of all endpoints."""
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read
@@ -36,7 +36,7 @@ class Carried:
         self._ended: list[Span] = []
 
     def joined(self, link: Link) -> None:
-        """Note that a circuit is set up now."""
+        """Note that a circuit is about to be set up."""
         self._up[link.name] = Span(link, self._read(), None)
 
     def cut(self, link: Link) -> None:
@@ -45,5 +45,5 @@ class Carried:
         self._ended.append(Span(link, began.before, self._read()))
 
     def spans(self) -> Sequence[Span]:
-        """Return the spans of all circuits that have moved."""
+        """Return the spans of circuits that have moved, one for each time that a circuit was up."""
         return (*self._ended, *self._up.values())

@@ -19,13 +19,13 @@ from topologies import HOST_PORT, End, Fabric, Link
 
 __all__ = ["LinkConnections", "LocalConnections", "Tapped"]
 
-# Links faster than this stay unshaped: no kernel queue could hold them to their rate.
+# Links faster than this have no rate limit: no kernel queue could keep it.
 _MOST_SHAPED_BPS = 20e9
-# Instead of waiting for credits, frames wait in a queue that holds what the transport windows allow.
+# There are no credits: frames wait in a queue with room for all that the transport windows allow.
 _QUEUE_BYTES = 16 << 20
 
 Tapped = tuple[int, int, bool, bytes]
-"""A tapped frame: number, monotonic time in ns, whether it came from the link's second end, and its bytes."""
+"""A tapped frame: (number, monotonic time in ns, True if from the link's second end, bytes)."""
 
 
 class LinkConnections(Protocol):
@@ -37,11 +37,11 @@ class LinkConnections(Protocol):
         ...
 
     def limiter(self, rate_bps: float) -> str:
-        """Return what holds links of a rate to it: "tbf", "htb", "switch", or "" for nothing."""
+        """Return the mechanism that limits links of `rate_bps`: "tbf", "htb", "switch", or "" for none."""
         ...
 
     def join(self, link: Link) -> None:
-        """Connect the ends of a link together."""
+        """Connect the two ends of a link."""
         ...
 
     def cut(self, link: Link) -> None:
@@ -73,7 +73,7 @@ class LinkConnections(Protocol):
         ...
 
     def forget(self, link: Link) -> None:
-        """Tap a link no longer."""
+        """Remove the tap of a link."""
         ...
 
     def close(self) -> None:
@@ -85,8 +85,8 @@ class LinkConnections(Protocol):
 class LocalConnections:
     """Connections of links in dilated time: rates are divided by `dilation`, delays multiplied by it.
 
-    With `lanes`, frames of a higher service level go first. `paced`: switches can keep rates by themselves
-    where the kernel has no queue for them.
+    With `lanes`, frames of a higher service level go first. `paced`: the switches can limit the rates of
+    links if the kernel lacks the queue for it.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class LocalConnections:
             self._cross_connect.connect(*_host(node), **self._shape(host_bps))
 
     def joined_ends(self) -> Iterator[End]:
-        """Yield the ports of this machine's switches that `connect` connections, ports to hosts included."""
+        """Yield the ports of this machine's switches that `connect` connects, host ports included."""
         for link in self._fabric.links:
             yield from (end for end in (link.a, link.b) if (end.node, end.port) in self._cabling.interfaces)
         yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
@@ -129,7 +129,7 @@ class LocalConnections:
         return self._cabling.hosts
 
     def limiter(self, rate_bps: float) -> str:
-        """Return what holds links of a rate to it: "tbf", "htb", "switch", or "" for nothing."""
+        """Return the mechanism that limits links of `rate_bps`: "tbf", "htb", "switch", or "" for none."""
         name, limit = ("htb", kernel.HTB) if self._lanes else ("tbf", kernel.TBF)
         if rate_bps / self._dilation > _MOST_SHAPED_BPS:
             return ""
@@ -138,7 +138,7 @@ class LocalConnections:
         return name
 
     def switch_rates(self) -> Mapping[tuple[str, int], float]:
-        """Return the real rates in bit/s that switches have to keep by themselves, by node and port."""
+        """Return the real rates in bit/s that the switches themselves have to limit, by node and port."""
         fabric = self._fabric
         rates = {end: link.rate_bps for link in fabric.links for end in (link.a, link.b)}
         rates |= {end: optical.rate_bps for optical in fabric.optical for end in optical.ends}
@@ -159,7 +159,7 @@ class LocalConnections:
     # -- links
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None = None) -> None:
-        """Connect the ends of a link together; a `tunnel` is made first, for an end on another machine."""
+        """Connect the two ends of a link; make `tunnel` first, for an end that is on another machine."""
         if tunnel is not None:
             self._cross_connect.add([tunnel_endpoint(*tunnel, self._cabling.mtu)])
         self._cross_connect.connect(*_endpoints(link), **self._shape(link.rate_bps))
@@ -179,7 +179,7 @@ class LocalConnections:
         self._cross_connect.set_carrier(*_host(node), up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
+        """Replace the impairment of direction 0 or 1; TestbedError if the kernel lacks a feature."""
         sender, receiver = _endpoints(link) if direction == 0 else reversed(_endpoints(link))
         self._cross_connect.impair(
             sender,
@@ -202,7 +202,7 @@ class LocalConnections:
         self._captures.append(self._cross_connect.capture(endpoint, path, record))
 
     def end_captures(self) -> None:
-        """End all captures: their files are complete."""
+        """End all captures; afterwards their files are complete."""
         for capture in self._captures:
             capture.terminate()
         for capture in self._captures:
@@ -214,11 +214,11 @@ class LocalConnections:
         if link.name not in self._taps:
             endpoint, _ = _endpoints(link)
             self._taps[link.name] = self._cross_connect.tap(endpoint, ETHERTYPE, RECENT_FRAMES)
-        # What the cross-connect's interface at the first end sends has come from the second.
+        # Frames that the inner side at the first end sends have come from the second end.
         return self._taps[link.name].take()
 
     def forget(self, link: Link) -> None:
-        """Tap a link no longer."""
+        """Remove the tap of a link."""
         if tap := self._taps.pop(link.name, None):
             tap.close()
 

@@ -24,13 +24,14 @@ _LINK_64 = 1  # IFLA_STATS_LINK_64
 @final
 @dataclass(frozen=True, slots=True)
 class EndpointCounters:
-    """Counters of an endpoint since its creation: `from_` its device, and `to_` its device.
+    """Counters of an endpoint since its creation: frames `from_` its device, and frames `to_` its device.
 
-    `from_dropped_veth`: no room in a processor's backlog on the way to the inner side, or no circuit there;
-    `from_dropped_filter`: lost on purpose, by an impaired link;
+    `from_dropped_veth`: no room in a processor's backlog on the way to the inner side, or no connection;
+    `from_dropped_filter`: dropped by the filter of an impaired link;
     `to_dropped_queue`: no room in the queue of a link with a rate;
-    `to_dropped_veth`: no room in a processor's backlog on the way to the device.
-    Frames that wait while a link is cut are lost and not counted.
+    `to_dropped_veth`: no room in a processor's backlog on the way to the device;
+    `waiting_frames`, `waiting_bytes`: in the queue to the device at present.
+    Frames in the queue when a link is cut are lost and not counted.
     """
 
     from_frames: int
@@ -45,7 +46,7 @@ class EndpointCounters:
     waiting_bytes: int
 
     def __add__(self, other: "EndpointCounters") -> "EndpointCounters":
-        """Return the sums of two endpoints."""
+        """Add the counters of two endpoints."""
         return EndpointCounters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
@@ -62,10 +63,10 @@ class _Queue:
 def read(
     route: RouteSocket, names: Mapping[int, str], kept_drops: Mapping[str, int]
 ) -> dict[str, EndpointCounters]:
-    """Return counters by endpoint.
+    """Return the counters of endpoints, by name of the endpoint.
 
-    `names` has the endpoint of each inner side by interface index; `kept_drops` are the drops of deleted
-    queues.
+    `names` has the name of each endpoint by the interface index of its inner side. `kept_drops` are the
+    dropped frames of deleted queues, by name of the endpoint.
     """
     links = dict(_links(route))
     dropped, filtered = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
@@ -97,7 +98,7 @@ def read(
 
 
 def queue_drops(route: RouteSocket, index: int) -> int:
-    """Return the drops of the egress queue of interface `index`; 0 without a queue."""
+    """Return the frames dropped by the egress queue of interface `index`; 0 without a queue."""
     return sum(queue.drops for queue in _queues(route) if queue.index == index and not queue.filters)
 
 
@@ -110,7 +111,7 @@ def _links(route: RouteSocket) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _queues(route: RouteSocket) -> Iterator[_Queue]:
-    """Yield root queues, which count the drops of queues below them, and filter attachments."""
+    """Yield root queues, whose drops include those of child queues, and clsact qdiscs (`filters`)."""
     for _, content in route.dump(requests.queue_dump()):
         index, _, parent, _ = _TC_INDEX.unpack_from(content)
         fields = dict(attributes(content[_TC_HEAD:]))

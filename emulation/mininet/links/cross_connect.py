@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cross-connect of the Mininet testbed: a link is a connection of two endpoints.
 
-An endpoint is a veth pair. A switch or a host is bound to its device side, in the device's namespace; its
-inner side is in the cross-connect's namespace. Two endpoints are connected if frames that arrive at one inner
-side are sent out at the other. Faults of a link are applied at the inner sides only: the device sides keep
-their configuration, and lose their carrier when the inner side is down.
+An endpoint is a veth pair. Its device side, in the namespace of the device, is the interface of a switch or
+host, the device. Its inner side is in the cross-connect's namespace. To connect two endpoints, the kernel
+redirects frames that arrive at each inner side to the other inner side. Faults of a link are applied at the
+inner sides only: the device sides keep their configuration, and lose their carrier when the inner side is
+down.
 
     device a ──veth── inner a   loss, redirect ──▶  delay, rate   inner b ──veth── device b
 """
@@ -32,9 +33,9 @@ from emulation.mininet.links.endpoints import Endpoint, Tunnel, check_new
 __all__ = ["QUEUE_BYTES", "CrossConnect"]
 
 QUEUE_BYTES = 1 << 20
-"""Default size of the queue before a link that has a rate."""
+"""Default bytes of the queue of a connection with a rate."""
 
-# Chosen interface indices, so that no request has to ask for one; the two sides of a pair must differ.
+# First interface indices, chosen so that no index has to be looked up; the sides of a pair must differ.
 _PATCH_INDEX, _DEVICE_INDEX, _PROBE_INDEX = 1_000_000, 2_000_000, 3_000_000
 _FRAME_HEAD = 14 + 8  # Ethernet and two VLAN tags
 _LEAST_RATE = 8.0  # a byte a second
@@ -45,7 +46,7 @@ _DELAYED_FRAMES = 100_000
 @final
 @dataclass(frozen=True, slots=True)
 class _Direction:
-    """Rates, losses and delays of one direction of a link."""
+    """Rates, loss and delay of one direction of a connection; the impaired rate replaces the rate."""
 
     rate_bps: float | None = None
     queue_bytes: int = QUEUE_BYTES
@@ -62,20 +63,20 @@ class _Direction:
 @final
 @dataclass(slots=True)
 class _Slot:
-    """State of an endpoint; `inbound` is the direction from its mate's device to its own."""
+    """State of an endpoint; `mate` is the connected endpoint, `inbound` the direction from its device."""
 
     endpoint: Endpoint
     index: int
     mate: str | None = None
     inbound: _Direction = _Direction()
-    limited: bool = False  # its egress has a queue with a rate,
-    lanes: bool = False  # which serves frames by their priority
-    delayed: bool = False  # its egress has a queue with a delay
+    limited: bool = False  # the egress of its inner side has a queue with a rate
+    lanes: bool = False  # that queue serves frames by priority
+    delayed: bool = False  # the egress of its inner side has a queue with a delay
 
 
 @final
 class CrossConnect:
-    """Endpoints and connections in a namespace. For one thread at a time; times and rates are real."""
+    """Endpoints and connections, with inner sides in `namespace`. For one thread; real times and rates."""
 
     def __init__(self, namespace: str) -> None:
         kernel.need(kernel.VETH, kernel.CLSACT, kernel.CLS_BPF, kernel.MIRRED)
@@ -91,7 +92,7 @@ class CrossConnect:
         self._open = True
 
     def close(self) -> None:
-        """Delete every endpoint with its device side before returning. May be called again."""
+        """Delete every endpoint, both sides, before returning. May be called again."""
         if not self._open:
             return
         self._open = False
@@ -104,9 +105,9 @@ class CrossConnect:
             raise TestbedError(f"the kernel refuses {refused[0]}")
 
     def add(self, endpoints: Sequence[Endpoint]) -> None:
-        """Make endpoints, whose device sides are up and without carrier until `connect`.
+        """Make endpoints; their device sides are up, but have no carrier until `connect`.
 
-        TestbedError names an endpoint that cannot be made; then none is made.
+        TestbedError names an endpoint that cannot be made; then none of `endpoints` is made.
         """
         check_new(endpoints, [slot.endpoint for slot in self._slots.values()], self._namespace)
         handles: dict[str, int] = {}
@@ -152,7 +153,7 @@ class CrossConnect:
         self._slots.update((slot.endpoint.name, slot) for slot in slots)
 
     def remove_tunnel(self, name: str) -> None:
-        """Remove an endpoint that is the end of a tunnel; do nothing to an endpoint with a device."""
+        """Remove an endpoint that is the end of a tunnel; leave an endpoint with a device as it is."""
         slot = self._slot(name)
         if slot.endpoint.tunnel is None:
             return
@@ -162,7 +163,7 @@ class CrossConnect:
         self._route.do([requests.delete_link(slot.index, f"the end {name} of a tunnel")])
 
     def _tunnel(self, slot: _Slot, tunnel: Tunnel, handles: dict[str, int]) -> Request:
-        """Return the request for the end of a tunnel; `handles` are open namespaces by name."""
+        """Return the request for the end of a tunnel; `handles` has descriptors of namespaces, by name."""
         if self._namespace not in handles:
             handles[self._namespace] = os.open(netns.DIRECTORY / self._namespace, os.O_RDONLY)
         return requests.vxlan(
@@ -184,12 +185,18 @@ class CrossConnect:
         queue_bytes: int = QUEUE_BYTES,
         lanes: bool = False,
     ) -> None:
-        """Join two endpoints, so that each device's frames reach the other, and give both a carrier.
+        """Connect two endpoints, so that each device's frames reach the other, and give both a carrier.
 
-        `rate_bps` holds each direction to a rate, behind a queue of `queue_bytes`; None: no limit. Frames out
-        of a tunnel have been held to their rate where they entered it. With `lanes`, frames of a higher
-        service level wait in a queue of their own and go first. The devices learn of their carrier some
-        milliseconds later. Frames sent into either endpoint before are not forwarded.
+        The devices learn of their carrier some milliseconds later. Frames sent into either endpoint earlier
+        are not forwarded.
+
+        Args:
+            a: name of an endpoint.
+            b: name of the other endpoint.
+            rate_bps: limit of each direction; None: no limit. Towards a device whose frames come out of a
+                tunnel there is none, since the rate is limited where they enter the tunnel.
+            queue_bytes: size of the queue before the limit.
+            lanes: whether each service level has a queue of its own, and higher levels go first.
         """
         for slot in (self._slot(a), self._slot(b)):
             if slot.mate is not None:
@@ -217,9 +224,9 @@ class CrossConnect:
         self._set(True, first, second)
 
     def disconnect(self, a: str, b: str) -> None:
-        """Separate two endpoints: frames under way and in queues are lost, both devices lose the carrier."""
+        """Disconnect two endpoints: frames on their way are lost, and both devices lose the carrier."""
         pair = self._pair(a, b)
-        # Down first: an interface that is down neither sends nor is redirected to; the connection ends here.
+        # Down first: the kernel sends and redirects nothing by an interface that is down.
         self._set(False, *pair)
         self._route.do(
             [requests.delete_filters(slot.index, f"filters at {slot.endpoint.name}") for slot in pair]
@@ -230,7 +237,7 @@ class CrossConnect:
         self._unsettled = True
 
     def set_carrier(self, a: str, b: str, up: bool) -> None:
-        """Take the carrier from both devices of a connection, with all frames on their way, or restore it."""
+        """Restore the carrier of both devices of a connection, or take it: frames on their way are lost."""
         self._set(up, *self._pair(a, b))
 
     def impair(
@@ -245,9 +252,17 @@ class CrossConnect:
     ) -> None:
         """Replace the impairment of the direction from a's device to b's.
 
-        Frames are lost before they wait for the rate, and counted at `a` as from_dropped_filter. When a delay
-        begins or ends, frames that wait for the link are lost. TestbedError, and no change, if the kernel
-        lacks a feature.
+        When a delay begins or ends, frames that wait for the link are lost. TestbedError, and no change, if
+        the kernel lacks a feature.
+
+        Args:
+            a: name of the sending endpoint.
+            b: name of the receiving endpoint.
+            blocked: whether all frames are lost.
+            loss: probability that a frame is lost, before it waits for the rate; counted at `a` as
+                from_dropped_filter.
+            rate_bps: rate in place of that of `connect`; None: that of `connect`.
+            delay_s: delay in seconds.
         """
         sender, receiver = self._pair(a, b)
         _check_rate(rate_bps)
@@ -266,7 +281,7 @@ class CrossConnect:
         self._route.do([*self._lose(sender, receiver, shape), *self._shape(receiver, shape)])
 
     def counters(self) -> Mapping[str, EndpointCounters]:
-        """Return the counters of every endpoint by name."""
+        """Return the counters of every endpoint by name, removed tunnels included."""
         names = {slot.index: name for name, slot in self._slots.items()}
         counted = counters.read(self._route, names, self._kept_drops)
         for name, before in self._removed.items():
@@ -276,19 +291,19 @@ class CrossConnect:
     def capture(self, endpoint: str, path: Path, record: RunRecord) -> subprocess.Popen[bytes]:
         """Start a tcpdump of both directions of an endpoint, and return it once it captures.
 
-        It records the device's frames before any of them is lost on purpose, and the frames that the device
+        It records the device's frames before an impairment drops any, and the frames that the device
         receives, with times in nanoseconds and without buffering. End it with terminate().
         """
         return start_capture(self._namespace, self._slot(endpoint).endpoint.interface, path, record)
 
     def tap(self, endpoint: str, ethertype: int, most: int) -> FrameTap:
-        """Return a tap that keeps the last frames of an endpoint, both ways."""
+        """Return a tap that keeps the last `most` frames with an EtherType, in both directions."""
         return FrameTap(self._namespace, self._slot(endpoint).endpoint.interface, ethertype, most)
 
     # -- requests
 
     def _settle(self) -> None:
-        """Wait until frames sent into separated endpoints are gone: no new connection forwards them."""
+        """Wait until frames sent into disconnected endpoints are gone: no new connection may forward them."""
         if not self._unsettled:
             return
         if self._backlogs is None:
@@ -319,11 +334,11 @@ class CrossConnect:
         return [requests.delete_filter(sender.index, requests.LOSS, what)] if receiver.inbound.loss else []
 
     def _shape(self, slot: _Slot, shape: _Direction) -> list[Request]:
-        """Return the requests for the queues into an endpoint, and note the queues as made."""
+        """Return the requests for the queues into an endpoint's device, and note the queues as made."""
         what = f"rate and delay into {slot.endpoint.name}"
         limited, delayed = shape.rate is not None, shape.delay_s > 0
         asked: list[Request] = []
-        # A queue that only changes its rate keeps its frames; a queue of another kind replaces it.
+        # A change of the rate alone keeps the queue with its frames; any other change replaces the queue.
         other_kind = slot.delayed != delayed or (slot.limited != limited and (delayed or not limited))
         other_kind = other_kind or (slot.limited and slot.lanes != shape.lanes)
         lanes_made = slot.limited and slot.lanes and not other_kind

@@ -17,7 +17,7 @@ _MAX_NAME = 15  # IFNAMSIZ - 1
 @final
 @dataclass(frozen=True, slots=True)
 class Tunnel:
-    """A VXLAN tunnel to the port's other machine: network identifier, IPv4 addresses, UDP port."""
+    """A VXLAN tunnel to the machine of a port: network identifier, IPv4 addresses, UDP port."""
 
     identifier: int
     local: IPv4Address
@@ -43,10 +43,11 @@ class Endpoint:
 
 
 def check_new(endpoints: Iterable[Endpoint], present: Iterable[Endpoint], inner_namespace: str) -> None:
-    """Raise TestbedError for the first of new endpoints that cannot be made.
+    """Check new endpoints against those `present`, in the cross-connect's namespace `inner_namespace`.
 
-    Its name or an interface of it is taken, Linux does not take the name of an interface, or the namespace of
-    its device does not exist.
+    Raises:
+        TestbedError: A name or interface is taken, Linux does not accept the name of an interface, or the
+            namespace of a device does not exist.
     """
     present = list(present)
     names = {endpoint.name for endpoint in present}
@@ -77,6 +78,6 @@ def check_new(endpoints: Iterable[Endpoint], present: Iterable[Endpoint], inner_
 
 
 def _sides(endpoint: Endpoint, inner_namespace: str) -> list[tuple[str, str]]:
-    """Return namespace and name of each interface of an endpoint."""
+    """Return (namespace, name) of each interface of an endpoint."""
     inner = (inner_namespace, endpoint.interface)
     return [inner] if endpoint.tunnel else [inner, (endpoint.namespace, endpoint.device_interface)]

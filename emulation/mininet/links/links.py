@@ -35,7 +35,7 @@ _QUEUES = {
 
 @final
 class Links:
-    """Links of a fabric, connected from the start; circuits while an optical switch joins them."""
+    """Links of a fabric. They are connected from the start, circuits while an optical switch joins them."""
 
     def __init__(self, fabric: Fabric, connections: LinkConnections) -> None:
         self._fabric = fabric
@@ -49,22 +49,22 @@ class Links:
         self.struck: set[End] = set()
         """Ends that have lost their carrier at least once."""
         self.carried = Carried(connections.counters)
-        """Frames of circuits that have been set up or torn down."""
+        """Counters at begin and end of circuits that have been set up or torn down."""
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the fabric's links; circuits follow in the order of their first use."""
+        """Names of the fabric's links, then of further circuits in the order of their first use."""
         return [*self._names]
 
     @property
     def limiters(self) -> frozenset[str]:
-        """Names of queues that hold links to their rate, or "" for none; see `LocalConnections.limiter`."""
+        """Mechanisms that limit the rates of the fabric's links; see `LinkConnections.limiter`."""
         return frozenset(map(self._connections.limiter, {link.rate_bps for link in self._fabric.links}))
 
     def means(self, switch: SwitchKind, frame_bytes: int | None) -> Iterator[str]:
-        """Yield what makes rates, delays and queues of the links, for the notes of a run.
+        """Yield sentences for the notes of a run: the mechanisms of rates, delays and queues of the links.
 
-        `frame_bytes`: length of data frames if they wait in the queues of the switches.
+        `frame_bytes`: length of data frames if they wait in queues of the switches; None: in the kernel.
         """
         for limiter in sorted(self.limiters, reverse=True):
             yield _RATES[limiter]
@@ -74,20 +74,20 @@ class Links:
             yield _QUEUES[switch].format(frame_bytes)
 
     def state(self, name: str) -> int:
-        """Return 1 for a link that is up, with 2 and 4 for its first and its second direction impaired."""
+        """Return the sum of 1 for a link that is up, and 2 and 4 for impaired directions 0 and 1."""
         up = name in self._joined and name not in self._failed
         wrong = [self._wrong.get((name, direction), _WELL) != _WELL for direction in (0, 1)]
         return up | wrong[0] << 1 | wrong[1] << 2
 
     def link(self, name: str) -> Link:
-        """Return a link of the fabric, or a possible circuit."""
+        """Return a link of the fabric, or a circuit of an optical switch, up or not."""
         circuit = circuit_of(self._fabric, name)
         return self._fabric.link(name) if circuit is None else circuit_link(self._fabric, *circuit)
 
     # -- faults
 
     def set_link(self, name: str, up: bool) -> None:
-        """Take a link down or up; a circuit that is up carries frames while its optical switch joins it."""
+        """Take a link down or bring it up; a circuit also needs its optical switch to join it."""
         link = self.link(name)
         (self._failed.discard if up else self._failed.add)(name)
         self.struck |= {link.a, link.b}
@@ -95,14 +95,14 @@ class Links:
             self._connections.set_carrier(link, up)
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """Take a host's link down or up; the host's interface keeps its configuration."""
+        """Take a host's link down or bring it up; the host's interface keeps its configuration."""
         if node not in self._connections.hosts:
             raise TestbedError(f"{node} has no host port", remedy="name one of the fabric's NPUs")
         self.struck.add(End(node, HOST_PORT))
         self._connections.set_host_carrier(node, up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
+        """Replace the impairment of direction 0 or 1; TestbedError if the kernel lacks a feature."""
         if direction not in (0, 1):
             raise TestbedError(f"link {name} has no direction {direction}", remedy="give 0 or 1")
         link = self.link(name)
@@ -141,7 +141,7 @@ class Links:
         return self._connections.counters()
 
     def settled_counters(self) -> Mapping[str, EndpointCounters]:
-        """Return the counters once no frame is on its way, or after a second."""
+        """Return the counters once they no longer change, or after a second."""
         after = self.counters()
         for _ in range(_SETTLE_LOOKS):
             time.sleep(_SETTLE_SECONDS)
@@ -155,12 +155,15 @@ class Links:
         self._connections.record(self.link(name), path, record)
 
     def recent(self, name: str, ps: Callable[[int], int]) -> Sequence[RecentFrame]:
-        """Return the last frames of a link, tapped from the first call on; `ps` is the scenario's clock."""
+        """Return the last frames of a link, tapped from the first call on.
+
+        `ps` returns the scenario time in picoseconds at a monotonic time in nanoseconds.
+        """
         return [
             RecentFrame(number, max(0, ps(at_ns)), int(backwards), frame)
             for number, at_ns, backwards, frame in self._connections.recent(self.link(name))
         ]
 
     def forget(self, name: str) -> None:
-        """Tap a link no longer."""
+        """Remove the tap of a link."""
         self._connections.forget(self.link(name))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switches of a fabric as processes in a namespace.
 
-processes    a BMv2 process for each switch, or built-in processes for many switches each
-bmv2_queues  length and rate of BMv2's queues
+processes    processes of the run: BMv2, one for each switch, or built-in, each for many switches
+bmv2_queues  depth and rate of BMv2's queues
 """

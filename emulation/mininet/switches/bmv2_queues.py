@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Length and rate of BMv2's queues, by the calls of its Thrift server that P4Runtime has no counterpart for.
+"""Depth and rate of BMv2's queues, set by calls of its Thrift server: P4Runtime has no such calls.
 
 The service `simple_switch` is in BMv2's targets/simple_switch/thrift/simple_switch.thrift; the encoding is
 Thrift's binary protocol. Three calls with integers do not justify the Thrift library, of which there is no
@@ -19,13 +19,14 @@ _CALL, _REPLY = 0x80010001, 0x80010002
 _I32, _I64 = (8, ">bhi"), (10, ">bhq")
 _SECONDS = 30.0
 _RESPONSES: Final = 7
-"""Priority of responses in the programs: they are not held back."""
+"""Priority of responses in the P4 programs; its queue has no rate limit."""
 
 
 def set_queue_depth(thrift_port: int, rates: Mapping[int, int], frames: int) -> None:
-    """Let the switch of a Thrift port of this namespace hold up to `frames` data frames in each queue.
+    """Set the depth of a switch's queues to `frames`, and the rates of its egress ports.
 
-    `rates` has the frames a second that leave each egress port. MachineError if the switch does not answer.
+    `thrift_port` is the switch's TCP port in this namespace. `rates` has the data frames per second that
+    leave each egress port. MachineError if the switch does not answer.
     """
     try:
         with socket.create_connection(("127.0.0.1", thrift_port), _SECONDS) as connection:
@@ -44,7 +45,7 @@ def set_queue_depth(thrift_port: int, rates: Mapping[int, int], frames: int) -> 
 
 
 def _call(connection: socket.socket, method: str, *arguments: tuple[tuple[int, str], int]) -> None:
-    """Call a method of the service, all of whose methods return a 32-bit 0 on success."""
+    """Call a method; OSError unless it returns a 32-bit 0, as all of the service's methods do on success."""
     name = f"simple_switch:{method}".encode()
     fields = [
         struct.pack(form, kind, number, value) for number, ((kind, form), value) in enumerate(arguments, 1)

@@ -30,9 +30,9 @@ _FIRST_THRIFT_PORT = 9090
 _LOOPBACK = 1  # its interface index
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
-# Frames that a queue of a switch holds if frames wait there for a link: more than windows allow.
+# Frames in a queue of a switch if frames wait there for a link: more than transport windows allow.
 _QUEUE_DEPTH = 1 << 16
-# A dying process closes its sockets before it has ended, the more so if it dumps core.
+# A dying process closes its sockets some time before it has ended, above all if it dumps core.
 _DYING_SECONDS = 0.5
 
 
@@ -56,7 +56,7 @@ def spawn(
     stdin: int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a process of a run in a namespace; it dies with this thread, and `railyard clean` finds it."""
+    """Start a process of a run in a namespace; the kernel kills it when the calling thread ends."""
     enter = ["nsenter", f"--net=/run/netns/{namespace}", "setpriv", "--pdeathsig", "KILL", *command]
     with log.open("wb") as output:
         return subprocess.Popen(
@@ -72,11 +72,11 @@ def spawn(
 
 @final
 class SwitchProcesses:
-    """The switch processes; `interfaces` has the interface of each port by node and port number.
+    """The switch processes of a fabric, in `namespace`; `addresses` are P4Runtime addresses by node.
 
-    With `frames_per_second`, of each link's port by node and port number, frames wait for a link in the
-    switches, whose programs read the depth of their queues; without it they wait in the kernel. `rates`, in
-    bit/s by node and port number, are those that built-in switches keep by themselves.
+    `interfaces`, `frames_per_second` and `rates` are by node and port number. `frames_per_second` has the
+    rates of the links' ports if frames wait for links in the switches, where P4 programs read the queue
+    depth; None: they wait in the kernel. `rates`, in bit/s, are limits that built-in switches keep.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class SwitchProcesses:
             for node in self._fabric.nodes:
                 self._start(node.name, (node,), self._bmv2(node, options))
             return
-        # One thread carries the frames of a process, so half the processors leave room for the agents.
+        # Each process forwards frames in one thread; the other half of the processors is for the agents.
         count = min(len(self._fabric.nodes), max(1, (os.cpu_count() or 1) // 2))
         for index in range(count):
             nodes = self._fabric.nodes[index::count]
@@ -136,7 +136,7 @@ class SwitchProcesses:
         command = [_BMV2, "--no-p4", "--device-id", str(node.device_id)]
         for port, interface in self._ports[node.name]:
             command += ["-i", f"{port}@{interface}"]
-        if "--thrift-port" in options:  # in the run's own namespace, so no other program holds the port
+        if "--thrift-port" in options:  # no other program has the port: the namespace is the run's own
             command += ["--thrift-port", str(_FIRST_THRIFT_PORT + node.index)]
         if "--notifications-addr" in options:  # the default leaves a socket in /tmp
             address = self._record.folder / f"{node.name}.ipc"
@@ -161,7 +161,10 @@ class SwitchProcesses:
         return command
 
     def wait_ready(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Wait until every process accepts P4Runtime connections, which it does once its ports are bound."""
+        """Wait until every process accepts P4Runtime connections; by then its ports are bound.
+
+        `progress` is called with the number of ready processes and of all processes.
+        """
         waiting = dict(self.processes)
         deadline = time.monotonic() + _READY_SECONDS
         while waiting:
@@ -182,7 +185,7 @@ class SwitchProcesses:
             netns.inside(self._namespace, lambda rates=self._frames_per_second: self._hold(rates))
 
     def _hold(self, frames_per_second: Mapping[tuple[str, int], int]) -> None:
-        """Set the queues of all BMv2 processes, from their namespace, whose loopback interface comes up."""
+        """Set the queues of all BMv2 processes, over the loopback interface of the thread's namespace."""
         route = RouteSocket()
         try:
             route.do([requests.set_up(_LOOPBACK, True, "lo")])
@@ -193,7 +196,7 @@ class SwitchProcesses:
             set_queue_depth(_FIRST_THRIFT_PORT + node.index, rates, _QUEUE_DEPTH)
 
     def check(self) -> None:
-        """Raise a TestbedError if a process has ended by itself, or does so shortly."""
+        """Raise a TestbedError if a process has ended by itself, or does so within half a second."""
         deadline = time.monotonic() + _DYING_SECONDS
         while True:
             for name, process in self.processes.items():
@@ -204,7 +207,7 @@ class SwitchProcesses:
             time.sleep(0.01)
 
     def died(self, name: str) -> TestbedError:
-        """Return the error for a process that has ended by itself."""
+        """Return the error for a process that has ended by itself, with the last lines of its log."""
         code = self.processes[name].wait()
         words = self._log(name).read_text(errors="replace").strip().splitlines()[-5:]
         return TestbedError(
@@ -227,13 +230,13 @@ class SwitchProcesses:
 
 
 def _bmv2_options() -> frozenset[str]:
-    """Return the options of the installed BMv2, which vary between builds."""
+    """Return the option names in the help of the installed BMv2; they vary between builds."""
     answer = subprocess.run([_BMV2, "--help"], capture_output=True, text=True, check=False)
     return frozenset(word for word in (answer.stdout + answer.stderr).split() if word.startswith("--"))
 
 
 def listens(path: Path) -> bool:
-    """Return whether a process takes connections at a Unix socket."""
+    """Return whether a process accepts connections at a Unix socket."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
