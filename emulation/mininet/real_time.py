@@ -154,7 +154,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._agents.move_members(tree, ports, blocks)
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the node's previous agent; empty until run() has returned True."""
+        """Return the array of the tree member last replaced at a node; empty before run() returns True."""
         return self._agents.replaced_result(node)
 
     def stand_by(self, node: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents at the nodes' hosts of a run in real time: attached, replaced, and their outcomes."""
+"""Agents of a run in real time, by node: attached, replaced, and their outcomes."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ _NO_ARRAY: Array = np.zeros(0, np.int32)
 
 
 class HostProcesses(Protocol):
-    """Processes of all hosts, on this machine or on several. Times are of this machine's monotonic clock."""
+    """Host processes of a run, on one machine or on several; times are of this machine's monotonic clock."""
 
     def launch(
         self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
-        """Create every host in its namespace, and wait until all are ready."""
+        """Create every host in its namespace, and wait until all are ready. `rate_bps` is in real time."""
         ...
 
     def go(self, start_ns: int) -> None:
-        """Start time at `start_ns`."""
+        """Begin all agents and scenario time at `start_ns`."""
         ...
 
     def begin(self, number: int, agents: Mapping[str, Description]) -> None:
-        """Replace the agents of some nodes, soon and all at the same time; messages carry `number`."""
+        """Replace agents, by node; the new agents begin together soon, and their messages carry `number`."""
         ...
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host which buckets, by destination CNA, have other routes now."""
+        """Tell a host the buckets, by destination CNA, whose routes have changed."""
         ...
 
     def set_level(self, node: str, level: int) -> None:
-        """Set the service level of a host's data from its next iteration on."""
+        """Set the service level of the data of a host's agent, from its next iteration on."""
         ...
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Let a host tell the blocks of a tree whose results it waits for."""
+        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
         ...
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Let a host leave a tree and send `blocks` up another tree."""
+        """Have a host leave a tree, and send `blocks` up the tree of `port`."""
         ...
 
     @property
@@ -66,11 +66,11 @@ class HostProcesses(Protocol):
         ...
 
     def noted(self, node: str) -> tuple[AgentStats, int | None]:
-        """Return the counts that a host of a watched run noted last, and its finishing time, if any."""
+        """Return the latest counts of a host of a watched run, and its finishing time in ps or None."""
         ...
 
     def reports(self) -> Reports:
-        """Stop every host, and return their reports."""
+        """Stop all hosts, and return their reports."""
         ...
 
     def array(self, node: str, report: Report) -> Array:
@@ -78,16 +78,16 @@ class HostProcesses(Protocol):
         ...
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the agent that a host's last agent has replaced, after reports()."""
+        """Return the array of the tree member that was last replaced at a host, after reports()."""
         ...
 
 
 @final
 @dataclass(slots=True)
 class _Seat:
-    """The agent of a node, as far as its process has told. `number` is that of the order that began it.
+    """State of a node's agent, as its process has reported it; messages of the process call the callbacks.
 
-    The callbacks are called as messages of its process arrive.
+    `number` is that of the order that began the agent, 0 for agents attached before `go`.
     """
 
     agent: Description = None
@@ -104,7 +104,7 @@ class _Seat:
 @final
 @dataclass(slots=True)
 class _Question:
-    """A question to members for the blocks of a tree they wait for; `missing` members have not answered."""
+    """A question to a tree's members for the blocks that they lack; `missing` are members without answer."""
 
     tree: int
     missing: set[str]
@@ -114,7 +114,7 @@ class _Question:
 
 @final
 class Agents:
-    """Agents by node. Those attached before `go` begin together, later ones with the next `send_orders`."""
+    """Agents by node. Agents attached before `go` begin with it, later agents with the next `send_orders`."""
 
     def __init__(self, population: HostProcesses, namespaces: Mapping[str, str], interface: str) -> None:
         self._population = population
@@ -136,7 +136,7 @@ class Agents:
         on_iteration: IterationHandler | None = None,
         on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
-        """Have a process run an agent as described; EmulationError if none can be made."""
+        """Have a host process run an agent for a node; EmulationError if the description is invalid."""
         if isinstance(agent, AgentSpec):
             repeats = agent.profile is not None
             check_addresses(agent.sliced, agent.addresses)
@@ -152,7 +152,7 @@ class Agents:
             self._arriving[node] = seat
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host for an agent that comes later."""
+        """Prepare a node's host, before `launch`, for an agent that is attached later."""
         if node not in self._namespaces:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         if self._begun and node not in self._seats:
@@ -168,7 +168,7 @@ class Agents:
         self.send_orders()
 
     def launch(self, rate_bps: float, dilation: int, bin_ps: int, *, watched: bool) -> None:
-        """Create the processes of all nodes with an agent, and of those that stand by."""
+        """Create the hosts of all nodes with an agent or on standby; arguments as of HostProcesses.launch."""
         if self._seats:
             slots = [
                 HostSlot(node, self._namespaces[node], self._interface, seat.agent)
@@ -183,7 +183,7 @@ class Agents:
             self._population.go(start_ns)
 
     def send_orders(self) -> None:
-        """Begin the agents that have been attached since the last call, all at the same time."""
+        """Begin the agents attached since the last call, all at the same time."""
         if self._arriving:
             self._orders += 1
             arriving, self._arriving = self._arriving, {}
@@ -193,7 +193,7 @@ class Agents:
             self._population.begin(self._orders, agents)
 
     def hear(self, message: tuple[Any, ...]) -> None:
-        """Take a message of a host, and call the callback of its agent."""
+        """Take a message of a host, note what it reports, and call the callback of its agent."""
         kind, node, *what = message
         if kind == "silent":
             if self.on_repath is not None:
@@ -204,13 +204,13 @@ class Agents:
             self._take_answer(node, *what)
             return
         if what[0] != seat.number:
-            return  # of an agent that has been replaced
+            return  # the message is of an agent that has been replaced
         if kind == "tree lost":
             if seat.on_tree_lost is not None:
                 seat.on_tree_lost(node, what[1])
             return
         if seat.ended:
-            return  # of an agent that has been replaced
+            return  # the end of the agent has been reported
         if kind == "iteration":
             seat.log.append(what[1])
             if seat.on_iteration is not None:
@@ -228,19 +228,19 @@ class Agents:
     def set_level(self, node: str, level: int) -> None:
         """Set the service level of an agent's data from its next iteration on."""
         seat = self._seats[node]
-        if isinstance(seat.agent, AgentSpec):  # for an agent that has not begun
+        if isinstance(seat.agent, AgentSpec):  # also for an agent that has not been sent yet
             seat.agent = replace(seat.agent, transport=replace(seat.agent.transport, level=level))
         if self._begun:
             self._population.set_level(node, level)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask members for the blocks of a tree whose results they wait for, and pass all answers on."""
+        """Ask a tree's members for the blocks whose results they lack; call `answered` with all answers."""
         self._questions.append(_Question(tree, set(nodes), answered))
         for node in nodes:
             self._population.ask_waiting(node, tree)
 
     def _take_answer(self, node: str, tree: int, blocks: Sequence[int]) -> None:
-        """Add a member's answer to the oldest question about the tree that still waits for it."""
+        """Add a member's answer to the oldest question about the tree that the member has not answered."""
         question = next(each for each in self._questions if each.tree == tree and node in each.missing)
         question.missing.remove(node)
         question.blocks[node] = blocks
@@ -249,12 +249,12 @@ class Agents:
             question.answered(question.blocks)
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        """Have members leave a tree and send `blocks` up another; `ports` has the port of each by node."""
         for node, port in ports.items():
             self._population.move_member(node, tree, port, blocks)
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the agent that a node's last agent has replaced; empty before `finish`."""
+        """Return the array of the tree member that was last replaced at a node; empty before `finish`."""
         if self._reports is None:
             return _NO_ARRAY
         return self._population.replaced_array(node, self._reports[node])
@@ -279,7 +279,7 @@ class Agents:
         return reports
 
     def outcome(self, node: str) -> Ended | MemoryAgent:
-        """Return the outcome of a node's agent; before `finish` no array, and the counts noted last."""
+        """Return the outcome of a node's agent; before `finish`, with no array and the latest counts."""
         if self._reports is None:
             seat = self._seats[node]
             stats, finished_ps = self._population.noted(node) if self._begun else (NOTHING, None)
@@ -294,6 +294,6 @@ class Agents:
 
 
 def _failure(failed: Failure | LostBlock | LostMemory | None) -> Failure | LostBlock | None:
-    """Return the failure of an agent of a collective; agents of a pool report their own."""
+    """Return the failure of an agent of a collective, unchanged; agents of a pool keep their own."""
     assert not isinstance(failed, LostMemory)
     return failed

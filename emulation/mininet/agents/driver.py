@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw sockets, the dilated clock and adherence to a rate, for the driver of hosts in real time.
+"""Raw sockets, the dilated clock, and measures of a host's sending rate, for the driver of hosts.
 
 Time dilation D (Gupta et al., NSDI 2006): a second of the host's clock takes D real seconds, so that links of
 hundreds of Gbit/s keep their proportions on a machine that cannot carry such rates. The driver itself is in
@@ -31,7 +31,7 @@ class Clock:
     dilation: int
 
     def ps(self, now_ns: int) -> int:
-        """Return the scenario time at a monotonic time."""
+        """Return the scenario time in ps at a monotonic time in ns."""
         return (now_ns - self.start_ns) * 1000 // self.dilation
 
     def ns(self, time_ps: int) -> int:
@@ -42,12 +42,12 @@ class Clock:
 @final
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Adherence of a driver to its rate. Times are real.
+    """Measures of how a host kept to its sending rate. Times are real.
 
-    `offered_bytes` are the bytes that the stated rate allows while frames wait, `sent_bytes` the bytes sent
-    then. `late_us` is the time from each frame's slot to its sending, `waited_us` its time in the queue.
-    `refused` counts frames that the kernel had no room for, which were sent again, and `missed` frames that
-    it dropped on arrival.
+    `offered_bytes` are the bytes that the rate allows while frames wait, `sent_bytes` the bytes sent.
+    `late_us` has the time from each frame's slot to its sending, `waited_us` its time in the queue. `refused`
+    counts frames that the kernel had no room for, which were sent again, `missed` frames that the kernel
+    dropped on arrival.
     """
 
     offered_bytes: int
@@ -59,9 +59,9 @@ class Pace:
 
 
 def open_socket(interface: str) -> socket.socket:
-    """Open a raw socket for UB frames in the caller's network namespace."""
+    """Open a raw socket for UB frames on an interface of the calling thread's network namespace."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    # Frames that wait for a link count against their sender's buffer.
+    # Large buffers: frames that wait for a link count against their sender's buffer.
     for option in (_SO_SNDBUFFORCE, _SO_RCVBUFFORCE):
         raw.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
     raw.bind((interface, _ETHERTYPE))
@@ -76,6 +76,6 @@ def missed_frames(raw: socket.socket) -> int:
 
 
 def pace_of(driver: "_engine.HostDriver", index: int, missed: int) -> Pace:
-    """Return a host's adherence to its rate, after the driver's stop()."""
+    """Return the pace of the driver's host number `index`, after the driver's stop()."""
     offered, sent, refused, late_ns, waited_ns = driver.pace(index)
     return Pace(round(offered), sent, late_ns / 1000, waited_ns / 1000, refused, missed)

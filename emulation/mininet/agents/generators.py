@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of a run's hosts: a parent loads all modules and forks as many workers as it may use processors.
+"""Host processes of a run: a parent loads all modules and forks a worker for each processor.
 
 Run as a module, with a socket to the testbed as its only argument. Messages, in their order:
 
-    testbed -> parent    a Job; ("go", start_ns); any number of ("begin", number, start_ns, {node: make}),
-                         which replaces the agents of these nodes, ("reroute", node, {cna: buckets}) and
-                         ("level", node, service level); ("stop",)
-    parent -> testbed    ("ready",); at any time, with the number of the order that began the agent,
-                         ("iteration", node, number, IterationReport) and
-                         ("ended", node, number, finished_ps, failure), and ("silent", node, cna, buckets)
-                         and ("failed", node, why); after a stop ("reports", Reports)
+    testbed -> parent    a Job; ("go", start_ns); any number of
+                         ("begin", number, start_ns, {node: Description}), which replaces agents,
+                         ("reroute", node, {cna: buckets}), ("level", node, service level),
+                         ("waiting", node, tree), ("move", node, (tree, port, blocks)); ("stop",)
+    parent -> testbed    ("ready",); then, where `number` is that of the order that began the agent,
+                         any number of ("iteration", node, number, IterationReport),
+                         ("ended", node, number, finished_ps, failure), ("tree lost", node, number, tree),
+                         ("silent", node, cna, buckets), ("waiting", node, tree, blocks);
+                         after a stop ("reports", Reports); at any time ("failed", node, why)
 
 Every process ends when the testbed's end of the socket is closed, for any reason.
 """
@@ -36,7 +38,7 @@ class _Ended(Exception):
 
 
 def main() -> None:
-    """Serve the testbed on the socket named by the first argument."""
+    """Serve the testbed on the socket whose descriptor is the first argument."""
     testbed = Connection(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the testbed, which stops this process
     try:
@@ -52,7 +54,7 @@ def main() -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Child:
-    """A worker from its parent's side: its messages, the pipe of its orders, and the nodes of its hosts."""
+    """A worker, for its parent: pipes of its messages and of its orders, and the nodes of its hosts."""
 
     name: str
     messages: Connection
@@ -97,7 +99,7 @@ def _serve(testbed: Connection) -> None:
 
 
 def _heed(testbed: Connection, children: Sequence[_Child]) -> None:
-    """Pass on orders to the hosts and messages of the hosts, until a stop."""
+    """Pass orders on to the workers and messages on to the testbed, until a stop."""
     sources = {child.messages: child for child in children}
     while True:
         for ready in wait([testbed, *sources]):
@@ -121,7 +123,7 @@ def _heed(testbed: Connection, children: Sequence[_Child]) -> None:
 
 
 def _command(testbed: Connection, children: Sequence[_Child]) -> tuple[Any, ...]:
-    """Return the testbed's next message; a child that ends before it has failed."""
+    """Return the testbed's next message; a child that ends earlier has failed, which the testbed is told."""
     sources = {child.messages: child for child in children}
     for ready in wait([testbed, *sources]):
         if isinstance(ready, Connection) and ready is not testbed:
@@ -130,23 +132,26 @@ def _command(testbed: Connection, children: Sequence[_Child]) -> tuple[Any, ...]
 
 
 def _gather(children: Sequence[_Child], testbed: Connection, kind: str = "ready") -> Mapping[str, Any]:
-    """Return a message of a kind from every child; raise if a child has failed or the testbed has ended."""
+    """Return the content of a message of a kind from every child, by name of the child.
+
+    _Ended if a child has failed, or if the testbed sends an order or ends.
+    """
     answers: dict[str, Any] = {}
     missing = {child.messages: child for child in children}
     while missing:
         for ready in wait([*missing, testbed]):
             if ready is testbed:
-                _ = testbed.recv()  # an early stop
+                _ = testbed.recv()  # a stop before all children have answered
                 raise _Ended
             assert isinstance(ready, Connection)
             received, _, content = _message(missing[ready], testbed)
-            if received == kind:  # other messages crossed the order
+            if received == kind:  # other messages were sent before the child read the order
                 answers[missing.pop(ready).name] = content
     return answers
 
 
 def _message(child: _Child, testbed: Connection) -> tuple[str, str, Any]:
-    """Return a child's message; report a failure to the testbed and end."""
+    """Return a child's message (kind, node, content); if it has failed, tell the testbed and raise _Ended."""
     try:
         kind, node, what = child.messages.recv()
     except EOFError:

@@ -34,7 +34,7 @@ class CpuMeter:
         self._began = {name: _process_ticks(pid) for name, pid in processes.items()}
 
     def read(self) -> tuple[float, dict[str, float]]:
-        """Return the share of all processors that was busy, 0 to 1, and processor seconds of each process."""
+        """Return the busy share of all processors, 0 to 1, and the processor seconds of each process."""
         busy, total = (now - then for now, then in zip(_machine_ticks(), self._machine, strict=True))
         seconds = {
             name: (_process_ticks(pid) - self._began[name]) / _TICKS for name, pid in self._processes.items()
@@ -43,7 +43,7 @@ class CpuMeter:
 
 
 def _machine_ticks() -> tuple[int, int]:
-    """Return busy and total ticks over all processors."""
+    """Return busy and total clock ticks, summed over all processors."""
     user, nice, system, idle, iowait, irq, softirq, steal, *_ = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     )
@@ -52,7 +52,7 @@ def _machine_ticks() -> tuple[int, int]:
 
 
 def _process_ticks(pid: int) -> int:
-    """Return the ticks of a process and its threads; 0 if it has ended."""
+    """Return the processor clock ticks of a process with its threads; 0 if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -69,7 +69,7 @@ class Between:
     after: Mapping[str, EndpointCounters]
 
     def __getitem__(self, endpoint: str) -> EndpointCounters:
-        """Return the counts of an endpoint between the two times."""
+        """Return the counts of an endpoint between the two times, as differences."""
         then, now = self.before[endpoint], self.after[endpoint]
         return EndpointCounters(
             *(getattr(now, name) - getattr(then, name) for name in EndpointCounters.__slots__)
@@ -79,9 +79,9 @@ class Between:
 def usage(
     fabric: Fabric, between: Between, circuits: Sequence[Span] = ()
 ) -> dict[str, tuple[LinkUsage, LinkUsage]]:
-    """Return the usage of links from their first to their second end, and back; times in scenario ps.
+    """Return the usage of links by name, from first to second end and back; times in scenario ps.
 
-    Circuits that have moved come last. Queue lengths are not counted: `max_queued_bytes` is 0.
+    Circuits that have moved come last. `max_queued_bytes` and `refused_frames` are not measured, and are 0.
     """
     moved: dict[str, tuple[LinkUsage, LinkUsage]] = {}
     for span in circuits:
@@ -115,7 +115,7 @@ def _directions(link: Link, between: Between) -> tuple[LinkUsage, LinkUsage]:
 @final
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Lost frames by emulation.fidelity.DROP_PLACES, and frames sent to links that were down."""
+    """Lost frames by key of emulation.fidelity.DROP_PLACES, and frames sent to links that were down."""
 
     places: Mapping[str, int]
     to_dead_links: int
@@ -128,12 +128,17 @@ def lost(
     paces: Mapping[str, Pace],
     struck: Set[End],
 ) -> Lost:
-    """Return the lost frames of a run; frames sent into `struck` ends, once down, are lost by the fault.
-
-    `paces` are those of the hosts by node.
+    """Return the lost frames of a run; those at `struck` ends, which were down for a time, count as "fault".
 
     Losses within a switch follow from sums: frames that arrived and that the program neither sent nor refused
     did not reach the program; frames that the program sent and that did not leave were dropped behind it.
+
+    Args:
+        fabric: the fabric.
+        between: counters of endpoints over the run.
+        seen: report of each node's switch.
+        paces: pace of each host, by node.
+        struck: ends that have been down.
     """
     ring = queue = dead = refused = 0
     for node in fabric.nodes:
@@ -155,8 +160,8 @@ def lost(
         )
         ring += max(0, received - sum(counted.sent.values()) - counted.refused)
         refused += counted.refused
-    # At the two endpoints of a link that was down, frames that entered and did not leave are lost, wherever
-    # they were dropped. Frames that a switch sent and a veth refused are in `dead` already.
+    # Frames that entered an endpoint of a link that was down, and did not leave one, are lost by the fault,
+    # wherever they were dropped. `dead` already has the frames that a switch sent and a veth refused.
     dark = {endpoint_at(end) for end in struck}
     dark |= {host_endpoint(end.node) for end in struck if end.port == HOST_PORT}
     veth = filtered = vanished = 0
@@ -168,7 +173,7 @@ def lost(
             veth += passed.from_dropped_veth + passed.to_dropped_veth
             filtered += passed.from_dropped_filter
     for node, pace in paces.items():
-        # The kernel drops frames without a count while an interface has no carrier that it knows of.
+        # The kernel drops frames without counting while it takes an interface to have no carrier.
         endpoint = host_endpoint(node)
         silent = max(0, len(pace.late_us) - between[endpoint].from_frames) if endpoint in between.after else 0
         if endpoint in dark:
@@ -191,7 +196,7 @@ def lost(
 
 
 def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
-    """Return median, 99th percentile and maximum of all parts together; zeros without values."""
+    """Return median, 99th percentile and maximum of all values in `parts`; zeros if there are none."""
     values = np.concatenate(list(parts) or [np.zeros(0)])
     if not len(values):
         return 0.0, 0.0, 0.0
@@ -202,9 +207,10 @@ def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
 @final
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """All counts of a run. `used` is processor seconds by switch process, `seconds` real time.
+    """All counts of a run. `used` is processor seconds by switch process, `seconds` the real duration.
 
-    `circuits` are the spans of circuits that have moved.
+    `ended` has the hosts' reports, `cpu_busy` is the busy share of the processors, and `circuits` are the
+    spans of circuits that have moved.
     """
 
     ended: Reports
@@ -230,7 +236,7 @@ class Ending:
         return sum(self.used.values())
 
     def bins(self) -> tuple[int, ...]:
-        """Return the bytes of data that reached hosts, by bins."""
+        """Return the bytes of data that reached hosts in each bin of time."""
         merged: dict[int, int] = {}
         for report in self.reports.values():
             for index, size in report.bins.items():

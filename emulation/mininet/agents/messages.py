@@ -30,10 +30,10 @@ __all__ = [
     "schedule_of",
 ]
 
-_ELEMENT_BYTES = 4  # of every type
+_ELEMENT_BYTES = 4  # of every element type
 
 Description = AgentSpec | MemberSpec | MemoryAgent | None
-"""Description of a host's agent: that of a pool describes itself by its initial state; None for no agent."""
+"""Description of a host's agent; an agent of a memory pool is its own description. None: no agent."""
 
 HostAgent = Agent | RepeatingAgent | TreeMember | MemoryAgent
 """An agent that a host process runs."""
@@ -41,7 +41,7 @@ HostAgent = Agent | RepeatingAgent | TreeMember | MemoryAgent
 
 @final
 class Idle:
-    """A host without an agent: it takes frames, sends nothing, and is done."""
+    """Stand-in for the agent of a host without one: ignores frames, sends nothing, and is done."""
 
     failed: Failure | None = None
     finished_ps: int | None = 0
@@ -62,7 +62,7 @@ class Idle:
 
 
 def make_host_agents(descriptions: Sequence[Description]) -> list[HostAgent | Idle]:
-    """Return the agent of each description; that of a pool has been pickled on the way, and is a copy."""
+    """Return the agent of each description. An agent of a pool is the description itself."""
     agents = iter(make_all([item for item in descriptions if isinstance(item, AgentSpec | MemberSpec)]))
     return [
         next(agents) if isinstance(item, AgentSpec | MemberSpec) else item or Idle() for item in descriptions
@@ -70,12 +70,12 @@ def make_host_agents(descriptions: Sequence[Description]) -> list[HostAgent | Id
 
 
 def schedule_of(description: Description) -> Schedule | None:
-    """Return the schedule of an agent; None for an agent without one."""
+    """Return the schedule of the agent of a description; None if it has none."""
     return description.sliced.schedule if isinstance(description, AgentSpec) else None
 
 
 def busiest_bytes(schedule: Schedule) -> int:
-    """Return the bytes of data that the rank with the most data sends."""
+    """Return the most bytes of data that a rank sends."""
     total: Counter[int] = Counter()
     for transfer in schedule.transfers:
         total[transfer.source] += transfer.length
@@ -85,7 +85,7 @@ def busiest_bytes(schedule: Schedule) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class HostSlot:
-    """A host: the description of its agent, and its `interface` in a `namespace`."""
+    """A host of a run: its node, its `interface` in `namespace`, and the description of its first agent."""
 
     node: str
     namespace: str
@@ -96,11 +96,11 @@ class HostSlot:
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All hosts of a run; `rate_bps` is in real bits per second.
+    """All hosts of a run. `rate_bps` is in real time, `bin_ps` in scenario time.
 
-    `memory` is a file that begins with the Tallies of all hosts. In a `watched` run they note their counts
-    there while they run. Host i writes its array at `array_at(i)` when the run ends; a file in memory has
-    pages only where it was written.
+    `memory` is the descriptor of a sparse file in memory that begins with the Tallies of all hosts. In a
+    `watched` run hosts note their counts there as they run. Host i writes its array at `array_at(i)` when the
+    run ends.
     """
 
     slots: Sequence[HostSlot]
@@ -112,24 +112,23 @@ class Job:
 
     @staticmethod
     def array_at(index: int) -> int:
-        """Return the byte offset in `memory` at which the array of host number `index` begins."""
+        """Return the byte offset in `memory` of the array of the last agent of host number `index`."""
         return (index + 1) << 40
 
     @staticmethod
     def replaced_at(index: int) -> int:
-        """Return the byte offset of the array of the agent that host number `index` had before its last."""
+        """Return the byte offset in `memory` of the array of the replaced tree member of a host, if any."""
         return Job.array_at(index) + (1 << 39)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Final report of a host; `nbytes` of its array, of type `dtype`, are in the job's memory.
+    """Final report of a host; `stats` are of all its agents, all other fields of its last agent.
 
-    So are `replaced_nbytes` of the array of the tree's member that the last agent has replaced, if any.
-
-    `stats` are of all its agents together; all other fields are of the last agent. Times are in scenario
-    picoseconds. A host of a pool sends its `agent`, which has no array.
+    Times are in scenario picoseconds. The job's memory has `nbytes` of the array, of NumPy type `dtype`, and
+    `replaced_nbytes` of the array of the latest tree member that was replaced. A host of a memory pool sends
+    its `agent`, which has no array. `bins` are received bytes by number of the bin.
     """
 
     stats: AgentStats
@@ -148,7 +147,7 @@ class Report:
 @final
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Final reports of hosts by node; processor seconds and numbers of calls by process."""
+    """Final reports of hosts by node; by host process, processor seconds, and event counts of the driver."""
 
     hosts: Mapping[str, Report]
     seconds: Mapping[str, float]

@@ -25,14 +25,14 @@ from emulation.traffic.tree.work import Block
 __all__ = ["LEAD_NS", "Population"]
 
 LEAD_NS = 100_000_000
-"""Time from an order to begin to the first frame, in which the ordered hosts read the order."""
+"""Nanoseconds from an order to begin until its start time, for the order to reach the hosts."""
 
 _READY_SECONDS = 300.0
 
 
 @final
 class Population:
-    """The host processes. Their parent starts at construction and loads modules in the background."""
+    """The host processes. Their parent starts at construction, and loads modules in the background."""
 
     def __init__(self, record: RunRecord) -> None:
         ours, theirs = socketpair()
@@ -57,7 +57,7 @@ class Population:
     def launch(
         self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
-        """Create every host in its namespace, and wait until all are ready."""
+        """Create every host in its namespace, and wait until all are ready. `rate_bps` is in real time."""
         self._index = {slot.node: index for index, slot in enumerate(slots)}
         os.ftruncate(self._memory, Tallies.size(len(slots)))
         self._room = mmap.mmap(self._memory, 0)
@@ -71,14 +71,14 @@ class Population:
         self._checked(self._take(), "ready")
 
     def go(self, start_ns: int) -> None:
-        """Start time at `start_ns` of the machine's monotonic clock."""
+        """Begin all agents and scenario time at `start_ns` of the machine's monotonic clock."""
         self.connection.send(("go", start_ns))
 
     def begin(self, number: int, agents: Mapping[str, Description], start_ns: int | None = None) -> None:
-        """Replace the agents of some nodes by agents that begin together.
+        """Replace agents, by node, with agents that begin together.
 
-        They begin soon, or at `start_ns` of the machine's monotonic clock. Messages about them carry
-        `number`.
+        They begin at `start_ns` of the machine's monotonic clock, by default LEAD_NS from now. Messages about
+        them carry `number`.
         """
         if start_ns is None:
             start_ns = time.monotonic_ns() + LEAD_NS
@@ -86,23 +86,23 @@ class Population:
         self.connection.send(("begin", number, start_ns, agents))
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host which buckets, by destination CNA, have other routes now."""
+        """Tell a host the buckets, by destination CNA, whose routes have changed."""
         self.connection.send(("reroute", node, routes))
 
     def set_level(self, node: str, level: int) -> None:
-        """Set the service level of a host's data from its next iteration on."""
+        """Set the service level of the data of a host's agent, from its next iteration on."""
         self.connection.send(("level", node, level))
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Let a host tell the blocks of a tree whose results it waits for."""
+        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
         self.connection.send(("waiting", node, tree))
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Let a host leave a tree and send `blocks` up another tree."""
+        """Have a host leave a tree, and send `blocks` up the tree of `port`."""
         self.connection.send(("move", node, (tree, port, blocks)))
 
     def message(self) -> tuple[Any, ...]:
-        """Return the next message of a host; EmulationError if a host has failed."""
+        """Wait for the next message of a host, and return it; EmulationError if a host has failed."""
         message = self._take()
         self._checked(message, message[0])
         return message
@@ -114,16 +114,16 @@ class Population:
 
     @property
     def tallies(self) -> Mapping[str, tuple[AgentStats, int | None]]:
-        """Counts and finishing times that the hosts of a watched run noted last, by node."""
+        """Latest counts and finishing times (None: not finished) of the hosts of a watched run, by node."""
         return {node: self.noted(node) for node in self._index}
 
     def noted(self, node: str) -> tuple[AgentStats, int | None]:
-        """Return the counts that a host of a watched run noted last, and its finishing time, if any."""
+        """Return the latest counts of a host of a watched run, and its finishing time in ps or None."""
         index = self._index[node]
         return self._tallies.stats(index), self._tallies.finished_ps(index)
 
     def reports(self) -> Reports:
-        """Stop every host, and return their reports."""
+        """Stop all hosts, and return their reports."""
         self.connection.send(("stop",))
         while (message := self._take())[0] in (
             "ended", "iteration", "silent", "tree lost", "waiting",
@@ -136,7 +136,7 @@ class Population:
         return np.frombuffer(bytearray(self.content(node, report)), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the agent that a host's last agent has replaced, after reports()."""
+        """Return the array of the tree member that was last replaced at a host, after reports()."""
         return np.frombuffer(bytearray(self.replaced_content(node, report)), np.dtype(report.dtype))
 
     def content(self, node: str, report: Report) -> bytes:
@@ -150,7 +150,7 @@ class Population:
     def _take(self) -> tuple[Any, ...]:
         try:
             return self.connection.recv()
-        except (EOFError, OSError):  # between messages, or in the middle of a message
+        except (EOFError, OSError):  # the connection has ended, between or within messages
             return ("failed", "the hosts", f"their process has ended with code {self.process.wait()}")
 
     def _checked(self, message: tuple[Any, ...], kind: str) -> Any:

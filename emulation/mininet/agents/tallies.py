@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tallies: counts of every host in memory that its process shares with the testbed, while the run goes on."""
+"""Tallies: counts of all hosts of a running run, in memory that host processes share with the testbed."""
 
 from mmap import mmap
 from typing import Final, final
@@ -16,10 +16,10 @@ _BYTES: Final = 6 * 8
 
 @final
 class Tallies:
-    """Rows of counts, one a host, which its process alone writes; they begin as zeros.
+    """Rows of 64-bit counts, one for each host and written by its process; all begin as zeros.
 
-    The bytes of data that have arrived are exact at any time. A host notes all other counts now and then, and
-    only in a run that is watched.
+    The bytes of data that have arrived are exact at any time. A host notes all other counts every 50 ms or
+    so, and only in a watched run.
     """
 
     def __init__(self, memory: mmap, hosts: int) -> None:
@@ -27,20 +27,20 @@ class Tallies:
 
     @staticmethod
     def size(hosts: int) -> int:
-        """Return the bytes of memory that so many hosts need."""
+        """Return the bytes of memory for the rows of `hosts` hosts."""
         return hosts * _BYTES
 
     def arrived(self, host: int) -> np.ndarray:
-        """Return a host's count of bytes of data that have arrived, an array of a single number."""
+        """Return a view, of shape (1,), of a host's count of bytes of data that have arrived."""
         return self._rows[host, _ARRIVED : _ARRIVED + 1]
 
     def note(self, host: int, stats: AgentStats, finished_ps: int | None) -> None:
-        """Note the counts of a host, and the time at which its array was final, if it is."""
+        """Note the counts of a host, and the scenario ps at which its array was final; None: not yet."""
         finished = 0 if finished_ps is None else 1 + finished_ps
         self._rows[host, _SENT:] = stats.sent, stats.retransmitted, stats.received, stats.rtt_ps, finished
 
     def begin_again(self) -> None:
-        """Note that no host is finished, since all have been replaced."""
+        """Clear the finishing times of all hosts, before agents are replaced."""
         self._rows[:, _FINISHED] = 0
 
     @property
@@ -49,11 +49,11 @@ class Tallies:
         return int(self._rows[:, _ARRIVED].sum())
 
     def stats(self, host: int) -> AgentStats:
-        """Return the counts that a host noted last; those that it does not note are 0."""
+        """Return the latest counts that a host has noted; counts without a column are 0."""
         sent, retransmitted, received, rtt_ps, _ = map(int, self._rows[host, _SENT:])
         return AgentStats(sent, retransmitted, received, 0, 0, 0, rtt_ps, NOTHING.junk)
 
     def finished_ps(self, host: int) -> int | None:
-        """Return the time at which a host's array was final; None before."""
+        """Return the scenario ps at which a host's array was final; None before."""
         finished = int(self._rows[host, _FINISHED])
         return finished - 1 if finished else None

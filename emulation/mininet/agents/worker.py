@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that runs the agents of several hosts, each on a raw socket in the host's namespace.
 
-The driver in C++ carries the frames; Python is called when an agent ends, asks or is given an order.
+The driver in C++ sends and receives the frames. It calls Python when an agent ends or reports, or when an
+order arrives.
 """
 
 import mmap
@@ -39,19 +40,19 @@ __all__ = ["Worker"]
 
 _NOTE_NS = 50_000_000
 _ALL_RING_BYTES, _LEAST_RING_BYTES, _RING_BYTES = 128 << 20, 256 << 10, 4 << 20
-"""Memory for arrived frames, which the kernel does not swap: of all hosts, and of a host."""
+"""Bytes of receive rings, which the kernel does not swap: of all hosts; least and most of a host."""
 
 _REST = 0.25
-"""Share of the limits of lateness that the driver's rests may use."""
+"""Share of the limits of lateness that may come from the driver's rests."""
 
 
 @final
 @dataclass(slots=True)
 class _Seat:
-    """The agents of a host, one after the other; `index` is that of the host's slot in the job.
+    """A host's present agent, with `schedule` if it has one; `index` is that of the host's slot in the job.
 
-    `number` is that of the order that began the present agent, and `schedule` its schedule, if any. `before`
-    has the counts of earlier agents, and `replaced` is the tree's member that the agent has replaced, if any.
+    `number` is that of the order that began the agent, 0 for the first agent. `before` has the counts of all
+    earlier agents. `replaced` is the latest tree member that was replaced, if any.
     """
 
     index: int
@@ -65,7 +66,7 @@ class _Seat:
 
 @final
 class Worker:
-    """Runs the hosts at `indices` of a job's slots; `parent` takes messages, `orders` gives orders."""
+    """Runs the hosts at `indices` of a job's slots; sends messages to `parent`, and takes `orders`."""
 
     def __init__(self, job: Job, indices: Sequence[int], parent: Connection, orders: Connection) -> None:
         self._job = job
@@ -78,7 +79,10 @@ class Worker:
         self._seat_numbers: dict[str, int] = {}
 
     def run(self, go: int, stop: int) -> None:
-        """Run the hosts from the time told on `go` until `stop` is readable, and report."""
+        """Run the hosts from the time read from `go` until `stop` is readable, then report.
+
+        `go` and `stop` are descriptors of pipes; `go` gets 8 bytes: monotonic ns, little endian.
+        """
         try:
             self._run(go, stop)
         except BaseException:
@@ -123,7 +127,7 @@ class Worker:
             stopped = stop in readable
             if self._orders.fileno() in readable and not stopped:
                 self._obey()
-        while self._orders.poll():  # sent before the stop: every ordered agent has a report
+        while self._orders.poll():  # orders sent before the stop: the report is of the agents that they begin
             self._obey()
         driver.stop()
         seconds = time.process_time() - before
@@ -137,7 +141,7 @@ class Worker:
         self._parent.send((kind, seat.node, what))
 
     def _listen(self, seat: _Seat) -> None:
-        """Pass on what an agent asks and tells."""
+        """Have the callbacks of a host's agent send messages to the parent."""
         agent, number = seat.agent, seat.number
         if isinstance(agent, Agent | RepeatingAgent):
             agent.on_repath = partial(self._tell, "silent", seat)
@@ -174,7 +178,7 @@ class Worker:
         )
 
     def _obey(self) -> None:
-        """Carry out an order: begin other agents, or pass it on to an agent."""
+        """Read an order and carry it out: begin other agents, or call a host's agent or driver."""
         match self._orders.recv():
             case ("begin", number, start_ns, agents):
                 self._begin(number, start_ns, agents)
@@ -210,13 +214,13 @@ class Worker:
         self._rest(start_ns)
 
     def _rest(self, start_ns: int) -> None:
-        """Let the driver serve frames in groups, within a part of the limits of lateness.
+        """Allow the driver rests in which frames gather, as far as the limits of lateness permit.
 
-        The run goes on for as long as the data of the busiest rank take at the rate, from `start_ns` on.
+        The run is taken to last for as long as the busiest rank's data take at the rate, from `start_ns` on.
         """
         seats = [seat for seat in self._seats if not isinstance(seat.agent, Idle)]
         schedules = {id(seat.schedule): seat.schedule for seat in seats if seat.schedule is not None}.values()
-        # An agent without a schedule may measure how long its own frames take.
+        # No rests if an agent has no schedule: it may measure how long its own frames take.
         judged = all(seat.schedule is not None for seat in seats)
         steps = max((schedule.steps for schedule in schedules), default=1)
         limit = min(MAX_LATE_P99, MAX_LATE_CHAIN / max(1, steps)) if judged else 0.0

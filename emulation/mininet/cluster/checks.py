@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of all machines before anything is made on them: versions, routes, MTU, packets that arrive."""
+"""Checks of all machines before anything is made on them: versions, routes, MTU, delivery of packets."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Pairs = Sequence[tuple[str, str]]
 def check_machines(
     sessions: Sessions, machines: Machines, pairs: Pairs, mtu: int, needs: Needs
 ) -> Mapping[str, Hello]:
-    """Return the descriptions of machines that can carry a fabric.
+    """Check the machines, and return their descriptions by name.
 
     Args:
         sessions: sessions with all machines.
@@ -33,7 +33,7 @@ def check_machines(
         needs: features that every machine must have.
 
     Raises:
-        MachineError: A machine lacks something; the message names the machine and what to do.
+        MachineError: A machine fails a check; the message names the machine.
     """
     addresses = {machine.name: machine.address for machine in machines.machines}
     hellos: dict[str, Hello] = sessions.each(
@@ -67,12 +67,12 @@ def check_machines(
 
 
 def processors(hellos: Mapping[str, Hello]) -> int:
-    """Return the processors of all machines; machines that share a kernel share its processors."""
+    """Return the number of processors of all machines; machines that share a kernel count once."""
     return sum({hello.boot: hello.processors for hello in hellos.values()}.values())
 
 
 def _probe(sessions: Sessions, machines: Machines, pairs: Pairs, packet_bytes: int) -> None:
-    """Have machines send each other packets of a size that must arrive whole."""
+    """Have the machines of each pair send packets of `packet_bytes`, unfragmented, until all have arrived."""
     addresses = {machine.name: machine.address for machine in machines.machines}
     ports = sessions.each(lambda session: session.call("open_probe", session.machine.address))
     missing = set(pairs)

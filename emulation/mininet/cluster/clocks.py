@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks of several machines, compared before and after a run, and start times by each of them."""
+"""Comparison of the clocks of several machines, before and after a run, and conversion of times."""
 
 from collections.abc import Mapping
 from typing import final
@@ -12,41 +12,41 @@ __all__ = ["Clocks"]
 
 @final
 class Clocks:
-    """Clocks of all machines beside this machine's, compared at construction and by `compare_again`."""
+    """Offsets of all machines' clocks from this machine's, as compared at construction."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self.offsets: Mapping[str, ClockOffset] = _compared(sessions)
         self._later = self.offsets
         self.late_ns = 0
-        """Most time by which an order to begin reached a machine after the time that it names."""
+        """Most nanoseconds by which an order to begin reached a machine after its start time."""
 
     def compare_again(self) -> None:
-        """Compare once more: a clock that runs faster than this machine's shows."""
+        """Compare again, for `error_ns`: a clock may run faster or slower than this machine's."""
         self._later = _compared(self._sessions)
 
     def at(self, machine: str, own_ns: int) -> int:
-        """Return the machine's monotonic time at a monotonic time of this machine."""
+        """Convert a monotonic time of this machine, in ns, to that of another machine."""
         return own_ns + self.offsets[machine].monotonic_ns
 
     def own(self, machine: str, its_ns: int) -> int:
-        """Return the monotonic time of this machine at a monotonic time of another."""
+        """Convert a monotonic time of another machine, in ns, to that of this machine."""
         return its_ns - self.offsets[machine].monotonic_ns
 
     def arrived(self, late_ns: int) -> None:
-        """Note that an order to begin reached a machine so long after the time that it names."""
+        """Note that an order to begin reached a machine `late_ns` after its start time; 0: in time."""
         self.late_ns = max(self.late_ns, late_ns)
 
     @property
     def error_ns(self) -> int:
-        """Bound of the error of a time on another machine, from both comparisons."""
+        """Bound of the error of converted times, in ns, from both comparisons."""
         return max(
             abs(later.monotonic_ns - first.monotonic_ns) + first.within_ns + later.within_ns
             for first, later in ((self.offsets[name], self._later[name]) for name in self.offsets)
         )
 
     def notes(self) -> list[str]:
-        """Return the comparison in words, for a report."""
+        """Return sentences about the comparison, for the notes of a run."""
         told = ", ".join(
             f"{name} {offset.wall_ns / 1e6:+.3f} ms within {offset.within_ns / 1e6:.3f} ms"
             for name, offset in self.offsets.items()

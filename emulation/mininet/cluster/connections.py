@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of a fabric over several machines, by orders to the parts."""
+"""Links of a fabric over several machines as connections, made by orders to the parts."""
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
@@ -25,7 +25,7 @@ _PIECE: Final = 1 << 20
 
 @final
 class MachinesConnections:
-    """Connections of the whole fabric; a link between machines is connected to a tunnel on both of them."""
+    """Connections of the whole fabric; both ends of a link between machines are connected to a tunnel."""
 
     def __init__(
         self, cut: Cut, sessions: Sessions, tunnels: Tunnels, clocks: Clocks, hosts: Collection[str]
@@ -39,13 +39,16 @@ class MachinesConnections:
         self._captures: list[tuple[Session, Path]] = []
 
     def limiter(self, rate_bps: float) -> str:
-        """Return what holds links to a rate, or "" if a machine lacks it; see `LocalConnections.limiter`."""
+        """Return the mechanism that limits links of a rate, or "" if a machine has none.
+
+        If machines differ, that is the alphabetically first; see `LinkConnections.limiter`.
+        """
         return min(self._sessions.each(lambda session: session.call("limiter", rate_bps)).values())
 
     # -- links
 
     def join(self, link: Link) -> None:
-        """Connect the ends of a link together, by a new tunnel if they are on two machines."""
+        """Connect the two ends of a link, by a new tunnel if they are on two machines."""
         machines = self._machines(link)
         if len(machines) == 1:
             self._sessions[machines[0]].call("join", link, None)
@@ -56,19 +59,19 @@ class MachinesConnections:
         )
 
     def cut(self, link: Link) -> None:
-        """Separate the ends of a link, and remove its tunnel."""
+        """Disconnect the two ends of a link, and remove its tunnel, if any."""
         self._sessions.each(lambda session: session.call("cut", link), self._machines(link))
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take the carrier from both ends of a connected link, on one machine or two, or restore it."""
+        """Take or restore the carrier of both ends of a connected link, on one machine or two."""
         self._sessions.each(lambda session: session.call("set_carrier", link, up), self._machines(link))
 
     def set_host_carrier(self, node: str, up: bool) -> None:
-        """Take the carrier from both ends of a host's link, or restore it."""
+        """Take or restore the carrier of both ends of a host's link."""
         self._of(node).call("set_host_carrier", node, up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction of a connected link, at the machine of its sender."""
+        """Replace the impairment of direction 0 or 1 of a connected link, on the sender's machine."""
         sender = link.b.node if direction == 1 else link.a.node
         self._of(sender).call("impair", link, direction, how)
 
@@ -77,7 +80,7 @@ class MachinesConnections:
     def counters(self) -> Mapping[str, EndpointCounters]:
         """Return the counters of every endpoint with a device, by name.
 
-        Drops of the end of a tunnel, on the way to a device or from it, count at the endpoint of the device.
+        Frames that drop or wait at the end of a tunnel count at the endpoint of the port that it stands for.
         """
         counted = self._sessions.each(lambda session: session.call("counters"))
         merged: dict[str, EndpointCounters] = {}
@@ -96,9 +99,9 @@ class MachinesConnections:
         return merged
 
     def lost_between(self, struck: Set[End]) -> int:
-        """Return the frames that entered a tunnel and did not leave it, by the last `counters`.
+        """Return the frames that entered tunnels and did not leave them, as of the last `counters`.
 
-        Links with an end in `struck` were down for a time, and do not count.
+        Links with an end in `struck` do not count: they were down for a time.
         """
         lost = 0
         for link in self._cut.crossing:
@@ -111,7 +114,7 @@ class MachinesConnections:
         return lost
 
     def record(self, link: Link, path: Path, record: RunRecord) -> None:
-        """Write the frames of a link on the machine of its first end; close() brings the file to `path`."""
+        """Capture the frames of a link on the machine of its first end; close() copies the file to `path`."""
         session = self._of(link.a.node)
         session.call("record", link, path.name)
         self._captures.append((session, path))
@@ -125,11 +128,11 @@ class MachinesConnections:
         ]
 
     def forget(self, link: Link) -> None:
-        """Tap a link no longer."""
+        """Remove the tap of a link."""
         self._of(link.a.node).call("forget", link)
 
     def close(self) -> None:
-        """End all captures, and bring their files to this machine."""
+        """End all captures, and copy their files to this machine."""
         captures, self._captures = self._captures, []
         for session in dict.fromkeys(session for session, _ in captures):
             session.call("end_captures")

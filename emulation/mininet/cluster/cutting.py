@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of a fabric apportioned to machines: as many on each, few links between machines (METIS)."""
+"""Partition of a fabric's nodes over machines: about equally many on each, few links between (METIS)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Cut", "cut"]
 
 @final
 class Cut:
-    """A fabric and the machine of each of its nodes."""
+    """A partition of a fabric: the machine of each of its nodes."""
 
     def __init__(self, fabric: Fabric, machine_of: Mapping[str, str]) -> None:
         self.fabric = fabric
@@ -26,11 +26,11 @@ class Cut:
         self.crossing: Sequence[Link] = tuple(
             link for link in fabric.links if machine_of[link.a.node] != machine_of[link.b.node]
         )
-        """Links between machines, in the order of the fabric; circuits that stand at the start included."""
+        """Links between machines, in the order of the fabric, with circuits that are up at the start."""
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Ordered pairs of machines with a link between them, or with ports of an optical switch."""
+        """Pairs of machines, in both orders, that share a link or an optical switch."""
         ends = {(self.machine_of[link.a.node], self.machine_of[link.b.node]) for link in self.crossing}
         for switch in self.fabric.optical:
             ends |= set(combinations(sorted({self.machine_of[end.node] for end in switch.ends}), 2))
@@ -38,7 +38,7 @@ class Cut:
 
     @property
     def summary(self) -> str:
-        """Nodes of each machine and links between machines, in words."""
+        """Numbers of nodes on each machine and of links between machines, as a sentence."""
         count = Counter(self.machine_of.values())
         nodes = ", ".join(f"{machine}: {number}" for machine, number in sorted(count.items()))
         return (
@@ -47,7 +47,7 @@ class Cut:
         )
 
     def part(self, machine: str) -> Fabric:
-        """Return the nodes of a machine, and all links with an end there; the other may be elsewhere."""
+        """Return the part of a machine: its nodes, and all links with at least one end at its nodes."""
         nodes = tuple(node for node in self.fabric.nodes if self.machine_of[node.name] == machine)
         links = tuple(
             link
@@ -58,10 +58,10 @@ class Cut:
 
 
 def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
-    """Apportion the nodes of a fabric to machines.
+    """Partition the nodes of a fabric over machines.
 
-    Nodes that a machine names are there. If no machine names any, METIS apportions all nodes; else each other
-    node goes to the machine with room that has most of its neighbours.
+    If no machine names nodes, METIS partitions the fabric. Else the named nodes are on their machines, and
+    each other node goes, in order, to the machine with room that has most of its links.
 
     Raises:
         TestbedError: The fabric has fewer nodes than machines, or two machines name the same node.
@@ -106,7 +106,7 @@ def _by_metis(fabric: Fabric, machines: Sequence[Machine]) -> dict[str, str]:
     graph = pymetis.CSRAdjacency(starts, others)
     _, parts = pymetis.part_graph(len(machines), graph, eweights=weights)
     machine_of = {node.name: machines[parts[index]].name for index, node in enumerate(fabric.nodes)}
-    if len(set(machine_of.values())) < len(machines):  # METIS may leave a part empty in tiny graphs
+    if len(set(machine_of.values())) < len(machines):  # METIS may leave a part of a tiny graph empty
         return _filled(fabric, machines, {})
     return machine_of
 

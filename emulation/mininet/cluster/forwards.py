@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime sockets of switches on other machines, forwarded to this one by ssh."""
+"""Forwarding of P4Runtime sockets from other machines to this machine, by ssh."""
 
 import subprocess
 import time
@@ -20,7 +20,10 @@ _STOP_SECONDS: Final = 5.0
 
 @final
 class Forwards:
-    """Sockets of a machine, by node, as sockets in this run's folder; `addresses` are gRPC addresses."""
+    """Forwarding of a machine's `sockets`, paths by node, to sockets in the run's folder.
+
+    `addresses` are the gRPC addresses of the local sockets, by node.
+    """
 
     def __init__(self, machine: Machine, record: RunRecord, sockets: Mapping[str, str]) -> None:
         self._machine = machine
@@ -44,7 +47,7 @@ class Forwards:
         self._waiting = set(local.values())
 
     def await_ready(self) -> None:
-        """Wait until every socket accepts connections."""
+        """Wait until every local socket accepts connections; MachineError if ssh ends or after 60 seconds."""
         deadline = time.monotonic() + _READY_SECONDS
         while self._waiting:
             self._waiting = {path for path in self._waiting if not listens(path)}

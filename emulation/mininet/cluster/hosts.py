@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of hosts on several machines, each on the machine of its node, by orders to the parts."""
+"""Host processes on several machines, controlled by orders to the parts."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from emulation.traffic.tree.work import Block
 __all__ = ["LEAD_NS", "MachinesHosts", "MachinesMeter"]
 
 LEAD_NS: Final = 250_000_000
-"""Time from an order to begin to the first frame, in which the order reaches the hosts of all machines."""
+"""Nanoseconds from an order to begin until its start time, for the order to reach all machines."""
 
 _LAUNCH_SECONDS: Final = 600.0
 _REPORT_SECONDS: Final = 300.0
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @final
 class MachinesHosts:
-    """Processes of hosts by machine; times are of this machine's monotonic clock."""
+    """The host processes of all machines; times are of this machine's monotonic clock."""
 
     def __init__(self, machine_of: Mapping[str, str], sessions: Sessions, clocks: Clocks) -> None:
         self._machine_of = machine_of
@@ -46,7 +46,7 @@ class MachinesHosts:
     def launch(
         self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
-        """Create every host in its namespace on its machine, and wait until all are ready."""
+        """Create every host in its namespace on its machine, and wait until all hosts are ready."""
         own = self._apart({slot.node: slot for slot in slots})
         self._machines = tuple(own)
         self._watched = watched
@@ -59,13 +59,13 @@ class MachinesHosts:
         )  # fmt: skip
 
     def go(self, start_ns: int) -> None:
-        """Start time at `start_ns`, by each machine's own clock."""
+        """Begin all agents and scenario time at `start_ns`, converted to each machine's clock."""
         self._begin_at(lambda session, at: session.call("go", at), self._machines, start_ns)
 
     def begin(self, number: int, agents: Mapping[str, Description]) -> None:
-        """Replace the agents of some nodes, soon and all at the same time; messages carry `number`."""
+        """Replace agents, by node; the new agents begin together soon, and their messages carry `number`."""
         own = self._apart(agents)
-        # The agents travel first: the order to begin is short.
+        # The agents travel first, so that the order to begin, which must not be late, is short.
         self._call(lambda session, here: session.call("prepare_hosts", number, here), own)
         start_ns = time.monotonic_ns() + LEAD_NS
         self._begin_at(lambda session, at: session.call("begin_hosts", number, at), own, start_ns)
@@ -80,29 +80,29 @@ class MachinesHosts:
             self._clocks.arrived(late_ns)
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host which buckets, by destination CNA, have other routes now."""
+        """Tell a host the buckets, by destination CNA, whose routes have changed."""
         self._of(node).call("reroute", node, routes)
 
     def set_level(self, node: str, level: int) -> None:
-        """Set the service level of a host's data from its next iteration on."""
+        """Set the service level of the data of a host's agent, from its next iteration on."""
         self._of(node).call("set_level", node, level)
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Let a host tell the blocks of a tree whose results it waits for."""
+        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
         self._of(node).call("ask_waiting", node, tree)
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Let a host leave a tree and send `blocks` up another tree."""
+        """Have a host leave a tree, and send `blocks` up the tree of `port`."""
         self._of(node).call("move_member", node, tree, port, blocks)
 
     @property
     def received_bytes(self) -> int:
-        """Bytes of data that all hosts together have received, a moment ago at most."""
+        """Bytes of data that all hosts together have received; up to 40 ms old."""
         self._look()
         return self._received
 
     def noted(self, node: str) -> tuple[AgentStats, int | None]:
-        """Return the counts that a host of a watched run noted last, and its finishing time, if any."""
+        """Return the latest counts of a host of a watched run, and its finishing time in ps or None."""
         if not self._watched:
             return NOTHING, None
         self._look()
@@ -117,7 +117,7 @@ class MachinesHosts:
         self._noted_at = time.monotonic()
 
     def reports(self) -> Reports:
-        """Stop every host, and return their reports."""
+        """Stop all hosts, and return their reports."""
         told: dict[str, tuple[Reports, Mapping[str, tuple[bytes, bytes]]]] = self._sessions.each(
             lambda session: session.call("host_reports", seconds=_REPORT_SECONDS), self._machines
         )
@@ -137,14 +137,14 @@ class MachinesHosts:
         return np.frombuffer(bytearray(self._contents[node][0]), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the agent that a host's last agent has replaced, after reports()."""
+        """Return the array of the tree member that was last replaced at a host, after reports()."""
         return np.frombuffer(bytearray(self._contents[node][1]), np.dtype(report.dtype))
 
     def _of(self, node: str) -> Session:
         return self._sessions[self._machine_of[node]]
 
     def _apart(self, by_node: Mapping[str, T]) -> dict[str, dict[str, T]]:
-        """Return the values by machine and node."""
+        """Return the values by machine, then by node."""
         own: dict[str, dict[str, T]] = {}
         for node, value in by_node.items():
             own.setdefault(self._machine_of[node], {})[node] = value
@@ -158,14 +158,14 @@ class MachinesHosts:
 
 @final
 class MachinesMeter:
-    """Processor use of all machines since construction: that of the busiest, and of all switch processes."""
+    """Meter of processor use since construction: of the busiest machine, and of all switch processes."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         sessions.each(lambda session: session.call("begin_meter"))
 
     def read(self) -> tuple[float, dict[str, float]]:
-        """Return the busy share of the busiest machine's processors, and processor seconds by process."""
+        """Return the busy share of the busiest machine's processors, 0 to 1, and the seconds by process."""
         told = self._sessions.each(lambda session: session.call("read_meter"))
         used: dict[str, float] = {}
         for machine, (_, processes) in told.items():
@@ -174,5 +174,5 @@ class MachinesMeter:
 
 
 def _on(machine: str, processes: Mapping[str, T]) -> dict[str, T]:
-    """Return values by process, whose names are those of processes of several machines."""
+    """Return the values by process, with the machine added to each name."""
     return {f"{name} on machine {machine}": value for name, value in processes.items()}

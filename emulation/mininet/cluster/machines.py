@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that carry parts of a fabric, read from a YAML file."""
+"""Machines for the parts of a fabric, read from a YAML file."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ from emulation.errors import TestbedError
 __all__ = ["VXLAN_PORT", "Machine", "Machines", "read_machines"]
 
 VXLAN_PORT: Final = 4789
-"""UDP port of VXLAN by RFC 7348."""
+"""UDP port of VXLAN (RFC 7348)."""
 
 _KEYS: Final = {"name", "address", "ssh", "python", "nodes"}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -27,10 +27,11 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 @final
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine: `ssh` are the words of the command that runs another command there.
+    """A machine that runs a part of a fabric.
 
-    `address` is its IPv4 address, by which the others reach it. `python` runs the Python that has Railyard,
-    as root. `nodes`, if any, are the nodes of the fabric that must be there.
+    `address` is the IPv4 address by which the other machines reach it. `ssh` are the words of a command that
+    runs another command on it, and `python` those of a Python with Railyard, as root. `nodes` are nodes of
+    the fabric that must be on the machine.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Machine:
 @final
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """Machines of a fabric, and the UDP port of their tunnels."""
+    """The machines of a fabric, and the UDP port of the tunnels between them."""
 
     machines: Sequence[Machine]
     vxlan_port: int = VXLAN_PORT
@@ -131,7 +132,7 @@ def _words(where: str, entry: Mapping[str, Any], key: str, default: str) -> list
 
 
 def _with_options(words: list[str]) -> tuple[str, ...]:
-    """Return an ssh command that never asks, and that ends when the machine does not answer any more."""
+    """Add options to an ssh command: never ask for input; end when the machine stops answering."""
     options = ("BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3")
     given = [part for option in options for part in ("-o", option)]
     return (words[0], *given, *words[1:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that the controlling process and the parts exchange."""
+"""Messages between the controlling process and the parts, and their values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from topologies import End, Fabric
 __all__ = ["BEGIN", "Answer", "Built", "Event", "Hello", "Needs", "Order", "PartPlan"]
 
 BEGIN: Final = b"railyard part\n"
-"""Line by which a part begins: whatever a login shell prints comes before."""
+"""First line of a part's output; lines before it are from the login shell."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A method of the part with its arguments; the answer has the same number."""
+    """An order: a method of the part and its arguments. Its answer has the same number."""
 
     number: int
     method: str
@@ -29,7 +29,7 @@ class Order:
 @final
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Result of an order, or the words of its error; `of_machine`: the machine is at fault, not the order."""
+    """Result of an order, or the message of its error; `of_machine`: the error is a MachineError."""
 
     number: int
     value: Any = None
@@ -41,10 +41,11 @@ class Answer:
 @final
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened at a part.
+    """Event at a part.
 
-    Kinds: "port" (node, port, up), "host" (message of a host process), "failed" (message, remedy), "line"
-    (node, text) of a program, "launched" (error or None) when all programs have ended.
+    Kinds and arguments: "port" (node, port, up), "host" (message of a host process), "failed" (message,
+    remedy), "line" (node, text) of a program, "launched" (error message or None) at the end of all programs,
+    "ended" (), which the session itself adds, at the end of the connection.
     """
 
     kind: str
@@ -54,9 +55,10 @@ class Event:
 @final
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A part's own description: version, host name, and the MTU towards each address; None: no route.
+    """Description of a part's machine; `mtus` has (interface, MTU) by address, or None without a route.
 
-    `boot` is the id of the kernel's start, which namespaces of one kernel share, with its `processors`.
+    `boot` is the id of the kernel's last boot: machines of equal `boot` are namespaces of one kernel, and
+    share its `processors`.
     """
 
     version: str
@@ -69,7 +71,7 @@ class Hello:
 @final
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Features that a run needs on every machine beside those of any fabric; see `need_machine`."""
+    """Features that a run needs on every machine, beside those of every run; see `need_machine`."""
 
     delays: bool = False
     captures: bool = False
@@ -79,9 +81,9 @@ class Needs:
 @final
 @dataclass(frozen=True, slots=True)
 class PartPlan:
-    """A part to build: its nodes with all their links, and the tunnels in place of nodes of other parts.
+    """A part to build: its nodes with all their links, and tunnels to the ends of links on other machines.
 
-    `ip_others` are the CNAs of hosts of other parts; None: hosts have no IPv4. `frame_bytes` as in
+    `ip_others` are the CNAs of the hosts of all parts; None: hosts have no IPv4. All other fields are as in
     MininetTestbed.
     """
 
@@ -98,7 +100,10 @@ class PartPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A part that runs: id of its run, sockets of its switches by node, namespaces of its hosts by node."""
+    """A part that runs: id of its run, paths of its switches' sockets and namespaces of its hosts, by node.
+
+    `seconds` has the duration of each stage of its start.
+    """
 
     run: str
     sockets: Mapping[str, str]

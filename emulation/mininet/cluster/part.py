@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process on a machine that carries a part of a fabric: a Mininet testbed, which takes orders by ssh.
+"""The process on a machine that runs a part of a fabric: a Mininet testbed, controlled by ssh.
 
-Run as a module by ssh. Orders come by standard input, answers and events leave by standard output. When the
-input ends, for any reason, the part removes all that it made.
+Run as a module by ssh. Orders arrive on standard input, answers and events leave on standard output. When the
+input ends, for any reason, the part removes everything that it has made.
 """
 
 import os
@@ -43,7 +43,7 @@ _UDP_HEADERS = 28
 
 @final
 class _Part(PartHosts):
-    """Methods that orders name, each public."""
+    """A part: each public method carries out the order of its name, and returns the answer's value."""
 
     def __init__(self, answers: Connection) -> None:
         self._answers = answers
@@ -54,7 +54,7 @@ class _Part(PartHosts):
         self.stopped = threading.Event()
 
     def hello(self, others: Sequence[IPv4Address], needs: Needs) -> Hello:
-        """Check the machine, and describe it."""
+        """Check this machine for `needs`, and describe it; `others` are addresses of the other machines."""
         need_machine(delays=needs.delays, captures=needs.captures, lanes=needs.lanes)
         kernel.need(kernel.VXLAN)
         return Hello(
@@ -70,7 +70,7 @@ class _Part(PartHosts):
         return time.monotonic_ns(), time.time_ns()
 
     def open_probe(self, address: IPv4Address) -> int:
-        """Wait for probes of other machines; return the UDP port."""
+        """Open a socket for probes from other machines at `address`, and return its UDP port."""
         self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._probe.bind((str(address), 0))
@@ -84,7 +84,7 @@ class _Part(PartHosts):
         return self._probe.getsockname()[1]
 
     def send_probe(self, address: IPv4Address, port: int, packet_bytes: int) -> None:
-        """Send a probe that no router may fragment, an IP packet of `packet_bytes`."""
+        """Send a probe to `address`: an IP packet of `packet_bytes` that no router may fragment."""
         assert self._probe is not None
         try:
             self._probe.sendto(bytes(packet_bytes - _UDP_HEADERS), (str(address), port))
@@ -104,7 +104,7 @@ class _Part(PartHosts):
         return senders
 
     def build(self, plan: PartPlan) -> Built:
-        """Make the part, and let its time pass."""
+        """Build and start the testbed of this part; main() then serves it."""
         if self._probe is not None:
             self._probe.close()
         testbed = self._testbed = MininetTestbed(
@@ -124,31 +124,31 @@ class _Part(PartHosts):
         return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
 
     def limiter(self, rate_bps: float) -> str:
-        """Return whether links of a rate are held to it."""
+        """Return the mechanism that limits links of a rate on this machine; see `LinkConnections.limiter`."""
         return self.bed.connections.limiter(rate_bps)
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
-        """Connect the ends of a link together; a tunnel stands for an end on another machine."""
+        """Connect the two ends of a link; a tunnel stands for an end on another machine."""
         self.bed.connections.join(link, tunnel)
 
     def cut(self, link: Link) -> None:
-        """Separate the ends of a link."""
+        """Disconnect the two ends of a link."""
         self.bed.connections.cut(link)
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take the carrier from this machine's end of a connected link, or from both ends, or restore it."""
+        """Take or restore the carrier of the ends of a connected link that are on this machine."""
         self.bed.connections.set_carrier(link, up)
 
     def set_host_carrier(self, node: str, up: bool) -> None:
-        """Take the carrier from both ends of a host's link, or restore it."""
+        """Take or restore the carrier of both ends of a host's link."""
         self.bed.connections.set_host_carrier(node, up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
-        """Impair a direction of a connected link."""
+        """Replace the impairment of direction 0 or 1 of a connected link."""
         self.bed.connections.impair(link, direction, how)
 
     def record(self, link: Link, name: str) -> None:
-        """Write the frames of a link to a file of this part."""
+        """Write the frames of a link to the file `name` in the folder of this part's run."""
         self.bed.capture(link, self.bed.folder / name)
 
     def end_captures(self) -> None:
@@ -156,7 +156,7 @@ class _Part(PartHosts):
         self.bed.connections.end_captures()
 
     def capture(self, name: str, offset: int, size: int) -> bytes:
-        """Return a piece of a capture's file; nothing at its end."""
+        """Return up to `size` bytes of a capture's file from `offset` on; empty at its end."""
         with (self.bed.folder / name).open("rb") as file:
             file.seek(offset)
             return file.read(size)
@@ -166,27 +166,27 @@ class _Part(PartHosts):
         return self.bed.connections.recent(link)
 
     def forget(self, link: Link) -> None:
-        """Tap a link no longer."""
+        """Remove the tap of a link."""
         self.bed.connections.forget(link)
 
     def counters(self) -> Mapping[str, EndpointCounters]:
-        """Return the counters of all endpoints."""
+        """Return the counters of this part's endpoints, by name."""
         return self.bed.endpoint_counters()
 
     def check(self) -> None:
-        """Raise the error of a switch process that has ended."""
+        """Raise a TestbedError if a switch process has ended by itself."""
         self.bed.check()
 
     def check_event(self, event: str) -> None:
-        """Raise a MachineError if this kernel cannot carry out an event by hand."""
+        """Raise an EmulationError if this kernel cannot carry out an event of emulation.faults.EVENTS."""
         self.bed.check_event(event)
 
     def ip_counters(self) -> Mapping[str, Any]:
-        """Return the counters of the IPv4 ports, by node."""
+        """Return the counters of the hosts' IPv4 ports, by node."""
         return {} if self.bed.ip is None else self.bed.ip.counters()
 
     def launch(self, words: Sequence[str], own: Mapping[str, Mapping[str, str]]) -> None:
-        """Run a command on every host; events tell its lines, and its end with the words of an error."""
+        """Run a command on every host; events report its lines, and its end with an error or None."""
         bed = self.bed
         self._programs = Programs(words, bed.namespaces, bed.environment(), own)
         threading.Thread(target=self._follow, args=(self._programs,), daemon=True).start()
@@ -210,7 +210,7 @@ class _Part(PartHosts):
             self._answers.send(message)
 
     def stop(self) -> None:
-        """Remove everything."""
+        """Remove everything that the part has made, and have main() return."""
         self.stopped.set()
         self.close()
 
@@ -233,7 +233,7 @@ class _Part(PartHosts):
 
 
 def _mtu_to(address: IPv4Address) -> tuple[str, int] | None:
-    """Return the interface towards an address and its MTU, or that of the route if it has one."""
+    """Return the interface and the MTU of the route to an address; None without a route."""
     with IPRoute() as route:
         try:
             (answer,) = route.route("get", dst=str(address))
@@ -250,7 +250,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     out = os.dup(1)
-    os.dup2(2, 1)  # what anything prints goes to the log
+    os.dup2(2, 1)  # prints must not mix with answers: they go to stderr, the session's log
     os.write(out, BEGIN)
     orders, answers = Connection(os.dup(0), writable=False), Connection(out, readable=False)
     part = _Part(answers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of every machine, and the VXLAN tunnels between parts."""
+"""Plans of the parts of all machines, and the VXLAN tunnels between parts."""
 
 import secrets
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ from topologies import HOST_PORT, End, Link
 
 __all__ = ["Tunnels", "part_plans"]
 
-_IDENTIFIERS: Final = (1 << 24) - 1  # of VXLAN, from 1
+_IDENTIFIERS: Final = (1 << 24) - 1  # largest VXLAN network identifier; the least is 1
 
 
 @final
 class Tunnels:
-    """Tunnels for links between machines; each gets a VXLAN network identifier that no other one has."""
+    """Tunnels for links between machines, each with a VXLAN network identifier of its own."""
 
     def __init__(self, cut: Cut, machines: Machines) -> None:
         self._cut = cut
         self._address = {machine.name: machine.address for machine in machines.machines}
         self._port = machines.vxlan_port
-        # Two runs on the same machines must not share identifiers.
+        # Random: two runs on the same machines must not share identifiers.
         self._next = secrets.randbelow(_IDENTIFIERS)
 
     def tunnel(self, link: Link) -> Mapping[str, tuple[End, Tunnel]]:
-        """Return a new tunnel by machine, each with the end of the link that is on the other machine."""
+        """Return, by machine, the end of the link on the other machine and a new tunnel to it."""
         identifier = self._next + 1
         self._next = identifier % _IDENTIFIERS
         ends: dict[str, tuple[End, Tunnel]] = {}
@@ -51,7 +51,7 @@ def part_plans(
     lanes: bool,
     frame_bytes: int | None = None,
 ) -> Mapping[str, PartPlan]:
-    """Return the part of every machine; both ends of a crossing link have the same tunnel."""
+    """Return the plan of every machine's part; each link between machines has a tunnel in two plans."""
     hosts = None
     if ip:
         hosts = [node.address for node in cut.fabric.nodes if any(p.number == HOST_PORT for p in node.ports)]

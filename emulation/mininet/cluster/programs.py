@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's programs on the hosts of all machines, as the controlling process sees them."""
+"""A user's programs on the hosts of all machines, run from the controlling process."""
 
 import queue
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ _TOLD_SECONDS: Final = 0.2
 
 @final
 class MachinesPrograms:
-    """Programs whose lines and ends arrive as events, which another thread gives to `take`."""
+    """A user's programs; another thread passes the events with their lines and ends to `take`."""
 
     def __init__(self, sessions: Sessions, machine_of: Mapping[str, str]) -> None:
         self._sessions = sessions
@@ -36,6 +36,8 @@ class MachinesPrograms:
         check: Callable[[], None],
     ) -> None:
         """Run a command on every host until all have ended; `own` has further variables by node.
+
+        `say` gets node and text of each line; `check` is called several times a second.
 
         Raises:
             EmulationError: A program has failed; the others were ended.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ssh to a machine: the part that runs there, its answers and events, its clock."""
+"""ssh session with the part on a machine: orders, answers and events, and the machine's clock."""
 
 import os
 import queue
@@ -30,7 +30,7 @@ _PROGRAM: Final = ("-m", "emulation.mininet.cluster.part")
 @final
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """A machine's clocks less this machine's: monotonic and wall clock, each within `within_ns`."""
+    """A machine's clocks minus this machine's, monotonic and wall, each exact to +-`within_ns`."""
 
     monotonic_ns: int
     wall_ns: int
@@ -39,7 +39,7 @@ class ClockOffset:
 
 @final
 class Session:
-    """A part on a machine. Any thread may give orders; events are taken by one.
+    """A session with the part on a machine. Any thread may give orders; one thread at a time takes events.
 
     The session can be selected on: it is readable while events wait.
     """
@@ -59,7 +59,7 @@ class Session:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                bufsize=0,  # a buffer would take the first answers along with the line before them
+                bufsize=0,  # a buffer would swallow the answers that follow the line BEGIN
                 env=record.environment(),
                 process_group=0,  # Ctrl-C goes to the testbed, which ends the part
             )
@@ -71,7 +71,7 @@ class Session:
         self._reader.start()
 
     def fileno(self) -> int:
-        """Return the descriptor, readable while events wait."""
+        """Return the descriptor to select on, readable while events wait."""
         return self._wake
 
     def events(self) -> Iterator[Event]:
@@ -85,10 +85,10 @@ class Session:
             yield event
 
     def call(self, method: str, *arguments: Any, seconds: float = _READY_SECONDS) -> Any:
-        """Return the result of a method of the part.
+        """Order the part to call a method, and return the result.
 
         Raises:
-            TestbedError: The method has failed, or the connection has ended.
+            TestbedError: The method has failed, the connection has ended, or `seconds` passed without answer.
         """
         deadline = time.monotonic() + seconds
         with self._lock:
@@ -100,7 +100,7 @@ class Session:
                 raise self._ended() from None
             try:
                 answer = self._answers.get(timeout=seconds)
-                # An earlier call that a Ctrl-C has ended did not take its answer.
+                # Skip answers to earlier calls that a Ctrl-C or a timeout has ended.
                 while answer is not None and answer.number != number:
                     answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
@@ -116,7 +116,7 @@ class Session:
         return answer.value
 
     def clock(self) -> ClockOffset:
-        """Compare the clocks: of several exchanges, the fastest bounds the offset best."""
+        """Compare the machine's clocks with this machine's, by the fastest of several exchanges."""
         rounds: list[ClockOffset] = []
         for _ in range(_ROUNDS):
             sent, wall = time.monotonic_ns(), time.time_ns()
@@ -127,7 +127,7 @@ class Session:
         return min(rounds, key=lambda offset: offset.within_ns)
 
     def close(self) -> bool:
-        """Have the part remove all that it made; return whether it has. The connection ends."""
+        """Have the part remove all that it has made, and end the connection; return True on success."""
         self._closing = True
         stopped = False
         with suppress(TestbedError):

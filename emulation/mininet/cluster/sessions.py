@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 @final
 class Sessions(Mapping[str, Session]):
-    """Sessions by machine, in the order of the machines' file.
+    """Sessions by name of the machine, in the order of the machines' file.
 
-    Before a session begins, the record notes how to clean up its machine; `teardown` ends it.
+    Before a session begins, `record` gets the command that cleans up its machine; `teardown` gets its end.
     """
 
     def __init__(self, machines: Machines, record: RunRecord, teardown: Teardown) -> None:
@@ -43,7 +43,7 @@ class Sessions(Mapping[str, Session]):
         return len(self._sessions)
 
     def each(self, act: Callable[[Session], T], machines: Iterable[str] | None = None) -> dict[str, T]:
-        """Return the results of `act` for all machines, or for some, at the same time, by machine."""
+        """Return the results of `act` by machine; it runs for all machines, or for some, at the same time."""
         names = list(dict.fromkeys(self if machines is None else machines))
         if len(names) == 1:
             return {names[0]: act(self[names[0]])}

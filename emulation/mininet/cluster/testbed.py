@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a fabric on several machines as a testbed.
+"""Testbed of a fabric over several machines, with a part of the fabric on each.
 
-This process has the controllers and the P4Runtime client. Each machine has a part: a Mininet testbed of its
-nodes and their hosts, whose crossing links are VXLAN tunnels. P4Runtime and orders travel by ssh.
+The controlling process, this one, has the controllers and the P4Runtime client. Each part is a Mininet
+testbed of the machine's nodes and their hosts; links between machines are VXLAN tunnels. P4Runtime and orders
+travel by ssh.
 """
 
 import selectors
@@ -49,10 +50,15 @@ _NOTHING = Needs()
 class MachinesTestbed(RealTimeTestbed):
     """A fabric in real time over several machines.
 
-    `switch` is the kind of switch on every machine. `dilation` is the number of real seconds for a second of
-    the scenario, or computes it from the number of processors of all machines. `mtu` is the longest UB packet
-    in bytes that links carry; the machines must reach each other with packets that are VXLAN_BYTES longer.
-    `needs` are checked on every machine. The remaining arguments are those of MininetTestbed.
+    Args:
+        fabric: the fabric.
+        machines: the machines.
+        switch: kind of switch on every machine.
+        dilation: real seconds for a second of the scenario, or a function that computes them from the number
+            of processors of all machines.
+        mtu: bytes of the longest UB packet; packets between machines are VXLAN_BYTES longer.
+        needs: features that are checked on every machine.
+        bin_ps, buffer_bytes, ip, frame_bytes: as in MininetTestbed.
     """
 
     _lead_ns = LEAD_NS
@@ -150,14 +156,14 @@ class MachinesTestbed(RealTimeTestbed):
             forward.await_ready()
 
     def stop(self) -> None:
-        """Have every part remove what it made; TestbedError names machines where something may remain."""
+        """Have every part remove all that it has made; TestbedError names machines with possible remains."""
         failure, self._failure = self._failure, None
         try:
             super().stop()
         except TestbedError as problem:
             if failure is None:
                 raise
-            # The cause comes first: what remains follows from it.
+            # The failure comes first in the message: it is the cause of what remains.
             message = f"{failure.message}; {problem.message}"
             raise MachineError(message, remedy=f"{failure.remedy}; {problem.remedy}") from failure
 
@@ -192,7 +198,7 @@ class MachinesTestbed(RealTimeTestbed):
                 raise
 
     def check_event(self, event: str) -> None:
-        """Raise a MachineError if the kernel of a machine cannot carry out an event by hand."""
+        """Raise an EmulationError if a kernel cannot carry out an event of emulation.faults.EVENTS."""
         self._sessions.each(lambda session: session.call("check_event", event))
 
     # -- measurements
@@ -221,7 +227,7 @@ class MachinesTestbed(RealTimeTestbed):
 
     @property
     def addresses_of_hosts(self) -> Mapping[str, IPv4Address]:
-        """IPv4 address of every host with IPv4, by node, in the order of the fabric."""
+        """IPv4 address of every host, by node in the order of the fabric; hosts have it only with `ip`."""
         return {
             node.name: address_of(node.address) for node in self.fabric.nodes if node.name in self.namespaces
         }
@@ -232,7 +238,7 @@ class MachinesTestbed(RealTimeTestbed):
         say: Callable[[str, str], None],
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Run a command on every host until all have ended, while another thread serves.
+        """Run a command on every host until all have ended; another thread must run serve().
 
         `say` gets node and text of each line; `check` is called several times a second.
 
