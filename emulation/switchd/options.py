@@ -27,6 +27,9 @@ _UNUSED = {
     "debugger": "there is no nanomsg debugger",
     "debugger_addr": "there is no nanomsg debugger",
     "log_flush": "every line is flushed",
+    "grpc_server_cacert": "the server has no TLS",
+    "grpc_server_cert": "the server has no TLS",
+    "grpc_server_key": "the server has no TLS",
     "max_port_count": "there is no bound",
     "max_mc_groups": "there is no bound",
     "max_l1_entries": "there is no bound",
@@ -355,8 +358,7 @@ def _add_logging(parser: argparse.ArgumentParser) -> None:
 def _add_others(parser: argparse.ArgumentParser) -> None:
     """Add BMv2's options that have no effect, and those that `parse` refuses; both are hidden from --help."""
     flags = {"debugger", "log_flush", "disable_swap", "grpc_server_ssl", "grpc_server_with_client_auth"}
-    values = {"grpc_server_cacert", "grpc_server_cert", "grpc_server_key"}
-    for name in sorted(_UNUSED.keys() | _REFUSED.keys() | values):
+    for name in sorted(_UNUSED.keys() | _REFUSED.keys()):
         if name in flags:
             parser.add_argument(_option(name), action="store_true", help=argparse.SUPPRESS)
         else:

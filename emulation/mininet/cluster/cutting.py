@@ -64,7 +64,8 @@ def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
     each other node goes, in order, to the machine with room that has most of its links.
 
     Raises:
-        TestbedError: The fabric has fewer nodes than machines, or two machines name the same node.
+        TestbedError: The fabric has fewer nodes than machines, two machines name the same node, or the named
+            nodes leave none for a machine.
     """
     if len(fabric.nodes) < len(machines):
         raise TestbedError(
@@ -72,7 +73,13 @@ def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
             remedy="name fewer machines",
         )
     named = _named(fabric, machines)
-    return Cut(fabric, _filled(fabric, machines, named) if named else _by_metis(fabric, machines))
+    machine_of = _filled(fabric, machines, named) if named else _by_metis(fabric, machines)
+    if empty := [machine.name for machine in machines if machine.name not in machine_of.values()]:
+        raise TestbedError(
+            f"machine {empty[0]} gets no node, since other machines name all nodes",
+            remedy="name a node on it, or leave it out",
+        )
+    return Cut(fabric, machine_of)
 
 
 def _named(fabric: Fabric, machines: Sequence[Machine]) -> dict[str, str]:
@@ -117,14 +124,20 @@ def _filled(fabric: Fabric, machines: Sequence[Machine], named: Mapping[str, str
     room = {machine.name: -(-len(fabric.nodes) // len(machines)) for machine in machines}
     for machine in named.values():
         room[machine] -= 1
+    empty = room.keys() - named.values()
+    left = len(fabric.nodes) - len(named)
     for node in fabric.nodes:
         if node.name in machine_of:
             continue
+        # Each machine gets a node: the last nodes go to machines that still have none.
+        candidates = sorted(empty, key=list(room).index) if left <= len(empty) else room
         adjacent: Counter[str] = Counter()
         for other, count in links[node.name].items():
             if other in machine_of:
                 adjacent[machine_of[other]] += count
-        best = max(room, key=lambda name: (room[name] > 0, adjacent[name], room[name]))
+        best = max(candidates, key=lambda name: (room[name] > 0, adjacent[name], room[name]))
         machine_of[node.name] = best
         room[best] -= 1
+        left -= 1
+        empty = empty - {best}
     return machine_of

@@ -110,6 +110,13 @@ def test_what_cannot_be_cut_is_refused() -> None:
         cut(full_mesh([2, 2]), machines("a", "b", a=["npu0"], b=["npu0"]))
     with pytest.raises(TopologyError, match="npu9"):
         cut(full_mesh([2, 2]), machines("a", "b", a=["npu9"]))
+    with pytest.raises(TestbedError, match="machine b gets no node, since other machines name all nodes"):
+        cut(full_mesh([2]), machines("a", "b", a=["npu0", "npu1"]))
+
+
+def test_every_machine_gets_a_node_beside_named_ones() -> None:
+    parts = cut(full_mesh([4]), machines("a", "b", "c", a=["npu3"]))
+    assert sorted(Counter(parts.machine_of.values()).values()) == [1, 1, 2]
 
 
 def test_machines_with_ports_of_an_optical_switch_are_neighbours() -> None:
