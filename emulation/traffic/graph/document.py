@@ -7,6 +7,7 @@ docs/use/graphs.md describes all keys, graph.schema.json is their schema.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -92,8 +93,8 @@ def line_of(text: str, number: int, key: str) -> int:
         at = text.index("{", at)
         _, end = decoder.raw_decode(text, at)
         start, at = at, end
-    place = text.find(f'"{key}"', start, end)
-    return text.count("\n", 0, place if place >= 0 else start) + 1
+    match = re.compile(rf'"{re.escape(key)}"\s*:').search(text, start, end)
+    return text.count("\n", 0, match.start() if match else start) + 1
 
 
 def _operation(number: int, row: Any) -> Operation:

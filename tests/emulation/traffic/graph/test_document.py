@@ -103,6 +103,8 @@ def test_lines_of_keys() -> None:
     text = '{\n"operations": [\n{"id": "a{",\n "send": 1}, {"id": "b"},\n\n{"id": "c",\n\n"send": 0}]}'
     assert [line_of(text, 0, "send"), line_of(text, 1, "id"), line_of(text, 2, "send")] == [4, 4, 8]
     assert line_of(text, 2, "nothing") == 6
+    value = '{"operations": [\n {"id": "after",\n  "after": ["x"]}]}'
+    assert line_of(value, 0, "after") == 3  # the key, and not a name that reads the same
     assert json.loads(text)
 
 
