@@ -14,7 +14,6 @@ from harness.errors import ScenarioError
 from harness.run.planning.job_plan import JobPlan
 from harness.scenario.schema import Variant
 from topologies import Fabric
-from topologies.model.fabric import NodeKind
 
 __all__ = ["path_facts", "transport_for"]
 
@@ -107,7 +106,7 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
 def _receive_bps(fabric: Fabric, name: str) -> int:
     """Return the rate in bit/s at which a node receives by all its links; a GPU, by its links to switches."""
     links = [link for link in fabric.links if name in (link.a.node, link.b.node)]
-    if fabric.node(name).kind is NodeKind.GPU:
+    if fabric.node(name).kind.in_domain:
         links = [link for link in links if fabric.node(link.far(name).node).is_switch] or links
     return min(sum(link.rate_bps for link in links), fabric.host_lanes * fabric.lane_rate_bps)
 

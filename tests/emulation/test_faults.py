@@ -323,10 +323,15 @@ def test_a_plane_is_the_low_radix_switches_that_are_joined() -> None:
     ("kind", "name", "source", "expected"),
     [
         ("link", "npu1-npu0", None, "no link named 'npu1-npu0'; did you mean npu0-npu1?"),
-        ("direction", "npu0-npu1", None, "which way is not said; write npu0->npu1, or add `from:`"),
+        (
+            "direction",
+            "npu0-npu1",
+            None,
+            "none is chosen; write npu0->npu1, or add `from:`",
+        ),
         ("direction", "npu0-npu1", "npu2", "has no end at npu2"),
         ("direction", "npu0->npu9", None, "no link joins npu0 and npu9"),
-        ("direction", "npu0->npu1", "npu0", "says twice where from"),
+        ("direction", "npu0->npu1", "npu0", "names its source twice"),
         ("link", "npu0-npu1", "npu0", "only a direction is from somewhere"),
         ("port", "npu0", None, "no port named 'npu0'; write NODE:PORT"),
         ("port", "npu0:x", None, "no port named 'npu0:x'"),
@@ -350,7 +355,7 @@ def test_what_is_not_there_is_named(
 def test_a_link_to_a_nodes_own_side_goes_down_and_nothing_else(testbed: FakeTestbed) -> None:
     strike(testbed, fault(testbed, "flap", 1, "port", "npu3:host", period_ps=2, count=1))
     assert testbed.done == [(1, "host", "npu3", False), (2, "host", "npu3", True)]
-    with pytest.raises(TestbedError, match="npu3:host: no loss on the link to a node's host"):
+    with pytest.raises(TestbedError, match="npu3:host: the link to a node's host cannot have a fault loss"):
         fault(testbed, "loss", 1, "port", "npu3:host", loss=0.1)
 
 

@@ -31,6 +31,7 @@ class _Facts:
     level: int = 0
     member: bool = False
     spare: bool = False
+    in_domain: bool = False
     symbol: str = ""
 
 
@@ -43,19 +44,21 @@ class NodeKind(StrEnum):
 
     `level` is how high a kind stands: 0 for endpoints and for switches among them, inside of a domain, more
     for what they climb to. Switches of one kind that are joined across tiers are of one level. A `member`
-    takes part in collectives, and a `spare` takes the place of one. Drawings write `symbol` before a number.
+    takes part in collectives, and a `spare` takes the place of one. An `in_domain` node has links inside its
+    high-bandwidth domain beside those to the network. Drawings write `symbol` before a number.
     """
 
     level: int
     member: bool
     spare: bool
+    in_domain: bool
     symbol: str
 
     def __new__(cls, value: str, facts: _Facts) -> Self:
         kind = str.__new__(cls, value)
         kind._value_ = value
         kind.level, kind.symbol = facts.level, facts.symbol
-        kind.member, kind.spare = facts.member, facts.spare
+        kind.member, kind.spare, kind.in_domain = facts.member, facts.spare, facts.in_domain
         return kind
 
     @property
@@ -68,7 +71,7 @@ class NodeKind(StrEnum):
     CPU = "cpu", _Facts(symbol="C")
     LRS = "lrs", _Facts(level=1)
     HRS = "hrs", _Facts(level=2, symbol="H")
-    GPU = "gpu", _Facts(member=True)
+    GPU = "gpu", _Facts(member=True, in_domain=True)
     HBS = "hbs", _Facts(symbol="B")
     RAIL = "rail", _Facts(level=1, symbol="R")
     SPINE = "spine", _Facts(level=2, symbol="S")

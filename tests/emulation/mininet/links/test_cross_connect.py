@@ -163,10 +163,13 @@ def test_errors_name_the_endpoint(bench: Bench) -> None:
         (lambda: cross_connect.connect("j2", "j2"), "j2 cannot be connected to itself"),
         (lambda: cross_connect.connect("j2", "nobody"), "no endpoint nobody"),
         (lambda: cross_connect.connect("j2", "j3", rate_bps=0), "rate is 0 bit/s"),
-        (lambda: cross_connect.connect("j2", "j3", rate_bps=1e6, queue_bytes=100), "queue of 100 bytes"),
+        (
+            lambda: cross_connect.connect("j2", "j3", rate_bps=1e6, queue_bytes=100),
+            "queue between j2 and j3 has 100 bytes",
+        ),
         (lambda: cross_connect.disconnect("j0", "j2"), "j0 and j2 are not connected"),
-        (lambda: cross_connect.impair("j0", "j1", loss=1.5), "loss of 1.5"),
-        (lambda: cross_connect.impair("j0", "j1", delay_s=-1), "delay of -1"),
+        (lambda: cross_connect.impair("j0", "j1", loss=1.5), "loss from j0 to j1 is 1.5"),
+        (lambda: cross_connect.impair("j0", "j1", delay_s=-1), "delay from j0 to j1 is -1"),
         (lambda: cross_connect.set_carrier("j2", "j3", False), "j2 and j3 are not connected"),
     ):
         with pytest.raises(TestbedError, match=said):
