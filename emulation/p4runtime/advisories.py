@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pace of the notifications that tell the clients of one (device, role) about its primary.
+"""Rate limit of notifications about the primary to the clients of one (device, role).
 
 Every change of primary concerns every client (P4Runtime specification, "Arbitration Updates"): n clients that
 enter one after the other, each with a higher election id, cause n² / 2 notifications. A client that only
@@ -14,7 +14,7 @@ __all__ = ["SECONDS_A_CLIENT", "Advisories"]
 Client = TypeVar("Client", bound=Hashable)
 
 SECONDS_A_CLIENT = 0.0005
-"""Time given to the notification of a client: a round to n clients holds the next one up for n times this."""
+"""Seconds per notified client: after a round to n clients, the next round waits n times as long."""
 
 
 @final
@@ -33,8 +33,8 @@ class Advisories(Generic[Client]):
     def change(self, clients: Iterable[Client], now: float, at_once: Iterable[Client]) -> list[Client]:
         """Return the clients to notify now of a change that concerns `clients`, in their order.
 
-        Those of `at_once` are never held up; the others are while a round holds the next one up. They are
-        due later, at `deadline`.
+        Clients of `at_once` are always notified now. While the previous round delays the next round, the
+        rest of `clients` is put off until `deadline`.
         """
         told = list(clients)
         if now < self._held_until:
@@ -53,11 +53,11 @@ class Advisories(Generic[Client]):
 
     @property
     def deadline(self) -> float | None:
-        """Time at which the clients that wait are due; None if none waits."""
+        """Time at which to call `due` for the waiting clients; None if no client waits."""
         return self._held_until if self._waiting else None
 
     def due(self, now: float) -> list[Client]:
-        """Return the clients that have waited, to be notified of the present state."""
+        """Remove and return the waiting clients, which the caller notifies of the present state."""
         told = list(self._waiting)
         self._waiting.clear()
         self._held_until = now + len(told) * SECONDS_A_CLIENT

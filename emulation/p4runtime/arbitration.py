@@ -15,7 +15,7 @@ Client = TypeVar("Client", bound=Hashable)
 
 @final
 class Arbitration(Generic[Client]):
-    """Election ids of the live clients of one (device, role). Methods return the clients to notify."""
+    """Election ids of the live clients of one (device, role); `highest` is the largest id ever primary."""
 
     __slots__ = ("_elections", "highest", "primary")
 
@@ -25,10 +25,10 @@ class Arbitration(Generic[Client]):
         self.primary: Client | None = None
 
     def update(self, client: Client, election_id: int | None) -> list[Client]:
-        """Enter or re-enter a client with an election id (None: always a backup).
+        """Set a client's election id (None: always a backup), and return the clients to notify.
 
-        Returns all clients, the primary last, if this client becomes or stays primary; all clients if it
-        gives up being primary; else this client only.
+        All clients, the primary last, if this client becomes or stays primary; all clients if it gives up
+        being primary; else this client only. Refusal if another live client uses the id.
         """
         if election_id is not None:
             for other, used in self._elections.items():
@@ -47,7 +47,7 @@ class Arbitration(Generic[Client]):
         return [client]
 
     def leave(self, client: Client) -> list[Client]:
-        """Remove a client whose stream has ended; returns the clients to notify."""
+        """Remove a client, and return the clients to notify: all others if it was primary, else none."""
         if self._elections.pop(client, self) is self:
             return []
         if self.primary is not client:

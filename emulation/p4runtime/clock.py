@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks that timeouts and timestamps run on: the machine's, or a network's virtual time."""
+"""Clocks for timeouts and timestamps: the machine's, or a network's virtual time."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Clock(Protocol):
         ...
 
     def later(self, delay_ns: int, callback: Callable[[], None]) -> None:
-        """Call `callback` after a delay, in any thread."""
+        """Call `callback` after a delay; it may run in any thread."""
         ...
 
 
@@ -67,7 +67,7 @@ class VirtualTime:
         return self.now_ns()
 
     def later(self, delay_ns: int, callback: Callable[[], None]) -> None:
-        """Call `callback` after a delay in virtual time; never if the network's time ends before."""
+        """Call `callback` after a delay in virtual time; never if that exceeds the largest virtual time."""
         time_ps = self._network.now + delay_ns * 1000
         if time_ps <= _LAST_PS:
             self._at(time_ps, callback)

@@ -30,8 +30,8 @@ _Cookie = p4r.ForwardingPipelineConfig.Cookie
 class _Staged:
     """A configuration that was saved with VERIFY_AND_SAVE and is not yet committed.
 
-    Writes before the commit apply to this configuration, not to the forwarding one. They go to a switch that
-    no frame reaches, and the commit replays them.
+    Writes before the commit apply to this configuration instead of the committed one. They go to a separate
+    switch without traffic, and the commit replays them on the device's switch.
     """
 
     def __init__(self, target: Target, cookie: _Cookie | None) -> None:
@@ -70,14 +70,14 @@ class Device:
         return self._committed
 
     def close(self) -> None:
-        """Drop the configurations and the way to the controllers, which refer back to this device."""
+        """Drop the configurations and `publish`, which refer back to this device."""
         self._committed = self._staged = None
         self.publish = _to_nobody
 
     # -- roles
 
     def role(self, name: str) -> Role:
-        """Return the role with a name; it is created for its first controller."""
+        """Return the role with a name; create it if absent."""
         role = self._roles.get(name)
         if role is None:
             role = self._roles[name] = Role(name)
@@ -146,7 +146,7 @@ class Device:
             self._reconcile(pipeline, cookie)
 
     def _aside(self, pipeline: Pipeline) -> Target:
-        """Return a target on a switch that no frame reaches."""
+        """Return a target for a pipeline on a separate new switch without traffic."""
         network = _engine.Network()
         switch = network.add_switch(f"device {self.id}, aside")
         return self._start(network, switch, pipeline)
@@ -170,7 +170,7 @@ class Device:
                 target.write(update)
 
     def _reconcile(self, pipeline: Pipeline, cookie: _Cookie | None) -> None:
-        """Reconcile on a switch that no frame reaches, then on the forwarding one between two frames."""
+        """Reconcile on a separate switch as a trial, then on the device's switch between two frames."""
         old = self._committed
         kept = carried_over(old, pipeline) if old else []
         write_back(self._aside(pipeline), kept, old and old.pipeline)
@@ -230,8 +230,8 @@ class Device:
     def _write_each(self, target: Target, role: Role, request: SerialisedWrite) -> dict[int, Refusal]:
         """Write each update on its own; frames pass between batches of updates, never within an update.
 
-        The engine carries out plain updates of table entries from the serialised request. An update that it
-        leaves is written here, as are all updates of a role that is limited to some entities.
+        The engine carries out plain updates of table entries from the serialised request. This method writes
+        the updates that the engine leaves, and all updates of a role with a configuration.
         """
         entries = request.entries if role.config is None else None
         if entries is None or not target.reads_all(entries):
@@ -278,7 +278,7 @@ class Device:
 
     @contextmanager
     def _frames_held(self) -> Iterator[None]:
-        """Let no frame pass the switch inside the block."""
+        """Lock the network, so that no frame is processed inside the block."""
         self._network.lock()
         try:
             yield
@@ -288,7 +288,7 @@ class Device:
     def read(
         self, wanted: Sequence[p4r.Entity], role_name: str = ""
     ) -> tuple[list[p4r.Entity], Refusal | None]:
-        """Return a role's entities that the valid requests select, and the refusal of invalid requests."""
+        """Return the role's entities selected by valid requests, and a refusal of the invalid requests."""
         role = self._known_role(role_name)
         target = self._configured()
         entities: list[p4r.Entity] = []
@@ -305,7 +305,7 @@ class Device:
     def counter_responses(self, request: p4r.ReadRequest, most: int) -> list[bytes] | None:
         """Return serialised ReadResponses of at most `most` cells for a read of one whole counter.
 
-        None for any other request, and for a role that is limited to some entities.
+        None for any other request, and for a role with a configuration.
         """
         role = self._known_role(request.role)
         target = self._configured()
@@ -316,15 +316,15 @@ class Device:
             return None
         return target.counter_responses(entity.counter_entry, most)
 
-    # -- what the engine has to say
+    # -- events from the engine
 
     def digest(self, handle: int, fields: bytes) -> None:
-        """Take a digest message of the program; without a committed configuration it is dropped."""
+        """Handle a digest message of the program; without a committed configuration it is dropped."""
         if self._committed is not None:
             self._committed.digests.learn(handle, fields)
 
     def idle(self, handle: int) -> None:
-        """Notify controllers of the entries of a table whose idle timeouts have passed."""
+        """Notify controllers of the entries of a table (by handle) whose idle timeouts have passed."""
         if self._committed is not None:
             self._committed.idle(handle)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded queues to controllers: from other threads to the event loop, and from there to each stream.
 
-A controller that does not read, or that reads more slowly than packet-ins come, must not fill the memory.
-A full queue refuses what the protocol allows to be lost (packet-ins, digests, notifications, stream errors);
-`Losses` counts it.
+A controller that reads more slowly than packet-ins arrive must not fill the memory. A full queue drops the
+messages that the protocol allows to be lost (packet-ins, digests, notifications, stream errors); `Losses`
+counts them.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _NAMES = {
 class Losses:
     """Messages that controllers of a server have lost, by device id and kind. Any thread may count.
 
-    The log gets a warning when a queue of a device begins to lose messages, and the numbers once it is empty.
+    A warning is logged when a queue of a device begins to lose messages, and the numbers once it is empty.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Losses:
         self._unsaid: dict[tuple[int, str], Counter[str]] = {}  # by device id and name of the queue
 
     def count(self, device_id: int, queue: str, kind: str) -> None:
-        """Count a lost message; `queue` names in the log what was full."""
+        """Count a lost message; `kind` is its field of StreamMessageResponse, `queue` a name for the log."""
         with self._lock:
             self._total[device_id, kind] += 1
             begins = (device_id, queue) not in self._unsaid
@@ -50,7 +50,7 @@ class Losses:
             _log.warning("device %d: %s is full; messages are lost until it is read", device_id, queue)
 
     def say(self, queue: str, device_id: int | None = None) -> None:
-        """Log what a queue, of one device or of all, has lost since it was last said."""
+        """Log the messages lost by a queue since the last call; without a device id, on all devices."""
         if not self._unsaid:
             return
         with self._lock:
@@ -68,16 +68,16 @@ class Losses:
 
 @final
 class Outgoing:
-    """Messages to one controller, in their order, at most `most` of them and `most_bytes` in all.
+    """First-in first-out queue of messages to one controller, at most `most` messages of `most_bytes` in all.
 
-    Everything runs in one thread, that of the event loop.
+    Only the event loop's thread uses it.
     """
 
     def __init__(self, most: int = 8_192, most_bytes: int = 16 << 20) -> None:
         self._most, self._most_bytes = most, most_bytes
         self._waiting: deque[list[p4r.StreamMessageResponse]] = deque()  # one message in each list
         self._bytes = 0
-        self._state: list[p4r.StreamMessageResponse] | None = None  # the last message of put_state that waits
+        self._state: list[p4r.StreamMessageResponse] | None = None  # the last queued message of put_state
         self._ended = False
         self._changed = asyncio.Event()
 
@@ -93,9 +93,9 @@ class Outgoing:
         return True
 
     def put_state(self, message: p4r.StreamMessageResponse) -> None:
-        """Add a message that is never lost and that makes earlier ones of its kind obsolete.
+        """Add a state message, which is never lost and makes earlier state messages obsolete.
 
-        In a full queue it takes the position of the last such message that still waits.
+        In a full queue it replaces the last queued state message.
         """
         size = message.ByteSize()
         if self._state is not None and self._is_full(size):
@@ -106,7 +106,7 @@ class Outgoing:
         self._add(self._state, size)
 
     def _is_full(self, size: int) -> bool:
-        """Return whether the queue has no room for a message of so many bytes."""
+        """Return whether the queue has no room for a message of `size` bytes."""
         return len(self._waiting) >= self._most or self._bytes + size > self._most_bytes
 
     def _add(self, cell: list[p4r.StreamMessageResponse], size: int) -> None:
@@ -120,13 +120,13 @@ class Outgoing:
         self._changed.set()
 
     def close(self) -> None:
-        """Discard what waits, and let `get` return None at once."""
+        """Discard all queued messages, and let `get` return None at once."""
         self._waiting.clear()
         self._bytes, self._state = 0, None
         self.end()
 
     async def get(self) -> p4r.StreamMessageResponse | None:
-        """Take the next message, waiting for it; None at the end."""
+        """Wait for the next message and return it; None once the queue has ended."""
         while not self._waiting:
             if self._ended:
                 return None
@@ -135,7 +135,7 @@ class Outgoing:
         return self.take()
 
     def take(self) -> p4r.StreamMessageResponse:
-        """Take the next message of a queue that has one."""
+        """Remove and return the next message; the queue must not be empty."""
         cell = self._waiting.popleft()
         if cell is self._state:
             self._state = None
@@ -145,9 +145,9 @@ class Outgoing:
 
 @final
 class Handover:
-    """Calls that any thread hands over to an event loop, in their order; a bounded number of them waits.
+    """Bounded queue of calls from any thread to an event loop, which makes them in order.
 
-    `on_empty` is called in the loop when no call waits any more.
+    The loop calls `on_empty` whenever the queue has become empty.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Handover:
         self._running = False  # `_run` is under way or scheduled
 
     def hand(self, size: int, call: Callable[..., Any], *args: Any) -> bool:
-        """Let the loop make a call that holds `size` bytes; False, and it is never made, if too many wait."""
+        """Queue a call that holds `size` bytes; return False, without queueing it, if the queue is full."""
         with self._lock:
             if self._waiting and (len(self._waiting) >= self._most or self._bytes + size > self._most_bytes):
                 return False
@@ -178,7 +178,7 @@ class Handover:
         return True
 
     def _run(self) -> None:
-        """Make some of the calls that wait, then let other tasks of the loop have their turn."""
+        """Make up to _CALLS_AT_ONCE queued calls, then yield to other tasks of the loop."""
         for _ in range(_CALLS_AT_ONCE):
             with self._lock:
                 if self._waiting:

@@ -24,7 +24,7 @@ _MODIFIED_ONLY = ("counter_entry", "meter_entry", "register_entry", "value_set_e
 
 
 def carried_over(old: Target, new: Pipeline) -> list[p4r.Entity]:
-    """Return the entities of `old` that fit `new`; INVALID_ARGUMENT names the first that cannot be kept."""
+    """Return the entities of `old` that fit `new`; INVALID_ARGUMENT names the first unfit entity."""
     before, after = _Definitions(old.pipeline.p4info), _Definitions(new.p4info)
     kept = []
     for entity in old.everything():
@@ -45,7 +45,7 @@ def carried_over(old: Target, new: Pipeline) -> list[p4r.Entity]:
 
 
 def write_back(target: Target, kept: Sequence[p4r.Entity], old: Pipeline | None) -> None:
-    """Write carried-over entities to a newly committed target; INVALID_ARGUMENT if one does not fit."""
+    """Write carried-over entities to a new target; INVALID_ARGUMENT if it refuses an entity."""
     if old is not None:
         _remove_initial(target, old)
     for entity in kept:

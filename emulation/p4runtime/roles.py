@@ -59,7 +59,7 @@ class Role:
         self._ids: frozenset[int] = frozenset()
 
     def check(self, config: AnyMessage | None, all_roles: Iterable["Role"]) -> None:
-        """Refuse a configuration of unknown form, or one that claims ids another role has exclusively."""
+        """Refuse a configuration of unknown form, or an id of two roles that either has exclusively."""
         rules = _parsed(config)
         own, ids = _exclusive(rules), _ids(rules)
         for other in all_roles:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC side: every switch of a network behind one server, on the event loop in the background."""
+"""The P4Runtime gRPC server of all switches of a network, run by the background event loop."""
 
 import socket
 import threading
@@ -43,7 +43,7 @@ _OPTIONS = [
     ("grpc.server.max_pending_requests_hard_limit", _PENDING_CALLS),
 ]
 
-# By whether the client streams, and whether the server does.
+# Keys: (the client streams, the server streams).
 _HANDLERS = {
     (False, False): grpc.unary_unary_rpc_method_handler,
     (False, True): grpc.unary_stream_rpc_method_handler,
@@ -51,13 +51,13 @@ _HANDLERS = {
 }
 
 ControlItem = tuple[str, int, int, int, bool, bytes]
-"""Result of the engine's take_control(): kind, time in ps, switch, value, True for up, bytes."""
+"""Event from the engine's take_control(): kind, time in ps, switch, value, whether a port is up, bytes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Updates that controllers have asked of a device, and pipelines that they have given it."""
+    """Numbers of updates and of SetForwardingPipelineConfig requests to a device, refused or not."""
 
     updates: int
     pipelines: int
@@ -69,11 +69,11 @@ class P4RuntimeServer:
 
     Without an address it serves clients of this process only, and opens no socket.
 
-    The engine is only touched under `lock`: a thread that holds it must not wait for the server, neither in
-    stop() nor in a client of the same process. `on_packet_out` is called in the server's thread, without the
-    lock, when a packet-out has entered the engine. Timeouts run in real time, or where `at` is given in the
-    network's virtual time: `at(time_ps, callback)` calls back between two of its events, without the lock.
-    `others` are further services at the address, `pipelines` compiles the programs that clients push.
+    The server calls the engine under `lock`: a thread that holds the lock must not wait for the server,
+    neither in stop() nor in a client of this process. When a packet-out has entered the engine, the server's
+    thread calls `on_packet_out` without the lock. Timeouts run in real time, or in the network's virtual time
+    if `at` is given: `at(time_ps, callback)` calls back between two network events, without the lock.
+    `others` are further gRPC services at the address; `pipelines` compiles the programs that clients push.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class P4RuntimeServer:
         self._service = _Service(network, switches, lock, on_packet_out, clock, pipelines)
 
     def start(self) -> str:
-        """Listen, and return the address that clients connect to (port 0 becomes the port chosen)."""
+        """Listen, and return the address for clients, with the port chosen for port 0; or MachineError."""
         if self._address is None:
             self._local = offer(self._service)
             return self._local
@@ -121,25 +121,25 @@ class P4RuntimeServer:
         return f"{address.rpartition(':')[0]}:{port}"
 
     def deliver(self, item: ControlItem) -> None:
-        """Pass packet-ins, digests, idle entries and port changes of the engine on to their controllers.
+        """Pass a packet-in, digest, idle timeout or port change of the engine to the controllers.
 
-        Items of other kinds are ignored. Takes the lock briefly and does not wait.
+        Items of other kinds are ignored. Takes the lock briefly, and does not wait for controllers.
         """
         self._service.deliver(item)
 
     def packet_in(self, device_id: int, frame: bytes) -> None:
-        """Pass a frame from the CPU port, behind its packet_in header, to the primary. Does not wait."""
+        """Pass a frame from the CPU port, packet_in header first, to the primaries. Does not wait."""
         self._service.packet_in(device_id, frame)
 
     def requests(self, device_id: int) -> Requests:
-        """Return what controllers have asked of a device so far."""
+        """Return the counts of requests to a device so far."""
         return Requests(self._service.updates[device_id], self._service.pipelines[device_id])
 
     def lost(self, device_id: int) -> Mapping[str, int]:
-        """Return how many messages controllers of a device have lost because they do not read, by kind.
+        """Return the numbers of messages lost to slow controllers of a device, by kind.
 
-        Kinds are "packet-ins", "digest lists", "idle timeout notifications" and "stream errors"; only those
-        with losses are listed.
+        Kinds are "packet-ins", "digest lists", "idle timeout notifications" and "stream errors"; kinds
+        without losses are left out.
         """
         return self._service.streams.losses.of(device_id)
 
@@ -162,7 +162,7 @@ class P4RuntimeServer:
 
 
 def _try_address(address: str) -> None:
-    """Listen briefly, to learn the reason of a failure, which gRPC does not give."""
+    """Listen on the address briefly: an OSError names the reason of a failure, gRPC does not."""
     if address.startswith("unix:"):
         return
     host, _, port = address.rpartition(":")
@@ -239,7 +239,7 @@ class _Service:
         self.pipelines: Counter[int] = Counter()
 
     def close(self) -> None:
-        """End every stream, and let go of the devices, which refer to each other and to the network."""
+        """End every stream, and drop the devices' references to targets and streams."""
         self.streams.close()
         for device in self._devices.values():
             device.close()
@@ -307,7 +307,7 @@ class _Service:
             await abort(context, refusal)
 
     async def ReadSerialised(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[bytes]:
-        """Yield the serialised responses of Read; the engine makes those of a whole counter."""
+        """Yield serialised ReadResponses; the engine writes the responses for one whole counter."""
         try:
             device = self._device(request.device_id)
             with self._lock:

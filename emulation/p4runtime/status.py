@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals, and how they travel in gRPC (P4Runtime specification, "Error Reporting Messages")."""
+"""Refused requests, and their gRPC status (P4Runtime specification, "Error Reporting Messages")."""
 
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -23,7 +23,7 @@ _ENGINE_STATUS = {
 
 
 class Refusal(Exception):
-    """A request the server does not carry out: a canonical code and the reason."""
+    """A refused request: its canonical gRPC code and the reason."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -32,12 +32,12 @@ class Refusal(Exception):
 
     @property
     def details(self) -> tuple[tuple[str, bytes], ...]:
-        """Trailing metadata; empty if the whole request is refused."""
+        """Trailing gRPC metadata; empty unless members of a batch were refused one by one."""
         return ()
 
 
 class BatchRefusal(Refusal):
-    """A batch some of whose members were refused; the details have the result of each, in order."""
+    """A batch with refused members; the details have the result of every member, in order."""
 
     def __init__(self, status: bytes, message: str) -> None:
         super().__init__(rpc_code.UNKNOWN, message)
@@ -56,7 +56,7 @@ def engine_refusal(status: int, what: str) -> Refusal:
 
 
 def batch_status(kind: str, size: int, refused: Mapping[int, Refusal]) -> BatchRefusal:
-    """Return the refusal of a batch of `size` members; `refused` has the failed ones by position."""
+    """Return the refusal of a batch of `size` members; `refused` maps positions to refusals."""
     first = min(refused, key=lambda position: (refused[position].code == rpc_code.ABORTED, position))
     message = (
         f"{len(refused)} of {size} {kind} failed, the first at position {first}: {refused[first].message}"

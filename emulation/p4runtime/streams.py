@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """StreamChannel: arbitration, packet-outs, acknowledgements in; packet-ins and notifications out.
 
-Everything runs on the event loop in the background, except `publish`, which any thread may call, and packets
-of a client in the same process (`DirectPackets`), which its own thread passes on.
+The methods run on the background event loop, but any thread may call `publish` and `packet_in`. Packets to
+and from a client in this process (`DirectPackets`) bypass the loop and pass in the caller's thread.
 """
 
 import asyncio
@@ -37,23 +37,23 @@ _STATUS_MESSAGE: dict[int, str] = {
 
 
 class Timer(Protocol):
-    """The two methods of an event loop that keep time, in seconds."""
+    """Clock and timer of an event loop, in seconds."""
 
     def time(self) -> float:
         """Return the present time."""
         ...
 
     def call_at(self, when: float, callback: Callable[..., Any], *args: Any) -> Any:
-        """Call back at a time."""
+        """Call `callback` at a time of this clock."""
         ...
 
 
 @final
 class Stream:
-    """One StreamChannel: its queue of outgoing messages and the (device, role) that it entered for.
+    """One StreamChannel: its queue of outgoing messages, and the device and role of its arbitration.
 
-    `packets` is the direct way to a client in the same process, whose queue has no limit; `losses` counts
-    what the full queue of another client refuses.
+    `packets` passes packets directly to a client in this process, whose queue has no limit. `losses` counts
+    messages that the full queue of any other client drops.
     """
 
     def __init__(self, packets: DirectPackets | None = None, losses: Losses | None = None) -> None:
@@ -65,7 +65,7 @@ class Stream:
         self._losses = Losses() if losses is None else losses
 
     def send(self, message: p4r.StreamMessageResponse) -> None:
-        """Queue a message, which is lost if the queue is full."""
+        """Queue a message; a full queue drops and counts it."""
         if not self.outgoing.put(message):
             self._losses.count(self._device_id, self._name, str(message.WhichOneof("update")))
 
@@ -79,14 +79,14 @@ class Stream:
     async def next(self) -> p4r.StreamMessageResponse | None:
         """Wait for the next message to the client and return it; None when the stream has ended.
 
-        Messages that a full queue has lost are logged when the queue is empty.
+        Messages dropped by a full queue are logged once the queue is empty.
         """
         if not self.outgoing:
             self.say_lost()
         return await self.outgoing.get()
 
     def say_lost(self) -> None:
-        """Log what the queue has lost."""
+        """Log the messages that the queue has dropped."""
         self._losses.say(self._name, self._device_id)
 
     @property
@@ -118,7 +118,7 @@ class Streams:
         self._on_packet_out = on_packet_out
         self._timer: Timer = background_loop() if timer is None else timer
         self.losses = Losses()
-        self._handovers: dict[int, Handover] = {}  # by device id, so that no device takes another one's room
+        self._handovers: dict[int, Handover] = {}  # by device id: every device has its own limits
         self._open: set[Stream] = set()
         self._closed = False
 
@@ -134,7 +134,7 @@ class Streams:
         try:
             while (message := await stream.next()) is not None:
                 yield message
-            if not self._closed:  # a client ended the stream, or sent what is refused
+            if not self._closed:  # the client ended the stream, or was refused
                 await listener
         finally:
             listener.cancel()
@@ -157,10 +157,7 @@ class Streams:
             stream.outgoing.end()
 
     def close(self) -> None:
-        """End every stream: requests that still come are not carried out, messages that wait are discarded.
-
-        So the server stops as soon under a flood as it does without one.
-        """
+        """End every stream; drop queued messages and later requests, so a flood does not delay the stop."""
         self._closed = True
         for stream in self._open:
             stream.outgoing.close()
@@ -209,7 +206,7 @@ class Streams:
         self._change(device, role, told, stream, before)
 
     def _change(self, device: Device, role: Role, told: Iterable[Any], *at_once: Any) -> None:
-        """Notify clients of a change: those of `at_once` now, the others as the pace of the role allows."""
+        """Notify the clients `told`: those in `at_once` now, the rest when the role's Advisories permit."""
         timer, advisories = self._timer, role.advisories
         waited = advisories.deadline is not None
         self._notify(device, role, advisories.change(told, timer.time(), at_once))
@@ -261,7 +258,7 @@ class Streams:
         try:
             with self._lock:
                 self._network.packet_out(device.switch, frame)
-        except RuntimeError as error:  # its program has stopped the frame
+        except RuntimeError as error:  # a failed assertion, or an exhausted budget
             raise Refusal(rpc_code.INTERNAL, str(error)) from error
         if self._on_packet_out is not None:
             self._on_packet_out()
@@ -279,14 +276,14 @@ class Streams:
     # -- to controllers
 
     def _passes_at_once(self, device: Device) -> bool:
-        """Return whether all primaries of a device take packet-ins in the thread that has them."""
+        """Return whether the primary of every role of a device is a client in this process."""
         primaries = [role.arbitration.primary for role in device.roles]
         return all(isinstance(stream, Stream) and stream.packets is not None for stream in primaries)
 
     def packet_in(self, device: Device, frame: bytes) -> None:
         """Queue a packet-in for the primary of every role; without a primary it is dropped.
 
-        Where all primaries are clients of this process, the caller's thread passes it to them.
+        If all primaries are clients in this process, the caller's thread delivers the packet-in at once.
         """
         if self._passes_at_once(device):
             self._packet_in(device, frame)
@@ -304,7 +301,7 @@ class Streams:
                 role.arbitration.primary.send_directly(p4r.StreamMessageResponse(packet=packet))
 
     def publish(self, device: Device, id: int, message: p4r.StreamMessageResponse) -> None:
-        """Queue a notification for the primaries of the roles that have the entity with this id."""
+        """Queue a notification about entity `id` for the primaries of the roles that may access it."""
         kind = str(message.WhichOneof("update"))
         self._hand_over(device, kind, message.ByteSize(), self._publish, device, id, message)
 

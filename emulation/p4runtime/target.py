@@ -33,7 +33,7 @@ _ARRAYS = {
 
 
 class _Kind(NamedTuple):
-    """Functions that write and read a kind of entity, and that read an entity before it is written."""
+    """Functions for a kind of entity: write, read, and read the state that a write would replace."""
 
     write: Callable[[int, Any], None]
     read: Callable[[Any], _Entities]
@@ -42,7 +42,7 @@ class _Kind(NamedTuple):
 
 @final
 class Target:
-    """State of a switch under one pipeline. Callers hold the engine's lock; `down` is the down ports."""
+    """State of a switch under one pipeline. Callers hold the engine's lock; `down` has the down ports."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Target:
         direct_counters = DirectCounters(network, switch, tables)
         direct_meters = DirectMeters(network, switch, tables)
         profiles, replication, digests = self._profiles, self._replication, self.digests
-        # Order in which everything can be written again: entities that others refer to come first.
+        # In the order in which `everything` can be written again: members and groups before table entries.
         self._kinds = {
             "action_profile_member": _kind(profiles.write_member, profiles.read_members),
             "action_profile_group": _kind(profiles.write_group, profiles.read_groups),
@@ -106,15 +106,15 @@ class Target:
             kind.write(type, message)
 
     def reads_all(self, updates: _engine.EntryUpdates) -> bool:
-        """Return whether the engine can read all updates, whether or not it can carry them out."""
+        """Return whether the engine can read all updates, even if it cannot carry them out."""
         return updates.plain(self.pipeline.entry_layouts)
 
     def write_serialised(self, updates: _engine.EntryUpdates) -> None:
-        """Carry out updates of table entries, up to one that only write() can carry out or refuse."""
+        """Carry out updates of table entries, stopping before the first one that needs write()."""
         self._tables.write_serialised(updates)
 
     def inverse(self, update: p4r.Update) -> list[p4r.Update]:
-        """Return the updates that undo an update that is about to be carried out."""
+        """Return the updates that undo `update`; call it before write()."""
         kind, message = self._kind(update.entity)
         if update.type == _INSERT:
             return [p4r.Update(type=_DELETE, entity=update.entity)]
@@ -122,12 +122,12 @@ class Target:
         return [p4r.Update(type=back, entity=entity) for entity in kind.before(message)]
 
     def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        """Return every entity that a request of a Read selects."""
+        """Return every entity that one request of a ReadRequest selects."""
         kind, message = self._kind(entity)
         return list(kind.read(message))
 
     def counter_responses(self, wanted: p4r.CounterEntry, most: int) -> list[bytes] | None:
-        """Return serialised ReadResponses with all cells of a counter; None unless one is named alone."""
+        """Return serialised ReadResponses with all cells of a counter; None for any other request."""
         return self._counters.responses(wanted, most)
 
     def everything(self) -> Iterator[p4r.Entity]:
@@ -144,10 +144,10 @@ class Target:
         """Return whether the table has an entry with this key."""
         return any(self._tables.before(entry))
 
-    # -- what the engine has to say
+    # -- events from the engine
 
     def idle(self, handle: int) -> None:
-        """Notify controllers of entries of a table (the engine's number) whose idle timeouts have passed."""
+        """Notify controllers of the entries of a table (by handle) whose idle timeouts have passed."""
         entries = self._tables.aged(handle)
         if entries:
             notice = p4r.IdleTimeoutNotification(table_entry=entries, timestamp=self._clock.timestamp_ns())
@@ -161,7 +161,7 @@ class Target:
 
 
 def _kind(write: Callable[[int, Any], None], read: Callable[[Any], Iterator[p4r.Entity]]) -> _Kind:
-    """Return a kind whose reads return everything that was written."""
+    """Return a kind whose read() also yields the state that a write replaces."""
     return _Kind(write, read, read)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A WriteRequest in serialised form: the engine reads its updates, so that few need a message object."""
+"""A serialised WriteRequest: the engine reads most updates from the bytes, without message objects."""
 
 from collections.abc import Sequence
 from typing import final
@@ -15,10 +15,10 @@ __all__ = ["SerialisedWrite"]
 
 @final
 class SerialisedWrite:
-    """A serialised WriteRequest; a Refusal with INVALID_ARGUMENT if the bytes are none.
+    """A serialised WriteRequest; INVALID_ARGUMENT for malformed bytes.
 
     `head` has all fields but the updates. `entries` are the updates for the engine; None if the bytes have
-    unknown fields of wire types that no field of P4Runtime has, which the engine does not read.
+    unknown fields of a wire type that the engine does not read because P4Runtime never uses it.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -43,7 +43,7 @@ class SerialisedWrite:
         return self.parse().updates
 
     def parse(self) -> p4r.WriteRequest:
-        """Return the message, which is made on first use; a Refusal if the bytes are none."""
+        """Return the request as a message, parsed on first use; INVALID_ARGUMENT for malformed bytes."""
         if self._message is None:
             self._message = _message_of(self._data)
         return self._message

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indexed counters, indexed meters and registers of one switch.
 
-They can only be modified. A write or a read without an index applies to all cells.
+MODIFY is the only update. A write or a read without an index applies to all cells.
 """
 
 from collections.abc import Iterator, Mapping
@@ -95,7 +95,7 @@ class Counters:
     def responses(self, wanted: p4r.CounterEntry, most: int) -> list[bytes] | None:
         """Return serialised ReadResponses with `most` cells each, for all cells of a counter.
 
-        None if no counter of the program is named, or a single cell.
+        None if the request names no known counter, or a single cell.
         """
         counter = self._counters.get(wanted.counter_id)
         if counter is None or wanted.HasField("index"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of one switch: gathered into lists, sent, and not repeated until acknowledged or timed out."""
+"""Digests of one switch: gathered into lists, sent, and not sent again until acknowledged or timed out."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ _INVALID = rpc_code.INVALID_ARGUMENT
 _INSERT, _DELETE = p4r.Update.INSERT, p4r.Update.DELETE
 _LONGEST_LIST = 1000  # without a limit in the configuration
 _MOST_KNOWN = 1 << 17
-"""Messages of a digest that wait for an acknowledgement; of more, the oldest list counts as timed out."""
+"""Most unacknowledged messages of a digest; beyond it, the oldest lists are dropped as if timed out."""
 
 
 @final
@@ -37,12 +37,12 @@ class _Sent:
 @final
 @dataclass(slots=True)
 class _Learning:
-    """A digest that a controller has asked for."""
+    """A digest that a controller has configured, with its gathered and unacknowledged messages."""
 
     layout: DigestLayout
     entry: p4r.DigestEntry
     gathered: dict[bytes, None] = field(default_factory=dict)
-    # By list id, the oldest first. A dict would pass all deleted lists on the way to its first one.
+    # By list id, oldest first. A dict would scan the slots of deleted lists to find its first item.
     unacknowledged: OrderedDict[int, _Sent] = field(default_factory=OrderedDict)
     known: set[bytes] = field(default_factory=set)
 
@@ -118,7 +118,7 @@ class Digests:
     # -- data
 
     def learn(self, handle: int, fields: bytes) -> None:
-        """Take a digest message (`handle`: the engine's number); dropped if no controller asked for it."""
+        """Gather a digest message (by handle); dropped unless a controller has configured the digest."""
         learning = self._learning.get(self._by_handle.get(handle, 0))
         if learning is None:
             return

@@ -47,7 +47,7 @@ def check_direct(table: TableLayout, entry: p4r.TableEntry) -> Rates | None:
 
 
 def entry_key(table: TableLayout, keys: Sequence[Key], priority: int) -> EntryKey:
-    """Return the identity of an entry: bytestrings canonical, priority 0 if the table is not ordered."""
+    """Return the identity of an entry: canonical bytestrings, priority 0 in a table without priorities."""
     plain = tuple(
         (canonical(value), canonical(extra) if extra else b"", prefix) for value, extra, prefix in keys
     )

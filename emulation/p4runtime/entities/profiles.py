@@ -28,16 +28,16 @@ _Part = p4r.ActionProfileGroup.Member | p4r.ActionProfileAction
 _Weighted = tuple[int, int, int | None]
 
 
-# Action sets whose meaning a pipeline keeps for each profile.
+# Most decoded action sets that a pipeline caches for each profile.
 _MOST_KNOWN = 1 << 12
 
 
 @final
 class _ActionSet:
-    """An action set that a profile takes: actions with their values, shares, and the message in short form.
+    """A decoded action set: actions with values, weights with watched ports, and the canonical message.
 
     Raises:
-        Refusal: An action, a weight, a port or the semantics are not those of the profile.
+        Refusal: The profile does not allow an action, a weight, a port or the semantics.
     """
 
     def __init__(self, layout: ProfileLayout, sent: p4r.ActionProfileActionSet) -> None:
@@ -63,8 +63,7 @@ class _Contents:
         self.sets: dict[int, p4r.ActionProfileActionSet] = {}
         self.weighted: dict[int, list[_Weighted]] = {}
         self.fresh = count(-1, -1)
-        # Sizes of all groups together.
-        self._total = 0
+        self._total = 0  # sum of the sizes of all groups
 
     def check_mode(self, *, one_shot: bool) -> None:
         if one_shot and (self.members or self.groups):
@@ -73,22 +72,22 @@ class _Contents:
             raise Refusal(_INVALID, f"{self.layout.what} has action sets, so it takes no members and groups")
 
     def size(self, weighted: Iterable[_Weighted]) -> int:
-        """Return the size of a group by the profile's semantics: its members or their weights."""
+        """Return a group's size: its number of members or sum of weights, by the profile's semantics."""
         return sum(1 if self.layout.by_members else weight for _, weight, _ in weighted)
 
     def put(self, group: int, weighted: list[_Weighted]) -> None:
-        """Note the members of a group in place of those it had."""
+        """Replace the members of a group."""
         self._total += self.size(weighted) - self.size(self.weighted.get(group, ()))
         self.weighted[group] = weighted
 
     def drop(self, group: int) -> list[_Weighted]:
-        """Note that a group is gone, and return its members."""
+        """Remove a group, and return its members."""
         weighted = self.weighted.pop(group)
         self._total -= self.size(weighted)
         return weighted
 
     def meaning(self, sent: p4r.ActionProfileActionSet) -> "_ActionSet":
-        """Return the checked contents of an action set; Refusal if the profile takes none such."""
+        """Return the decoded action set, from the cache if possible; Refusal if the profile forbids it."""
         data, sets = sent.SerializeToString(), self.layout.known_sets
         known: _ActionSet | None = sets.get(data)
         if known is None:
@@ -108,7 +107,7 @@ class _Contents:
 
 @final
 class Profiles:
-    """Action profiles of a switch. Groups leave out members that watch a port of `down`, the down ports."""
+    """Action profiles of a switch. Groups leave out members that watch a port in `down`, the down ports."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, down: Set[int]) -> None:
         self._network = network
@@ -241,7 +240,7 @@ class Profiles:
     def insert_set(
         self, profile_id: int, sent: p4r.ActionProfileActionSet, replaced: int | None = None
     ) -> int:
-        """Create the members and the group of an action set, and return the group's id.
+        """Create the members and the group of an action set, and return the group's id, below 0.
 
         The group with id `replaced` does not count against the profile's size.
         """
@@ -267,7 +266,7 @@ class Profiles:
         return group
 
     def delete_set(self, profile_id: int, group: int) -> None:
-        """Delete an action set's group and members, which no entry uses; other groups stay."""
+        """Delete an unused action set's group and members; ignore a group that is not of an action set."""
         held = self._profile(profile_id)
         if group in held.sets:
             self._network.group_delete(self._switch, held.layout.handle, group)
@@ -276,7 +275,7 @@ class Profiles:
             del held.sets[group]
 
     def pointed(self, profile_id: int, is_group: bool, handle: int) -> p4r.TableAction:
-        """Return the action of an entry that points to a member or a group."""
+        """Return the action of an entry that points to a member or a group; `handle` is its id."""
         if not is_group:
             return p4r.TableAction(action_profile_member_id=handle)
         if handle >= 0:

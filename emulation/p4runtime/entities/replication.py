@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packet replication engine of one switch: multicast groups and clone sessions.
 
-A replica with backups is sent to the first of its ports that is up, and nowhere if all are down.
+A replica with backups is sent to the first port that is up among its own and its backups', if any.
 """
 
 from collections.abc import Iterator, Set
@@ -99,7 +99,7 @@ class Replication:
         return [copy for copy in chosen if copy is not None]
 
     def port_changed(self, port: int) -> None:
-        """Choose the ports of replicas with backups again."""
+        """Choose again the ports of replicas with backups that `port` concerns."""
         for id, (_, replicas) in self._groups.items():
             if _chooses(replicas, port):
                 self._set_group(id, replicas)
@@ -108,7 +108,7 @@ class Replication:
                 self._set_session(id, replicas, session.packet_length_bytes)
 
     def read(self, wanted: p4r.PacketReplicationEngineEntry) -> Iterator[p4r.Entity]:
-        """Yield one group or session, all groups or all sessions; without a type all of both."""
+        """Yield the group or session of an id, all of a type for id 0, or everything without a type."""
         which = wanted.WhichOneof("type")
         if which != "clone_session_entry":
             for id, (group, _) in self._groups.items():

@@ -61,8 +61,8 @@ class Tables:
     # -- writes
 
     def write_serialised(self, updates: _engine.EntryUpdates) -> None:
-        """Carry out updates in the engine, up to one that only write() can carry out or refuse."""
-        if not self._notes:  # the engine knows none
+        """Carry out updates in the engine, stopping before the first one that needs write()."""
+        if not self._notes:  # the engine would not update the notes
             self._network.write_entries(self._switch, self._layouts, updates)
 
     def write(self, kind: int, entry: p4r.TableEntry) -> None:
@@ -139,7 +139,7 @@ class Tables:
             raise engine_refusal(status, f"table {table.name!r}")
 
     def _set_of(self, table: TableLayout, keys: list[Key], priority: int) -> int | None:
-        """Return the group of the existing entry's action set."""
+        """Return the group that the existing entry points to; None without a group."""
         row = self._network.table_get(self._switch, table.handle, keys, priority)
         return _handle(row) if row is not None and row[2] == _GROUP else None
 
@@ -162,7 +162,7 @@ class Tables:
         priority: int,
         rates: Rates | None,
     ) -> None:
-        """Write direct resources, checked before; a MODIFY resets a meter that it does not name."""
+        """Write direct resources, already checked; a MODIFY without a meter_config resets the meter."""
         network, switch, handle = self._network, self._switch, table.handle
         if entry.HasField("counter_data"):
             data = entry.counter_data
@@ -246,7 +246,7 @@ class Tables:
                     yield p4r.Entity(table_entry=entry)
 
     def rows(self, table: TableLayout, wanted: p4r.TableEntry) -> Sequence[Row]:
-        """Return the entries with the match of a request; all entries if it has none."""
+        """Return the entries with the match of a request; all entries for a request without a match."""
         network, switch = self._network, self._switch
         if wanted.match and (wanted.priority or not table.ordered):
             row = network.table_get(switch, table.handle, table.decode_match(wanted), wanted.priority)
@@ -287,7 +287,7 @@ class Tables:
             entry.time_since_last_hit.elapsed_ns = idle_ps // _PS_A_NS
 
     def _default(self, table: TableLayout) -> p4r.TableEntry | None:
-        """Return the default entry; None if its action is the compiler's, which the p4info does not name."""
+        """Return the default entry; None if the p4info lacks its action, which the compiler has added."""
         entry = p4r.TableEntry(
             table_id=table.id, is_default_action=True, is_const=table.const_default or bool(table.profile)
         )
@@ -311,7 +311,7 @@ class Tables:
     # -- whole states
 
     def before(self, entry: p4r.TableEntry) -> Iterator[p4r.Entity]:
-        """Yield the present state of the entry that a write names, in a form that can be written back."""
+        """Yield the present entry with the key of `entry`, if any, in a form that can be written back."""
         table = self.table(entry.table_id)
         if entry.is_default_action:
             yield p4r.Entity(table_entry=self._written_default(table))
@@ -347,7 +347,7 @@ class Tables:
         return entry
 
     def aged(self, handle: int) -> list[p4r.TableEntry]:
-        """Return the entries of a table (by handle) whose idle timeout has passed, and restart it."""
+        """Return the entries of a table (by handle) whose idle timeouts have passed, and restart these."""
         table = self._by_handle.get(handle)
         if table is None:
             return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parser value sets of one switch, whose members the engine holds as values and masks over the whole key."""
+"""Parser value sets of one switch; the engine holds each member as a value and a mask of the whole key."""
 
 from collections.abc import Iterator
 from typing import final
@@ -97,7 +97,7 @@ def _masked(layout: ValueSetLayout, keys: list[Key]) -> _Member:
 
 
 def _mask(key: KeyLayout, low: bytes, extra: bytes, prefix: int) -> int:
-    """Return the bits of a field that must match."""
+    """Return the mask of a field's bits that must match; UNIMPLEMENTED for a range."""
     ones = (1 << key.bits) - 1
     match key.match:
         case "exact":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables whose entries the engine reads from serialised messages by itself.
+"""Layouts of the tables whose entries the engine reads directly from serialised messages.
 
-`Tables.write` is the specification of a write. The engine carries out writes that need nothing but a key, a
-priority and an action, and leaves all others, and all that fail, to `Tables.write`.
+`Tables.write` is the specification of a write. The engine carries out writes that need only a key, a priority
+and an action. It leaves all other writes, and all that fail, to `Tables.write`.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ __all__ = ["entry_layouts"]
 
 
 def entry_layouts(program: _engine.Program, tables: Mapping[int, TableLayout]) -> _engine.EntryLayouts:
-    """Return the layouts of the tables with entries that a controller writes and that have an action only."""
+    """Return the layouts of tables whose entries need only a key, a priority and a direct action."""
     return _engine.EntryLayouts(program, [_layout(table) for table in tables.values() if _is_plain(table)])
 
 

@@ -29,13 +29,13 @@ __all__ = [
 _INVALID = rpc_code.INVALID_ARGUMENT
 
 Rates = tuple[int, int, int, int]
-"""Committed rate and burst, peak rate and burst of a meter: packets or bytes, a second for the rates."""
+"""Committed rate and burst, peak rate and burst of a meter, in packets or bytes; rates are per second."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of an action; with `strings`, controllers see strings in place of numbers."""
+    """A parameter of an action; `strings` translates it if controllers see it as a string."""
 
     id: int
     name: str
@@ -56,7 +56,7 @@ class ActionLayout:
     for_default: bool
 
     def decode(self, action: p4r.Action) -> list[bytes]:
-        """Return the parameter values in the program's order."""
+        """Return the parameter values in the program's order; a Refusal if they do not fit."""
         given = action.params
         parameters = self.parameters
         if len(given) == len(parameters):
@@ -92,7 +92,7 @@ class ActionLayout:
         return unsigned(value, parameter.bits, what)
 
     def encode(self, action: p4r.Action, values: Sequence[bytes]) -> None:
-        """Fill in a message, its values in canonical form."""
+        """Fill in the action message with parameter values in canonical form."""
         action.action_id = self.id
         for parameter, value in zip(self.parameters, values, strict=True):
             strings = parameter.strings
@@ -114,7 +114,7 @@ class ArrayLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class RegisterLayout:
-    """A register. `type` is None for cells that are neither numbers nor translated to strings."""
+    """A register. `type` is None if its cells are neither numbers nor strings: they cannot be accessed."""
 
     id: int
     name: str
@@ -137,7 +137,7 @@ class MeterLayout:
     def rates(self, config: p4r.MeterConfig) -> Rates:
         """Return the rates of a configuration; a Refusal if they do not suit the meter's type.
 
-        The engine meters two rates, which serve every type but excess bursts.
+        The engine's two-rate meter serves every meter type, but has no excess burst.
         """
         what = f"meter {self.name!r}"
         rates = (config.cir, config.cburst, config.pir, config.pburst)
@@ -168,7 +168,7 @@ def meter_config(rates: Rates) -> p4r.MeterConfig:
 @final
 @dataclass(frozen=True, slots=True)
 class DigestLayout:
-    """A digest; `handle` is its number in the engine, `widths` are the bits of its leaves there."""
+    """A digest; `handle` is its number in the engine, `widths` the bits of each leaf in the program."""
 
     id: int
     name: str
@@ -195,8 +195,8 @@ class ProfileLayout:
     """An action profile or selector.
 
     Sizes count weights, or members with `by_members`; 0 means no limit. `actions` are the actions of its
-    tables, which are equal for all of them. `known_sets` keeps decoded action sets by their bytes: switches
-    of a pipeline have most of them in common.
+    tables, which all tables of a profile share. `known_sets` caches decoded action sets by their serialised
+    form: the switches of a pipeline have most sets in common.
     """
 
     id: int
@@ -233,8 +233,8 @@ class ProfileLayout:
 class TableLayout:
     """A table of the pipeline: its P4Runtime definition and its handles in the engine.
 
-    `profile` and `counter` are the ids of its action profile and of its direct counter, 0 without one.
-    `initial`: the program gives it entries that controllers may change.
+    `profile` and `counter` are the ids of its action profile and of its direct counter, 0 without.
+    `initial`: the program gives it entries that controllers may change. `ordered`: entries need a priority.
     """
 
     id: int
@@ -266,7 +266,7 @@ class TableLayout:
         derive(self, "ordered", any(key.match in ("ternary", "range", "optional") for key in self.keys))
 
     def decode_match(self, entry: p4r.TableEntry) -> list[Key]:
-        """Return the engine's key of a match; absent fields become wildcards."""
+        """Return the engine's key of an entry; absent fields become wildcards, malformed fields a Refusal."""
         by_id = self.keys_by_id
         decoded: list[Key | None] = [None] * len(self.keys)
         for sent in entry.match:

@@ -27,10 +27,10 @@ _ZERO = b"\x00"
 @final
 @dataclass(frozen=True, slots=True)
 class KeyLayout:
-    """Field of the key of `of`, a table or a value set; `position` is its place in the program's key.
+    """Match field of `of`, a table or value set named for messages; `position`: its index in the key.
 
     `masked`: the field is optional in the p4info and ternary in the program, as p4c compiles it. `strings`:
-    controllers see strings in place of numbers.
+    translation of a field that controllers see as strings.
     """
 
     id: int
@@ -64,7 +64,7 @@ class KeyLayout:
         return ((1 << self.bits) - 1).to_bytes((self.bits + 7) // 8)
 
     def decode(self, sent: p4r.FieldMatch) -> Key:
-        """Return the engine's form of a field of a match."""
+        """Return the engine's form of a match field; a Refusal if it is malformed."""
         kind = sent.WhichOneof("field_match_type")
         if kind is None or kind != self.match:
             raise Refusal(_INVALID, f"{self.what} is {self.match}, not {kind or 'unset'}")
@@ -91,7 +91,7 @@ class KeyLayout:
                 pass
 
     def number(self, value: bytes, part: str = "value") -> bytes:
-        """Return a bytestring without superfluous zero bytes; OUT_OF_RANGE if the field is narrower."""
+        """Return the program's number of a sent value, in the field's width; a Refusal if it does not fit."""
         if self.strings is not None:
             return self.strings.number(value, f"{self.what}, {part}")
         fits = fitting(value, self.bits)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of a p4info beside those of the program, by name; ProgramError names the first that differs."""
+"""Comparison of a p4info's objects with the program's, by name; ProgramError names the first difference."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -38,12 +38,12 @@ _Sized = TypeVar("_Sized", p4i.Counter, p4i.Meter, p4i.Register)
 
 
 def alias_of(info: _Named) -> str:
-    """Return the short name of an object, or its full name without it."""
+    """Return the alias of an object, or its full name if it has no alias."""
     return info.preamble.alias or info.preamble.name
 
 
 def is_field(given: str, real: str) -> bool:
-    """Return whether a field of the p4info is the program's.
+    """Return whether field `given` of the p4info is field `real` of the program.
 
     In a header with a struct p4c renames every field: "tag.pad" of the p4info is "_tag_pad7" in the program.
     """
@@ -52,7 +52,7 @@ def is_field(given: str, real: str) -> bool:
 
 
 def find_sized(kind: str, info: _Sized, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the program's array of a p4info's object; ProgramError unless it has the same size."""
+    """Return the program's array named by `info`; ProgramError if it is absent or of another size."""
     real = find_object(kind, info.preamble.name, among)
     check_same(f"{kind} {info.preamble.name!r}", "size", info.size, real["size"])
     return real
@@ -82,9 +82,10 @@ def present_objects(
     in_program: Mapping[str, Mapping[str, Any]],
     named: Iterable[str] | None = None,
 ) -> dict[int, _Named]:
-    """Return the objects by id that the program has; `named` are the names that the p4info must have.
+    """Return the p4info's objects, by id, that the program has too.
 
-    ProgramError if the p4info has other names.
+    ProgramError if the p4info has an object that the program lacks, and also lacks a name of `named` (by
+    default all names in the program).
     """
     known = objects_by_id(kind, items)
     missing = [info.preamble.name for info in known.values() if info.preamble.name not in in_program]
@@ -97,14 +98,14 @@ def present_objects(
 
 
 def find_object(kind: str, name: str, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the program's object of a name; ProgramError if it has none."""
+    """Return the program's object with a name; ProgramError if absent."""
     if name not in among:
         raise ProgramError(f"the p4info has {kind} {name!r}, the program has not", remedy=REMEDY)
     return among[name]
 
 
 def check_same(what: str, property: str, in_p4info: object, in_program: object) -> None:
-    """ProgramError if a property differs."""
+    """Raise ProgramError if a property differs between p4info and program."""
     if in_p4info != in_program:
         raise ProgramError(
             f"{what}: {property} is {in_p4info!r} in the p4info, {in_program!r} in the program",

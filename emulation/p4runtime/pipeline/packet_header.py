@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet-in and packet-out metadata, which the program sees as a header in front of the frame."""
+"""Packet-in and packet-out metadata, carried as a header in front of the frame at the CPU port."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ __all__ = ["PacketHeader"]
 @final
 @dataclass(frozen=True, slots=True)
 class PacketHeader:
-    """A controller header. `fields` are (id, name, bits), the first in the most significant bits.
+    """A controller header of `octets` bytes. `fields` are (id, name, bits), most significant first.
 
-    `strings` has the fields, by id, of which controllers see strings in place of numbers.
+    `strings` maps the ids of fields that controllers see as strings to their translations.
     """
 
     name: str
@@ -31,17 +31,17 @@ class PacketHeader:
     def of(
         cls, info: p4i.ControllerPacketMetadata, widths: Iterable[int], strings: Mapping[int, Strings]
     ) -> "PacketHeader":
-        """Return the header that a p4info describes, with the program's widths, whole bytes in all."""
+        """Return the header that a p4info describes; `widths`: the program's, in bits, whole bytes in all."""
         fields = tuple((item.id, item.name, bits) for item, bits in zip(info.metadata, widths, strict=True))
         return cls(info.preamble.name, fields, sum(bits for _, _, bits in fields) // 8, strings)
 
     @classmethod
     def none(cls, name: str) -> "PacketHeader":
-        """Return an empty header, for a program without that controller header."""
+        """Return an empty header, for a program without the controller header `name`."""
         return cls(name, (), 0)
 
     def join(self, packet: p4r.PacketOut) -> bytes:
-        """Return the frame that the program's CPU port receives: the header, then the payload."""
+        """Return the frame that the CPU port receives: header, then payload; a Refusal for wrong metadata."""
         sent: dict[int, bytes] = {}
         for metadata in packet.metadata:
             if metadata.metadata_id in sent:

@@ -50,7 +50,7 @@ class _Compiled:
 class Pipeline:
     """A resolved pipeline; its mappings are by P4Runtime id.
 
-    It is immutable, so switches share it, unless controllers use strings in place of some numbers.
+    It is immutable and shared by switches, unless it translates strings, which each switch does on its own.
     """
 
     compiled: _Compiled
@@ -82,8 +82,8 @@ class Pipeline:
 class Pipelines:
     """Cache of pipelines: each configuration is compiled once for all switches it is pushed to.
 
-    The cache keeps the latest pipelines that no switch has any more: the next run in the process often pushes
-    the same programs. Programs that are `traced` can be followed statement by statement.
+    The cache also keeps the latest pipelines, in use or not: the next run in the process often pushes the
+    same programs. `traced` programs report each statement that a frame executes.
     """
 
     def __init__(self, *, traced: bool = False) -> None:
@@ -118,7 +118,7 @@ PIPELINES = Pipelines()
 """The cache of this process. Its servers share an event loop, so no two threads use it at once."""
 
 TRACED_PIPELINES = Pipelines(traced=True)
-"""The cache of testbeds that follow single frames."""
+"""The cache of testbeds that trace single frames through a program."""
 
 
 def _compile(source: bytes, traced: bool) -> _Compiled:
@@ -167,7 +167,7 @@ def _program_json(device_config: bytes) -> bytes:
 
 
 def _field(message: bytes, wanted: int) -> bytes | None:
-    """Return the last length-delimited field with a number; ValueError or IndexError for malformed bytes."""
+    """Return the last length-delimited field `wanted`, if any; ValueError or IndexError if malformed."""
     content, at = None, 0
     while at < len(message):
         tag, at = _varint(message, at)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolution of every name of a p4info in the program; ProgramError names the first that does not fit.
 
-The compiler writes the p4info before it removes what no frame reaches, such as the selector of a table that
-is never applied: an object that the program lacks is left out, if the p4info names all objects of its kind
-that the program has.
+The compiler writes the p4info before it removes unused objects, such as the selector of a table that is never
+applied. An object that the program lacks is therefore left out, provided that the p4info names all objects of
+its kind in the program.
 """
 
 from collections.abc import Mapping, Sequence
@@ -265,9 +265,9 @@ class Resolver:
     def digests(self) -> dict[int, DigestLayout]:
         """Return digests by id.
 
-        If a digest's type has no name, the compiler names the program's digest otherwise than the p4info's;
-        the position in the p4info then identifies it. If p4c has removed some of such digests, the ones left
-        are the first that fit.
+        If a digest's type has no name, its name in the program differs from the p4info's, and its position in
+        the p4info identifies it. If p4c has removed digests, each such digest of the program belongs to the
+        first p4info digest left with equal widths.
         """
         in_program = self._program.digests
         by_name = items_by_name(in_program)

@@ -26,7 +26,7 @@ _DECIMAL = re.compile(rb"0|[1-9][0-9]*")
 
 @final
 class Strings:
-    """The translation of one type, whose numbers have `bits` bits in the program."""
+    """Translation between strings and numbers of one type, which has `bits` bits in the program."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytestrings and values of P4 types, between P4Runtime messages and the engine's plain numbers.
 
-A bytestring is accepted at any length if its number fits, and returned in canonical form, the shortest
-(P4Runtime specification, "Bytestrings"). A digest's P4Data is flattened to its leaves in the order in which
-the program sends them; a register's is a single number.
+A bytestring is accepted at any length if its number fits, and sent in canonical form, the shortest (P4Runtime
+specification, "Bytestrings"). The P4Data of a digest is flattened to a list of numbers, its leaves, in the
+program's order; the P4Data of a register is a single number.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -44,7 +44,7 @@ def canonical(value: bytes) -> bytes:
 
 
 def fitting(value: bytes, bits: int) -> bytes | None:
-    """Return the bytestring without superfluous zero bytes; None if it is empty or needs more bits."""
+    """Return the bytestring cut to at most `bits`, rounded up to bytes; None if empty or too large."""
     size = len(value)
     if size and size * 8 <= bits:
         return value
@@ -54,7 +54,7 @@ def fitting(value: bytes, bits: int) -> bytes | None:
 
 
 def unsigned(value: bytes, bits: int, what: str) -> bytes:
-    """Return the bytestring without superfluous zero bytes; OUT_OF_RANGE, naming `what`, if too large."""
+    """Return the bytestring cut as by `fitting`; OUT_OF_RANGE, naming `what`, if it does not fit."""
     fits = fitting(value, bits)
     if fits is None:
         raise _out_of_range(value, f"{bits} bits", what)
@@ -88,24 +88,24 @@ class ValueType(Protocol):
 
     @property
     def widths(self) -> tuple[int | None, ...]:
-        """Width in bits of each leaf; None for a translated type, whose width the program has."""
+        """Width in bits of each leaf; None for a translated type, whose width only the program defines."""
         ...
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
-        """Return the message of the next leaves, in canonical form."""
+        """Take the type's leaves from the iterator, and return their message in canonical form."""
         ...
 
 
 TextOf = Callable[[str, int], bytes]
-"""Returns the string of a number, by the name of its type."""
+"""Function that returns the string of a number; arguments: name of the type, number."""
 
 
 def value_type(
     spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo, text_of: TextOf = lambda _, number: b"%d" % number
 ) -> ValueType:
-    """Resolve the type of a p4info; ProgramError for one that v1model's registers and digests never have.
+    """Return the type that `spec` describes; ProgramError if v1model's registers and digests never have it.
 
-    Types that are translated to strings are read by `text_of`.
+    `named` has the p4info's named types; `text_of` gives the strings of types that are translated to strings.
     """
     match spec.WhichOneof("type_spec"):
         case "bitstring":
@@ -164,7 +164,7 @@ def _number(spec: p4t.P4BitstringLikeTypeSpec) -> "Number":
 class Number:
     """A bit<W>, an int<W> or an enum with numbers; `kind` is its field of P4Data.
 
-    `bits` of a translated type are those that controllers use: the program's may differ.
+    `bits` of a translated type is the width that controllers use; the program's width may differ.
     """
 
     bits: int
