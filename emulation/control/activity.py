@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activities of node controllers, and the news that led to each."""
+"""Reactions of node controllers, and the event that caused each."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -9,8 +9,8 @@ __all__ = ["Activity", "Learns", "News"]
 Learns = Literal["by itself", "by a notice", "by a request", "by silence", "by a controller"]
 """Ways in which a node learns of a fault.
 
-By itself: at an end of the link. By a notice of another node. By a request of a node that asks about the
-link. By silence: its agent hears nothing over a path. By a controller: that of spares or circuits.
+By itself: at its own port. By a notice of another node. By a request: another node's subscription to the
+link. By silence: its agent hears nothing over a path. By a controller: of takeovers or of circuits.
 """
 
 
@@ -20,9 +20,9 @@ class News:
     """Event to which the controller of a node reacts.
 
     Attributes:
-        learns: How the node learned of it.
-        learned_ps: Time at which it learned of it.
-        link: Name of the link that the news is about; None if it names no link.
+        learns: How the node learned of the event.
+        learned_ps: Time at which the node learned of the event.
+        link: Name of the link concerned; None if the event names no link.
         up: Whether that link is usable now.
         teller: Node that sent the notice or the request; None without a message.
     """

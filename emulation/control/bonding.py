@@ -54,7 +54,7 @@ class _Runtime(Protocol):
     def now_ps(self) -> int: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
     def learn(self, node: str, updates: Sequence[Update]) -> None:
-        """Write updates that are not a reaction to a failure."""
+        """Write updates that do not count as reactions to a failure."""
         ...
 
     def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> int:
@@ -62,13 +62,13 @@ class _Runtime(Protocol):
         ...
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
-        """Note that a port is usable from now on, or no longer."""
+        """Handle that a port has become usable or unusable."""
         ...
 
 
 @final
 class _Hosts:
-    """Host routes of a ToR while it learns them."""
+    """Host routes of a ToR while it learns them; `unheard` are ports without a learned host."""
 
     def __init__(self, schemes: SharedSchemes, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
         self._schemes = schemes
@@ -79,12 +79,12 @@ class _Hosts:
         self.withheld = self._step()
 
     def heard(self, port: int) -> Sequence[Update]:
-        """Return the updates that add the host at a port."""
+        """Return the updates that add the route to the host at a port."""
         self.unheard.discard(port)
         return self._step()
 
     def all(self) -> Sequence[Update]:
-        """Return the updates that lead to the planned tables."""
+        """Return the updates that complete the planned tables."""
         before, self._entries = self._entries, self._entries_without(frozenset())
         return diff(before, self._entries)
 
@@ -102,8 +102,8 @@ class _Hosts:
 class Bonding:
     """Drives a `Bond` for every NIC and ToR that has bonded ports.
 
-    With `withhold`, ToRs get a host route once they have heard the host. Without it, as in real time, where
-    hosts send from the start, host routes exist from the start.
+    With `withhold`, a ToR gets a host route once it has heard the host. Otherwise host routes exist from the
+    start, as in real time, where hosts send from the start.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Bonding:
             self._finish_when_up()
 
     def _is_known(self, tor: str, port: int) -> bool:
-        """Return whether the host that a ToR hears at a port is the planned one."""
+        """Return whether a ToR hears the planned host at a port; count any other host."""
         partner, planned = self._bonds[tor].partner(port), self._fabric.peer(tor, port)
         assert partner is not None
         assert planned is not None

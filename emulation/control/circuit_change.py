@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of circuits under way, and the links and table entries that it concerns."""
+"""A change of circuits under way, and the link ends and table updates that it concerns."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -22,12 +22,13 @@ _TURNS = frozenset({"arrival", "departure", "vl_turn"})
 @final
 @dataclass(slots=True)
 class Change:
-    """A change under way.
+    """A change of circuits under way, from fabric `before` to fabric `target`.
 
-    `unlit` are the ends of new circuits that are still dark, and `waits_for` the ends among them that can
-    be expected to see light. Nodes in `held` get the tables of the circuits that stay at `held_ps`. `stay`
-    has the circuits that do not move; once `turned`, no other old circuit is left, and the new circuits see
-    light at `lit_ps`.
+    `stay` is the fabric with only the circuits that do not move. Nodes in `held` switch to the routes of
+    `stay` at `held_ps`. Once `turned`, the old circuits are gone, and the new circuits get light at `lit_ps`.
+    `ports` are the ends of all circuits that are set up or torn down; `unlit` the ends of new circuits that
+    are still dark, and `waits_for` the ends among these that can be expected to see light. `plan` is for
+    `target`, `then` begins the jobs that wait, and `updates` counts the table entries written so far.
     """
 
     begun_ps: int
@@ -51,12 +52,12 @@ class Change:
 
     @property
     def standing(self) -> Fabric:
-        """The fabric with the circuits that still stand, those that the change has yet to move among them."""
+        """Fabric with the old circuits that still stand: all of them until `turned`, then those that stay."""
         return self.stay if self.turned else self.before
 
 
 def without_turns(updates: Sequence[Update]) -> Sequence[Update]:
-    """Return the updates of tables that choose routes."""
+    """Return the updates without those of tables that only restrict ingress and egress ports."""
     if isinstance(updates, Updates):
         return updates.without(_TURNS)
     return tuple(update for update in updates if update.entry.table not in _TURNS)

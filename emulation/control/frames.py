@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of the control plane: management frames, and LACPDUs.
 
-Management frames carry notices, watches, their acknowledgements, and hellos: docs/reference/wire-format.md.
-Management frames are written and read with `struct`, since a failure in a Pod sends thousands; Scapy's layers
-define them (emulation.traffic.frames.layers), and tests compare both. An LACPDU has Ethernet type 0x8809
-(IEEE 802.1AX).
+Management frames carry notices, subscriptions, their acknowledgements, and hellos
+(docs/reference/wire-format.md). `struct` packs and parses them for speed: a failure in a Pod sends thousands.
+Scapy's layers define them (emulation.traffic.frames.layers), and tests compare both. An LACPDU has Ethernet
+type 0x8809 (IEEE 802.1AX).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _DOWN, _UP, _HELLO, _HELLO_HEARD, _WATCH, _ACKNOWLEDGED, _WATCH_ACKNOWLEDGED = r
 
 SLOW_ETHERTYPE = 0x8809
 
-# Destination of slow protocols: bridges do not forward it, so it reaches the other end of the link only.
+# Destination of slow protocols: bridges do not forward it, so frames reach the link's other end only.
 _GROUP = "01:80:c2:00:00:02"
 
 _MACS = struct.Struct(">6s6s")
@@ -61,11 +61,11 @@ _CNAS = struct.Struct(">HH")
 _MESSAGE = struct.Struct(">BBHHBHBH")
 _MESSAGE_VERSION = 1
 _LPH_BYTES, _NTH_BYTES, _NTH24_BYTES = 4, 8, 12
-# The flag of NTH that marks management frames, and nlp; bits of the LPH: cfg, its place, length.
+# NTH: flag of management frames, mask of nlp. LPH: mask and shift of cfg, mask of length.
 _MGMT, _NLP, _CFG, _CFG_SHIFT, _LENGTH = 8, 7, 0xF, 16, 0x3FFF
 _FORM = _CFG << _CFG_SHIFT | _LENGTH
 _CARRIER = struct.Struct(">12xHI")  # Ethernet type, LPH
-# A frame without source route up to its message: Ethernet type, LPH, source, and the octet with the flag.
+# A frame without source route, in front of its message: Ethernet type, LPH, source CNA, octet with _MGMT.
 _PLAIN = struct.Struct(">12xHIH5xB")
 _PLAIN_AT = _PLAIN.size
 _PLAIN_FORM = CFG_CNA16 << _CFG_SHIFT | encode_length(_LPH_BYTES + _NTH_BYTES + _MESSAGE.size)
@@ -79,7 +79,7 @@ def message_frame(
     destination_cna: int,
     ports: Sequence[int] = (),
 ) -> bytes:
-    """Return the management frame that carries a message in band, source-routed out of `ports`."""
+    """Return the management frame that carries a message; with `ports`, source-routed through these ports."""
     if isinstance(message, Subscription):
         content = _message(_WATCH, message)
     elif isinstance(message, Notice):
@@ -133,7 +133,7 @@ def read_management(frame: bytes) -> Notice | Subscription | Acknowledgement | H
 
 @lru_cache(maxsize=1 << 14)
 def sender_of(frame: bytes) -> int:
-    """Return the address of the node that sent a management frame; FrameError for another frame."""
+    """Return the CNA of the node that sent a management frame; FrameError for any other frame."""
     source = _plain_source(frame)
     if source is None:
         source = _parts(frame)[0]
@@ -143,9 +143,9 @@ def sender_of(frame: bytes) -> int:
 
 
 def _plain_source(frame: bytes) -> int | None:
-    """Return the source of a management frame in CNA16 form without source route and padding.
+    """Return the source CNA of a management frame in CNA16 form without source route and padding.
 
-    Controllers receive hardly any other. None for other frames, which `_parts` reads.
+    Nearly all received frames have this form. None for other frames, which `_parts` reads.
     """
     if len(frame) != _PLAIN_AT + _MESSAGE.size:
         return None
@@ -156,7 +156,7 @@ def _plain_source(frame: bytes) -> int | None:
 
 
 def _parts(frame: bytes) -> tuple[int | None, bytes]:
-    """Return the source and the payload of a management frame in any form; None and b"" for other frames.
+    """Return the source CNA and payload of a management frame in any form; None and b"" for other frames.
 
     Forms are CNA16 and CNA24, with or without source route, with or without the carrier's padding.
     """

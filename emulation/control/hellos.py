@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hellos on a running testbed: a port counts as up only while the two ends of its link hear each other.
 
-Hellos pause while no data arrive anywhere: they schedule themselves, so virtual time would never end.
+Hellos pause while no data arrive anywhere: each hello schedules the next, so virtual time would never end.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from emulation.testbed import ControlledTestbed
 
 __all__ = ["HelloTimes", "Hellos"]
 
-# Hello periods without any data after which hellos pause, and checks for new data while they pause.
+# Hello periods without any data after which hellos pause, and number of checks for new data in a pause.
 _QUIET = 100
 _LOOKS = 12
 
@@ -40,7 +40,7 @@ class _Runtime(Protocol):
         ...
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
-        """Note that a port is usable from now on, or no longer."""
+        """Handle that a port has become usable or unusable."""
         ...
 
     def is_routed(self, node: str, port: int) -> bool:
@@ -74,7 +74,7 @@ class Hellos:
         self._begin()
 
     def use_plan(self, *, same_links: bool) -> None:
-        """Go on with the runtime's new plan; sessions begin anew unless its links are the same."""
+        """Continue with the runtime's new plan; sessions restart unless its links are unchanged."""
         if same_links:
             for sessions in self._sessions.values():
                 sessions.readdress(self._runtime.plan.fabric)
@@ -132,7 +132,7 @@ class Hellos:
             self._pause()
         else:
             self._apply(sessions.node, sessions.on_timer(self._testbed.now_ps))
-            # Hellos received until then only postpone the next silence.
+            # Hellos that arrive before the deadline only postpone it.
             self._wake_at(sessions.deadline_ps, sessions)
 
     def _data_arrived(self) -> bool:
@@ -148,7 +148,7 @@ class Hellos:
         return self._delivered > 0 and quiet_ps > _QUIET * self._times.period_ps
 
     def _pause(self) -> None:
-        """Stop hellos until data arrive again, and count ports that only hellos gave up as up."""
+        """Stop hellos until data arrive again; ports that are down only for missing hellos become usable."""
         for node, sessions in self._sessions.items():
             for port in sessions.silent_ports:
                 if self._runtime.is_routed(node, port):
@@ -157,7 +157,7 @@ class Hellos:
         self._resume(_QUIET * self._times.period_ps, _LOOKS)
 
     def _resume(self, wait_ps: int, looks: int) -> None:
-        """Check for new data `looks` times, each after twice the wait, so that an idle run ends."""
+        """Check for new data up to `looks` times, doubling the wait each time, so that an idle run ends."""
 
         def look() -> None:
             if not self._active():

@@ -17,9 +17,9 @@ _NAMED = 3  # ports that a text lists by name
 class LightMonitor:
     """Light at the ports of optical switches, and carrier at the ends of their circuits.
 
-    A port without light has failed, or something it leads to has: its fibre, its spine, the optical switch.
-    A circuit that is down although both its ports have light stays joined, in case it comes back, and both
-    ports count as unusable, since either may be the cause.
+    A port has no light if the port, its fibre, its spine or the optical switch has failed. A circuit that is
+    down although both its ports have light stays joined, in case it comes back; both ports count as unusable,
+    since either may be the cause.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class LightMonitor:
         self.dark: frozenset[OpticalPort] = frozenset()  # unusable ports at the last look
 
     def on_light(self, optical: str, port: int, lit: bool) -> None:
-        """Note that an optical switch has light at a port, or none."""
+        """Record that a port of an optical switch has gained or lost light."""
         (self._without.discard if lit else self._without.add)((optical, port))
 
     def look(self, fabric: Fabric, down: Set[str]) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control loop: port changes and management frames in; table writes, notices and hellos out.
 
-It runs on any testbed. Writes go over P4Runtime and messages travel in band, after the times of detection and
-processing in the testbed's own clock.
+It runs on any testbed. Writes go over P4Runtime and messages travel in band, after delays for detection and
+processing on the testbed's clock.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,10 +36,10 @@ __all__ = ["ControlLoop", "ControlReport"]
 class ControlReport:
     """Activity of the node controllers.
 
-    `notices_sent` counts subscriptions too, `notices_repeated` repetitions of either, and
-    `notices_unconfirmed` messages that stayed unacknowledged in spite of these. `nodes_notified` is the
-    number of nodes that acted on a notice. `repath_requests` counts agents' requests for other paths.
-    `converged_ps` is the time of the last table write, or None.
+    `notices_sent` counts notices and subscriptions, `notices_repeated` their repetitions, and
+    `notices_unconfirmed` messages that were given up unacknowledged. `nodes_notified` is the number of nodes
+    that acted on a notice. `repath_requests` counts agents' requests for other paths. `converged_ps` is the
+    time of the last table write, or None.
     """
 
     notices_sent: int
@@ -90,7 +90,7 @@ class ControlLoop:
         self._withheld: dict[str, list[Sequence[Update]]] = {}
         self._use_plan(plan, {})
         self._installed = dict(plan.entries)
-        self._updated: dict[str, list[Sequence[Update]]] = {}  # written since `installed` was last asked for
+        self._updated: dict[str, list[Sequence[Update]]] = {}  # written since the last call of `installed`
         self._takeovers: TakeoverController | None = None
         if spares is not None:
             self._takeovers = TakeoverController(
@@ -129,7 +129,7 @@ class ControlLoop:
         }
         self._messenger.use(schemes, self._controllers)
         for withheld in self._withheld.values():
-            withheld.clear()  # the new plan's updates begin at what is installed
+            withheld.clear()  # the new plan's updates start from the installed entries
 
     @property
     def report(self) -> ControlReport:
@@ -154,7 +154,7 @@ class ControlLoop:
 
     @property
     def down(self) -> frozenset[str]:
-        """Links that at least one of their ends knows to be down."""
+        """Links that are down in the view of at least one of their two nodes."""
         known = {name: controller.down for name, controller in self._controllers.items()}
         links = self._fabric.links
         return frozenset(link.name for link in links if link.name in known[link.a.node] | known[link.b.node])
@@ -193,7 +193,7 @@ class ControlLoop:
         """Return the table entries written up to now, by node; scheduled writes are not among them."""
         for node, written in self._updated.items():
             entries, planned = apply_in_turn(self._installed[node], written), self.plan.entries[node]
-            # The plan's own entries where they are equal: the next difference to a plan then costs nothing.
+            # Keep the plan's own object if equal: the next diff against the plan then costs nothing.
             same = not isinstance(entries, NodeEntries) and entries == planned
             self._installed[node] = planned if same else entries
         self._updated.clear()
@@ -203,7 +203,7 @@ class ControlLoop:
         """Write the updates, and let new node controllers continue from another plan.
 
         The plan includes all failures that any node knows; scheduled writes and notices are cancelled.
-        `since_ps` is the time of the event to which the plan answers, without it now.
+        `since_ps` is the time of the event that led to the plan, by default now.
         """
         self.write(updates, since_ps)
         same = plan.fabric.links == self._fabric.links
@@ -212,7 +212,7 @@ class ControlLoop:
             self._hellos.use_plan(same_links=same)
 
     def write(self, updates: Mapping[str, Sequence[Update]], since_ps: int | None = None) -> None:
-        """Write updates now; they answer to an event at `since_ps`, without it now."""
+        """Write updates now; `since_ps` is the time of the event that led to them, by default now."""
         changed = {node: own for node, own in updates.items() if own}
         self._client.write_all(changed)
         news = News("by a controller", self.now_ps if since_ps is None else since_ps)
@@ -220,7 +220,7 @@ class ControlLoop:
             self._note_written(node, own, news)
 
     def learn(self, node: str, updates: Sequence[Update]) -> None:
-        """Write updates that are not a reaction to a failure."""
+        """Write updates that do not count in the report, such as learned host routes."""
         if updates:
             self._client.write(node, updates)
             self._updated.setdefault(node, []).append(updates)
@@ -233,9 +233,9 @@ class ControlLoop:
         return len(frames)
 
     def set_power(self, node: str, on: bool) -> None:
-        """Note that a node has lost its power, or has it again: then it writes what it has withheld.
+        """Handle that a node loses power, or regains it and then writes its withheld updates.
 
-        Its controller keeps the state of the node's ports meanwhile, so that it knows them afterwards.
+        Without power, its controller still tracks the state of the node's ports.
         """
         if not on:
             self._withheld.setdefault(node, [])
@@ -332,11 +332,11 @@ class ControlLoop:
         return any(mover.is_moving(node, port) for mover in self._movers)
 
     def is_routed(self, node: str, port: int) -> bool:
-        """Return whether routes may use a port's link: not while an optical switch moves its circuit."""
+        """Return whether the plan has a link at a port, and no optical switch is moving its circuit."""
         return self._fabric.link_at(node, port) is not None and not self._is_moving(node, port)
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
-        """Note that a port is usable from now on, or no longer."""
+        """Handle that a port has become usable or unusable."""
         link = self._fabric.link_at(node, port)
         if link is not None and self.is_routed(node, port):
             news = News("by itself", self.now_ps, link.name, up)

@@ -15,8 +15,8 @@ from emulation.testbed import ControlledTestbed
 
 __all__ = ["Messenger"]
 
-# Picoseconds of real time between looks at a node's pending messages, and for which a run whose jobs have
-# ended still waits for acknowledgements: a repetition may be due minutes later, and changes no result.
+# Picoseconds of real time: between checks of a node's pending messages, and from the end of the jobs until
+# pending messages are given up. A repetition may be due minutes later, and changes no result.
 _LOOK_PS = 10**12
 _PATIENCE_PS = 5 * 10**12
 
@@ -41,23 +41,23 @@ class Messenger:
         self._deliveries: dict[str, Delivery] = {}
         self._schemes: SharedSchemes | None = None
         self._repeated = self._unconfirmed = 0
-        self._looked_at: set[Delivery] = set()  # in real time, those with pending messages
+        self._looked_at: set[Delivery] = set()  # in real time, deliveries with a scheduled check
         self._idle_since: int | None = None
         self.active: Callable[[], bool] = lambda: True
         """False once no job is left."""
 
     @property
     def repeated(self) -> int:
-        """Repetitions up to now."""
+        """Number of repetitions up to now."""
         return self._repeated + sum(delivery.repeated for delivery in self._deliveries.values())
 
     @property
     def unconfirmed(self) -> int:
-        """Messages given up: no repetition was acknowledged."""
+        """Number of messages given up: no repetition was acknowledged."""
         return self._unconfirmed + sum(len(delivery.unconfirmed) for delivery in self._deliveries.values())
 
     def use(self, schemes: SharedSchemes, controllers: Mapping[str, NodeController]) -> None:
-        """Continue with the controllers of another plan; what is pending for an earlier plan is void."""
+        """Continue with the controllers of another plan; pending messages of the earlier plan are dropped."""
         self._repeated, self._unconfirmed = self.repeated, self.unconfirmed
         self._schemes = schemes
         self._controllers = controllers
@@ -65,14 +65,14 @@ class Messenger:
         self._deliveries = {}
 
     def forget(self, node: str) -> None:
-        """Repeat none of a node's messages any more."""
+        """Drop a node's pending messages; none is repeated any more."""
         delivery = self._deliveries.pop(node, None)
         if delivery is not None:
             self._repeated += delivery.repeated
             self._unconfirmed += len(delivery.unconfirmed)
 
     def send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
-        """Send messages of a node, and await their acknowledgements."""
+        """Send messages of a node, and schedule repetitions until they are acknowledged."""
         messages = tuple(outgoing)
         if self._repeat_ps is not None and messages:
             delivery = self._delivery(node)
@@ -83,7 +83,7 @@ class Messenger:
         self.sent += len(messages)
 
     def acknowledge(self, node: str, port: int, frame: bytes, message: Notice | Subscription) -> None:
-        """Confirm a message that has arrived at a port of a node."""
+        """Send the acknowledgement of a message that has arrived at a port of a node."""
         if self._repeat_ps is None:
             return
         failed = self._controllers[node].down
@@ -93,7 +93,7 @@ class Messenger:
             self.acknowledgements += 1
 
     def on_acknowledgement(self, node: str, answer: Acknowledgement) -> None:
-        """Note that a message of a node has arrived."""
+        """Handle an acknowledgement that a node has received."""
         if self._repeat_ps is not None:
             self._delivery(node).on_acknowledgement(answer)
 
@@ -113,7 +113,7 @@ class Messenger:
             self._testbed.at(min(time_ps, look_ps), lambda: self._look(delivery))
 
     def _look(self, delivery: Delivery) -> None:
-        """Repeat the messages of a node that are due, or give up all once the jobs have ended for a while."""
+        """Repeat a node's due messages; give up all once the jobs have been over for _PATIENCE_PS."""
         self._looked_at.discard(delivery)
         now = self._testbed.now_ps
         if self.active():
@@ -128,7 +128,7 @@ class Messenger:
             self._wake_at(delivery, due)
 
     def _wake(self, delivery: Delivery) -> None:
-        """Repeat the messages of a node that are due; set the next timer if any has been repeated."""
+        """Repeat a node's due messages, and set the timer for the next; nothing if none is due."""
         now = self._testbed.now_ps
         due = delivery.deadline_ps
         if due is None or due > now or self._deliveries.get(delivery.node) is not delivery:
@@ -145,7 +145,7 @@ class Messenger:
         )
 
     def _frame(self, node: str, message: Outgoing) -> tuple[int | None, bytes]:
-        """Return the port and the frame of a message; a message by several ports has a source route."""
+        """Return the egress port and frame of a message; with several ports: None, and a source route."""
         direct = len(message.ports) == 1
         route = () if direct else message.ports
         frame = message_frame(message.message, self._cna[node], message.destination_cna, route)

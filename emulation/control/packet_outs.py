@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that the control plane sends through a switch, and gets from it.
+"""Packet-outs and packet-ins of the control plane, as frames.
 
-Messages are read and written with the CNA16 header, and converted where links carry the CNA24 header.
+The control plane uses the CNA16 header; frames are converted if links carry the CNA24 header.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def send_packet_outs(
         frames = ((port, to_cna24(frame)) for port, frame in frames)
     packets = [(frame, {"egress_port": port or 0, "routed": int(port is None)}) for port, frame in frames]
     if packets:
-        # The server passes packet-outs to the switch before virtual time goes on.
+        # In virtual time the switch must have the packet-outs before time continues: hence the barrier.
         client.packet_outs(node, packets, barrier=testbed.virtual)
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits that move under running jobs (LumosCore): routes leave them, they are moved, routes return.
+"""Changes of optical circuits under running jobs (LumosCore): withdraw routes, move circuits, restore routes.
 
 Whenever a job begins or ends, or light is lost or returns, circuits are allocated again to the demand of the
 present jobs on the ports that have light, moving few circuits. A job that lacks a circuit between two of its
 Pods waits until another job ends.
 
-Frames on a circuit whose routes are withdrawn get time to leave it. Circuits that stay are not touched,
-and their routes change only if they continue over a circuit that moves.
+Before a circuit moves, frames on it get time to leave it. Circuits that stay are not touched, and their
+routes change only if they continue over a circuit that moves.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -42,7 +42,7 @@ from topologies.transform.circuits import with_maps
 
 __all__ = ["ReconfigurationController", "ReconfigurationPolicy"]
 
-# Times of detection and processing after which a new circuit that is still dark is not waited for.
+# A change waits for dark new circuits at most this multiple of detection plus processing time.
 _PATIENCE = 10
 
 
@@ -52,8 +52,8 @@ class ReconfigurationPolicy:
     """Settings of reconfiguration.
 
     Frames have half of `drain_ps` to reach their spine and half to cross their circuit before it moves.
-    `jobs()` returns the demand of each job that has arrived and not ended, bytes by pair; routes are planned
-    for these pairs only. `known`: shares of paths follow the demand.
+    `jobs()` returns the demand of each job that has arrived and not ended, in bytes by pair; routes are
+    planned for these pairs only. `known`: the plan weights paths by the demand.
     """
 
     drain_ps: int
@@ -81,8 +81,8 @@ class _Runtime(Protocol):
 class ReconfigurationController:
     """Changes circuits, one change at a time.
 
-    A job that arrives does not wait for a change that no other job waits for, such as after a departure: a
-    change for all present jobs takes its place, with the circuits that have not moved yet.
+    An arriving job waits for a change that begins another job. Any other change, such as after a departure,
+    is replaced as long as its circuits are dark: a change for all present jobs continues from its state.
     """
 
     def __init__(
@@ -103,11 +103,11 @@ class ReconfigurationController:
         self.done: list[ReconfigurationRecord] = []
 
     def is_moving(self, node: str, port: int) -> bool:
-        """Return whether a circuit at a port is being set up or torn down: routes do not avoid it."""
+        """Return whether a circuit at a port is being set up or torn down; its loss is then no failure."""
         return self._now is not None and (node, port) in self._now.ports
 
     def held_until(self, node: str) -> int:
-        """Return when a node's tables will be as its controller assumes; a past time if they are."""
+        """Return the time at which a node's tables match its controller's plan; a past time if they do."""
         change = self._now
         return change.held_ps if change is not None and node in change.held else 0
 
@@ -119,7 +119,7 @@ class ReconfigurationController:
     def begin(self, job: str, then: Callable[[], None]) -> None:
         """Set up the circuits of a job that has arrived, and call `then` when they are up.
 
-        PlanError, from the testbed's run, if its circuits could not be allocated even without other jobs.
+        The testbed's run() raises PlanError if the circuits cannot be allocated even without other jobs.
         """
         self._waiting[job] = then
         self._go_on_soon()
@@ -134,12 +134,12 @@ class ReconfigurationController:
         self._runtime.at(self._runtime.now_ps, self._go_on)
 
     def on_light(self, optical: str, port: int, lit: bool) -> None:
-        """Note that an optical switch has light at a port, or none."""
+        """Handle that a port of an optical switch has gained or lost light."""
         self._light.on_light(optical, port, lit)
         self._look_soon()
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """Note that a port was detected as up or down."""
+        """Handle that a port was detected as up or down."""
         change = self._now
         if change is not None and up and (node, port) in change.unlit:
             change.unlit.discard((node, port))
@@ -152,15 +152,15 @@ class ReconfigurationController:
             self._look_soon()
 
     def _look_soon(self) -> None:
-        """Schedule a look at the light; failures of the same time are looked at together."""
+        """Schedule one check of the light for all changes until then."""
         if not self._look_scheduled:
             self._look_scheduled = True
             self._runtime.at(self._runtime.now_ps + self._processing_ps, self._look)
 
     def _look(self) -> None:
-        """Reallocate circuits if other ports have light than at the last look."""
+        """Reallocate circuits if the set of unusable ports has changed since the last check."""
         if self._now is not None:
-            return  # looked at again when the present change ends
+            return  # _finish checks again when the present change ends
         self._look_scheduled = False
         if news := self._light.look(self._runtime.plan.fabric, self._runtime.down):
             self.reallocate(news)
@@ -200,7 +200,7 @@ class ReconfigurationController:
         return chosen
 
     def _fits(self, before: NDArray[np.int64], together: NDArray[np.int64]) -> bool:
-        """Return whether more traffic between Pods, (P, P), leaves no further pair without a circuit."""
+        """Return whether traffic grown to `together`, bytes (Pods, Pods), leaves no further pair unserved."""
         fabric, dark = self._runtime.plan.fabric, self._light.dark
         try:
             unserved = unserved_pods(fabric, together, dark) & ~unserved_pods(fabric, before, dark)
@@ -215,7 +215,7 @@ class ReconfigurationController:
         then: list[Callable[[], None]],
         replaced: Change | None = None,
     ) -> None:
-        """Begin a change for `jobs`, in place of the change under way if it has been `replaced`."""
+        """Begin a change for `jobs`, continuing from `replaced`, an unfinished change that it supersedes."""
         fabric = replaced.standing if replaced else self._runtime.plan.fabric
         before = replaced.before if replaced else fabric
         circuits = allocate_crossconnects(fabric, _all_of(jobs), self._light.dark).circuits
@@ -228,7 +228,7 @@ class ReconfigurationController:
         final = self._replanned(target, demand, unlit)
         now = self._runtime.now_ps
         if not added and not removed:
-            # A job that has just arrived may have had no routes.
+            # Routes are only written if they may differ, such as those of a job that has just arrived.
             count = self._adopt(final) if then or self._light.dark or replaced else 0
             if replaced and replaced.turned:
                 self._runtime.reconfigure(circuits)  # drops the circuits that were about to be set up
@@ -289,9 +289,9 @@ class ReconfigurationController:
         self._runtime.at(stands_ps + self._settle_ps, lambda: self._be_patient(change, patience - 1))
 
     def _be_patient(self, change: Change, times: int) -> None:
-        """Finish a change unless its circuits may still light up: wait so many times more.
+        """Finish a change after `times` further waits of `_settle_ps`, which end early with the change.
 
-        A single long wait would go on after the change, and with it a run in real time.
+        A single long timer would outlast the change, and so prolong a run in real time.
         """
         if times and self._now is change:
             at = self._runtime.now_ps + self._settle_ps
@@ -300,7 +300,7 @@ class ReconfigurationController:
             self._finish(change)
 
     def _finish(self, change: Change) -> None:
-        """Finish a change whose new circuits carry light or have used up their time."""
+        """Finish a change whose new circuits carry light or have timed out."""
         if self._now is not change:
             return
         demand = self._reachable(change.target, _all_of(change.jobs), change.unlit)
@@ -336,7 +336,7 @@ class ReconfigurationController:
         updates: int,
         hitless: bool = True,
     ) -> None:
-        """Record a change, unless it moved no circuit and left every job's lack as it was."""
+        """Record a change, unless it moved no circuit and no job's shortage of circuits changed."""
         down = self._runtime.down
         lacks = circuit_shortages(new, jobs, standing_circuits(new, down))
         change = ReconfigurationRecord.of(
@@ -355,7 +355,7 @@ class ReconfigurationController:
             self.done.append(change)
 
     def _reachable(self, fabric: Fabric, demand: Demand, dark: Iterable[Port]) -> Demand:
-        """Return the demand without pairs that failures have cut off; their agents report them."""
+        """Return the demand without pairs that failures have cut off; the agents of these report them."""
         down = self._down(fabric, dark)
         if not down:
             return demand

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of circuits as a value."""
+"""Record of a completed change of circuits, for results."""
 
 from collections.abc import Set
 from dataclasses import asdict, dataclass
@@ -14,11 +14,12 @@ __all__ = ["ReconfigurationRecord"]
 @final
 @dataclass(frozen=True, slots=True)
 class ReconfigurationRecord:
-    """A change of circuits from `at_ps` to `stands_ps`, when routes used the new circuits; in link names.
+    """A completed change of circuits: begun at `at_ps`, its new circuits in use by routes at `stands_ps`.
 
-    `why` is its cause in words; the change may have moved no circuit. `before` and `after` hold all circuits
-    joined before and after it, and `dark` circuits that carried no light afterwards. `hitless`: routes led
-    around every circuit that moved. `lacks`: jobs with fewer circuits than fault-free ports would give them.
+    `kept`, `torn`, `created` and `dark`, circuits without light afterwards, are link names; a change may have
+    moved no circuit. `before` and `after` are the fabrics. `why` is the cause in words. `hitless`: routes led
+    around every circuit that moved. `updates`: table entries written. `lacks`: jobs with fewer circuits than
+    fault-free ports would give them.
     """
 
     at_ps: int
@@ -36,7 +37,7 @@ class ReconfigurationRecord:
 
     @classmethod
     def of(cls, before: Fabric, after: Fabric, down: Set[str], **what: Any) -> Self:
-        """Return the change from one fabric's circuits to another's; links in `down` carry no light."""
+        """Return the record of a change between fabrics; links in `down` are dark, `what`: other fields."""
         old, new = _circuits(before), _circuits(after)
         stood, stands = set(old), set(new)
         return cls(

@@ -23,7 +23,7 @@ from topologies.transform.spares import SIDES, Replacement
 
 __all__ = ["SparePolicy", "TakeoverController", "TakeoverRecord"]
 
-# Times of detection and processing after which a new circuit that is still dark is not waited for.
+# A takeover waits for dark new circuits at most this multiple of detection plus processing time.
 _PATIENCE = 10
 
 Port = tuple[str, int]
@@ -34,10 +34,11 @@ Port = tuple[str, int]
 class TakeoverRecord:
     """A replacement: `spare` holds the address of `npu` since `at_ps`.
 
-    `lost` is the node that held the address before; its loss was detected at `detected_ps`. `along` has the
-    replacements made with it, as (place, spare), and `circuits` the number of circuits set up for it.
-    `without` are members that had lost the network between domains, or their own domain, but were still
-    running: `lost` itself, members below it, or members of its domain.
+    `lost` is the node that held the address before: `npu` or an earlier spare. Its loss was detected at
+    `detected_ps`. `along` has the replacements made with it, as (original node, spare), `circuits` the number
+    of circuits set up for it, and `updates` the table entries written. `without` are members that had lost
+    the network between domains, or their own domain, but were still running: `lost` itself, members below it,
+    or members of its domain.
     """
 
     npu: str
@@ -52,7 +53,7 @@ class TakeoverRecord:
 
     @property
     def spares(self) -> tuple[str, ...]:
-        """All spares that came into service."""
+        """All spares that this takeover brought into service."""
         return (self.spare, *(spare for _, spare in self.along))
 
     def document(self) -> dict[str, Any]:
@@ -83,9 +84,9 @@ class TakeoverRecord:
 class SparePolicy:
     """Settings of takeovers.
 
-    A spare replaces a node `migrate_ps` after the decision, or when its circuits are up. `members` are the
-    nodes whose loss calls for a spare. `demand` is the plan's. `active()` is true while a job runs; `resume`
-    is called once the tables are written, with the spare of every replaced endpoint.
+    A takeover begins `migrate_ps` after detection and processing, and ends once its circuits, if any, are up.
+    `members` are the nodes whose loss calls for a spare. `demand` is the plan's. `active()` is true while a
+    job runs; `resume` is called once the tables are written, with the spare of every replaced endpoint.
     """
 
     migrate_ps: int
@@ -117,7 +118,7 @@ class _Runtime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class _Takeover:
-    """A replacement that has been decided; `places` has the spares by place."""
+    """A replacement that has been decided; `places` maps original nodes to the spares that replace them."""
 
     replacement: Replacement
     lost: str
@@ -133,7 +134,7 @@ class _Reconfiguring:
     """A takeover whose circuits are being set up.
 
     `ports` are the ends of all circuits that are set up or torn down; `waits_for` are the ends of new
-    circuits that are still dark. `later` has the nodes detected as lost meanwhile, with the time.
+    circuits that are still dark. `later` has (node, detection time) of the nodes due for takeover meanwhile.
     """
 
     decided: _Takeover
@@ -146,7 +147,7 @@ class _Reconfiguring:
 class TakeoverController:
     """Replaces lost nodes by spares, from the states of their ports.
 
-    CutOffError, raised by a callback of the runtime, if no spare can replace a lost node.
+    Raises CutOffError, out of a callback of the runtime, if no spare can replace a lost node.
     """
 
     def __init__(
@@ -164,11 +165,11 @@ class TakeoverController:
         self.done: list[TakeoverRecord] = []
 
     def is_moving(self, node: str, port: int) -> bool:
-        """Return whether a circuit at a port is being set up or torn down: routes do not avoid it."""
+        """Return whether a circuit at a port is being set up or torn down; its loss is then no failure."""
         return self._reconfiguring is not None and (node, port) in self._reconfiguring.ports
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """Note that a port of a node was detected as up or down."""
+        """Handle that a port of a node was detected as up or down."""
         lost = self.standby.on_port(node, port, up)
         change = self._reconfiguring
         if change is not None and up and (node, port) in change.waits_for:
@@ -231,7 +232,7 @@ class TakeoverController:
         self._runtime.at(stands_ps + self._patience_ps, lambda: self._end_reconfiguring(change))
 
     def _end_reconfiguring(self, change: _Reconfiguring) -> None:
-        """Finish a takeover whose new circuits carry light or have used up their time."""
+        """Finish a takeover whose new circuits carry light or have timed out."""
         if self._reconfiguring is not change:
             return
         self._reconfiguring = None
