@@ -6,15 +6,15 @@ Imports topologies and controller.
 engine/      v1model switches, links and Linux interfaces in C++; `_engine` is its Python module
 errors       errors of this floor
 namespace    unnamed network namespaces
-lifetime     things that start and stop, as context managers
+lifetime     base of objects that start and stop as context managers
 fidelity     judgement of the times of a run in real time
 circuits     optical circuit switches on either testbed
-traffic/     what runs on the NPUs: frames, schedules, collectives, agents
-tree_testbed members of a collective in switches take another tree
+traffic/     traffic of the NPUs: frames, schedules, collectives, agents
+tree_testbed testbed operations that move a collective in switches to another tree
 testbed      the interface of a testbed: links, hosts, faults, time
 targets      targets of faults, found in a fabric by kind and name
 faults       events and their effects on a testbed, declared once
-linux/       namespaces, netlink, processes, TAP devices, the record of a run: serves both testbeds
+linux/       namespaces, netlink, processes, TAP devices, the record of a run, for both testbeds
 p4runtime/   one gRPC server in front of the switches
 embedded/    testbed 1: every switch in this process, in virtual time
 mininet/     testbed 2: namespaces and processes, in real time

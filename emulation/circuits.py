@@ -30,7 +30,7 @@ class CircuitRuntime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Reconfiguration:
-    """Effect of a new map: circuits kept, torn down, and created; the last are up from `dark_until_ps` on."""
+    """Effect of a new map: circuits kept, torn down, and created; created ones are up at `dark_until_ps`."""
 
     kept: tuple[Circuit, ...]
     torn: tuple[Circuit, ...]
@@ -42,9 +42,9 @@ class Reconfiguration:
 class CircuitSwitch:
     """An optical circuit switch with `ports` ports, numbered from 0.
 
-    `standing` are the circuits that the testbed started with. Times are picoseconds of the testbed's clock.
-    Like real optical switches it measures the light at its ports, joined or not: `on_light` is called with a
-    port and True or False when light returns or is lost.
+    `standing` maps each port to its partner at the start. Times are picoseconds of the testbed's clock. Like
+    real optical switches it measures the light at its ports, joined or not: it calls `on_light` with a port
+    and True or False when light returns or is lost.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class CircuitSwitch:
         return _map(self._standing | self._pending)
 
     def apply(self, new: Mapping[int, int]) -> Reconfiguration:
-        """Join exactly the ports of a map; a circuit is given from one of its ports or from both.
+        """Join exactly the ports of a map, which gives a circuit from one of its ports or from both.
 
         Circuits of both the old and the new map are not touched. Other old circuits are dark when this
         returns, and new circuits are up `reconfiguration_ps` later. Circuits of an earlier map that are not
@@ -114,7 +114,7 @@ class CircuitSwitch:
         return Reconfiguration(tuple(sorted(kept)), tuple(sorted(torn)), tuple(sorted(added)), until)
 
     def _settle(self, number: int) -> None:
-        """Set up the pending circuits, unless a map later than number `number` was applied."""
+        """Set up the pending circuits of map `number`, unless a later map has been applied."""
         if number != self._maps_applied:
             return
         for circuit in sorted(self._pending):

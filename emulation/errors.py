@@ -10,7 +10,7 @@ RailyardError
     │   └── MachineError    a port, right, program, kernel module or memory that this machine lacks
     ├── CutOffError     a lost NPU that no spare can replace
     ├── DeadlockedError frames of a lossless fabric that wait for each other in a cycle
-    └── ThreadsError    a run in several threads that only one thread can go on with
+    └── ThreadsError    a run in several threads that only a single thread can continue
 """
 
 from typing import ClassVar
@@ -45,7 +45,7 @@ class FrameError(EmulationError):
 class GraphError(EmulationError):
     """A traffic graph is impossible.
 
-    `operation` is the place of the wrong operation in the list, `key` its wrong key; -1 and "" for the whole.
+    `operation` is the list index of the wrong operation, `key` its wrong key; -1 and "" for the whole graph.
     """
 
     def __init__(self, message: str, *, operation: int = -1, key: str = "", remedy: str = "") -> None:
@@ -84,7 +84,7 @@ class DeadlockedError(EmulationError):
 
 
 class ThreadsError(EmulationError):
-    """An event in a thread needed the other threads to be at its time; one thread runs it."""
+    """An event needs all partitions at its own time, which only a run in a single thread provides."""
 
 
 class CutOffError(EmulationError):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults: events that happen to targets at given times, on any testbed.
 
-Targets are found before anything runs. `Faults` then applies the events to a running testbed by operations
+Targets are resolved before anything runs. `Faults` then applies the events to a running testbed by operations
 that every testbed has: links up and down, one direction impaired, a host's link up and down. It never touches
 the interface that a switch is bound to.
 
@@ -43,10 +43,10 @@ class FaultRuntime(Protocol):
 class Fault:
     """An event that happens to a target at a time. Each event uses the fields that `EVENTS` names for it.
 
-    `loss` is a probability, `rate` a share of a link's own rate, `delay_ps` an addition to its delay. A
-    `flap` goes down and up `count` times, once in `period_ps`, and is down for half of it. In a `storm` the
-    sender of each direction sends `count` pause frames for every class, once in `period_ps`, and then ends
-    the pause.
+    `loss` is a probability, `rate` a share of a link's own rate, `delay_ps` an addition to its delay. In a
+    `flap` the target goes down and up `count` times, once in `period_ps`, and is down for half of each
+    period. In a `storm` the sender of each direction sends `count` pause frames for every class, once in
+    `period_ps`, and then ends the pause.
     """
 
     at_ps: int
@@ -75,7 +75,7 @@ class Fault:
 
     @property
     def text(self) -> str:
-        """The fault in words: `npu0-npu1 goes down`."""
+        """The fault in words, such as `npu0-npu1 goes down`."""
         return f"{self.target.name} {EVENTS[self.event].text(self)}"
 
 
@@ -114,7 +114,7 @@ class EventKind:
     """An event: its text, its parameters, and its effect.
 
     `impairs` changes the effect on the target's directions; None: the event takes the target down or up.
-    `ends`: the event ends an earlier one of the same target.
+    `ends`: the event ends an earlier event of its target.
     """
 
     text: Callable[[Fault], str]
@@ -168,7 +168,7 @@ EVENTS: Mapping[str, EventKind] = MappingProxyType(
 
 
 def unmatched_clears(faults: Sequence[Fault]) -> Iterator[int]:
-    """Yield the positions of faults that end an event of a target on which no such event began before."""
+    """Yield the indices of `up` and `clear` faults whose target no earlier fault took down or impaired."""
     began: dict[bool, set[str]] = {False: set(), True: set()}  # names of targets taken down, and impaired
     for position in sorted(range(len(faults)), key=lambda position: faults[position].at_ps):
         fault = faults[position]
@@ -190,12 +190,12 @@ class Faults:
         self._testbed = testbed
         self.on_apply: Callable[[Fault], None] | None = None
         self.on_power: Callable[[str, bool], None] | None = None
-        """Receives each node that loses its power, before its links go down, or has it again."""
+        """Called with a node and False when it loses power, before its links go down, and True on return."""
         self._links: dict[str, set[str]] = {}  # by link, the targets that hold it down
         self._hosts: dict[str, set[str]] = {}
         self._nodes: dict[str, set[str]] = {}
         self._effects: dict[LinkDirection, dict[str, _Effect]] = {}  # by direction and target
-        self._rates: dict[str, int] = {}  # by link, the rate in bit/s that replaces its own
+        self._rates: dict[str, int] = {}  # by link, the rate in bit/s that replaces the fabric's
         self._storms: dict[str, Fault] = {}  # by target
 
     @property
@@ -204,7 +204,7 @@ class Faults:
         return frozenset(link for link, holders in self._links.items() if holders)
 
     def set_rates(self, rates: Mapping[str, int]) -> None:
-        """Give links other rates in bit/s from now on; faults slow them down from these."""
+        """Set the rates of links in bit/s from now on; a `rate` fault takes its share of these."""
         for link, rate in rates.items():
             self._rates[link] = rate
             for direction in (0, 1):
@@ -235,7 +235,7 @@ class Faults:
             self._hold(target, fault.event == "down")
 
     def _pause(self, fault: Fault, sent: int) -> None:
-        """Send the pause frames of a storm that have their turn; after the last, let all classes go on."""
+        """Send the next pause frame of a storm on each direction; after the last, resume all classes."""
         if self._storms.get(fault.target.name) is not fault:
             return
         goes_on = sent < fault.count
@@ -295,13 +295,13 @@ class Faults:
 
 
 def _rate_bps(fabric: Fabric, link: str) -> int:
-    """Return the rate of a link, or of a circuit, which need not be set up."""
+    """Return the rate of a link or of a possible circuit, set up or not."""
     circuit = circuit_of(fabric, link)
     return (circuit_link(fabric, *circuit) if circuit else fabric.link(link)).rate_bps
 
 
 def _toggled(holders: set[str], cause: str, hold: bool) -> bool:
-    """Note that `cause` begins or ends holding something down; return whether that changes its state."""
+    """Add `cause` to `holders`, or remove it; return whether `holders` has become empty or non-empty."""
     before = bool(holders)
     (holders.add if hold else holders.discard)(cause)
     return bool(holders) != before

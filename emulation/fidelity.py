@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fidelity of a real-time run: measurements held against limits, to judge whether its times are valid.
+"""Fidelity of a real-time run: measurements compared with limits, to judge whether its times are valid.
 
 Virtual time is exact and needs no judgement. In real time the generators, the switches and the kernel share
 the processors of a machine; if these do not suffice, the times are the machine's, not the fabric's. The
-data that arrived are checked either way. docs/testbeds/fidelity.md gives the grounds of every limit.
+data that arrived are checked either way. docs/testbeds/fidelity.md gives the reason for every limit.
 """
 
 import math
@@ -55,7 +55,7 @@ MAX_BUSIEST: Final = 0.9
 """Largest use of a processor by a single process."""
 
 MAX_CLOCKS: Final = 0.01
-"""Largest error of the times of several machines beside each other, as a share of the measured phase."""
+"""Largest difference between the clocks of several machines, as a share of the measured phase."""
 
 MAX_UNDUE_DROPS: Final = 0
 """Largest number of frames lost where the fabric loses none. Each costs a retransmission timeout."""
@@ -70,12 +70,12 @@ DROP_PLACES: Final[Mapping[str, str]] = {
     "program": "refused by a P4 program",
     "fault": "lost by a fault of the scenario",
 }
-"""Places at which a frame of a real-time run can be lost, and the cause at each."""
+"""Points at which a frame of a real-time run can be lost, and the cause of the loss at each."""
 
-# Losses that occur in virtual time as well do not count against the clock.
+# Losses that virtual time has too: they do not make the times invalid.
 _DUE: Final = frozenset({"program", "fault"})
 
-# Places at which slower time does not reduce the losses.
+# Points at which slower time does not reduce the losses.
 _ROOM: Final = frozenset({"link queue"})
 
 _HEADROOM: Final = 1.25
@@ -86,7 +86,7 @@ _MOST_STEP: Final = 1000.0
 @final
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Measurements of a run from the first frame to the last result, in real seconds and bits.
+    """Measurements of a run from the first frame to the last result, in real time.
 
     EmulationError if a figure is negative or not a number, since a limit would let it pass.
 
@@ -133,7 +133,7 @@ class Measured:
 
     @property
     def undue_drops(self) -> dict[str, int]:
-        """Frames lost where the fabric loses none, by place; places without a loss are left out."""
+        """Frames lost where the fabric loses none, by key of DROP_PLACES; zeros are left out."""
         return {place: count for place, count in self.drops.items() if count and place not in _DUE}
 
     def share(self, microseconds: float) -> float:
@@ -150,7 +150,7 @@ class Check:
 
     `what` names the figure, `value` and `limit` are texts, and `used` is the share of the limit that is used
     up: the check holds up to 1. If it fails, `reason` says why in words, `eased` is True if slower time
-    helps, and `remedy` names another help.
+    helps, and `remedy` names another remedy.
     """
 
     what: str
@@ -183,7 +183,7 @@ class Fidelity:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Reasons against the times, each with its limit; empty if they are valid."""
+        """Reasons why the times are not valid, each with its limit; empty if they are valid."""
         return tuple(f"{check.reason} ({check.limit})" for check in self.checks if not check.holds)
 
     @property
@@ -212,7 +212,7 @@ class Fidelity:
 
 
 def judge(measured: Measured) -> Fidelity:
-    """Compare measurements with the limits of this module."""
+    """Return the verdict on measurements, by the limits of this module."""
     checks = (
         _length(measured),
         _achieved(measured),
@@ -334,7 +334,7 @@ def _shaped(m: Measured) -> Check:
 def _suggestion(dilation: float, broken: Sequence[float]) -> int:
     """Return the dilation that the worst check asks for, with headroom, rounded up to half a leading digit.
 
-    A loss exceeds its limit infinitely, so the dilation that avoids it can only be found by trying.
+    A loss exceeds its limit infinitely, so losses do not tell a dilation: the result is then a first try.
     """
     worst = max((used for used in broken if math.isfinite(used)), default=1.0)
     wanted = dilation * min(max(_HEADROOM * worst, _LEAST_STEP), _MOST_STEP)
@@ -375,7 +375,7 @@ def _plural(count: int, thing: str) -> str:
 
 
 def _numbers(value: object) -> Iterator[float]:
-    """Yield all numbers of a field, nested ones too."""
+    """Yield all numbers of a field, nested or not, as floats."""
     if isinstance(value, Mapping):
         value = tuple(value.values())
     if isinstance(value, tuple):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Things that start and stop, as context managers."""
+"""Base of objects that start and stop as context managers."""
 
 from abc import ABC, abstractmethod
 from typing import Self
@@ -8,15 +8,15 @@ __all__ = ["Lifetime"]
 
 
 class Lifetime(ABC):
-    """A thing that `with` starts and stops."""
+    """Base of objects that a `with` block starts and stops."""
 
     @abstractmethod
     def start(self) -> None:
-        """Start; the thing is stopped if this fails."""
+        """Start; an implementation that fails stops itself first, since `with` does not."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop, and remove all that was started."""
+        """Stop, and remove everything that start() has set up."""
 
     def __enter__(self) -> Self:
         self.start()

@@ -13,8 +13,8 @@ _CLONE_NEWNET = 0x40000000
 def enter_new_namespace() -> None:
     """Move the calling thread, and processes it starts from now on, into a new network namespace.
 
-    The namespace holds a loopback interface that is down; the kernel sends no frames of its own on links made
-    in it. OSError if the process lacks the right, as without root.
+    The namespace holds a loopback interface that is down. IPv6 is off, so that the kernel sends no frames of
+    its own on new links. OSError if the process lacks the right, as without root.
     """
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), f"a new network namespace: {os.strerror(ctypes.get_errno())}")

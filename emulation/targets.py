@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of faults: links, directions of links and nodes' connections, found in a fabric by kind and name.
+"""Targets of faults: links, directions of links, and nodes, found in a fabric by kind and name.
 
 `TARGET_KINDS` declares every kind once; a scenario's keys and checks come from it.
 """
@@ -18,7 +18,7 @@ from topologies.model.places import boards, domains, planes
 __all__ = ["LinkDirection", "TARGET_KINDS", "Target", "TargetKind", "find_target"]
 
 LinkDirection = tuple[str, int]
-"""A link and a direction of it: 0 from its first end to its second, 1 back."""
+"""Link name, and direction: 0 from the link's first end to its second, 1 the reverse."""
 
 
 @final
@@ -28,7 +28,7 @@ class Target:
 
     When the target goes down, `links` lose their carrier at both ends, `one_way` directions lose their frames
     and keep the carrier, `hosts` are nodes that lose the link to their host, and `nodes` lose their power.
-    Causes of failures are told apart by `name`.
+    `name` identifies the cause if several targets hold a link or node down.
     """
 
     name: str
@@ -56,10 +56,10 @@ def find_target(fabric: Fabric, kind: str, name: str | int, source: str | None =
     """Return the target of a kind and name; TopologyError if the fabric has no such target.
 
     A direction is `npu0->npu1` or, if several links join the two nodes, a link's name and the `source` node.
-    A port is `npu0:3`, and `npu0:host` the port to the node's host. A target that leads to an optical
-    switch includes all circuits that may be set up over its fibres. `npu` and `gpu` are synonyms. A board is
-    the NPUs that differ in the first dimension only; a domain is the GPUs of a high-bandwidth domain, idle
-    ones too, with their NICs; a plane is the low-radix switches of a rack that links among them join. Boards,
+    A port is `npu0:3`, and `npu0:host` the port to the node's host. A target with fibres to an optical switch
+    includes all circuits that may be set up over these. `npu` and `gpu` are synonyms. A board is the NPUs
+    that differ in the first dimension only; a domain is the GPUs of a high-bandwidth domain, idle GPUs
+    included, with their NICs; a plane is a set of low-radix switches of a rack joined by links. Boards,
     domains and planes are numbered from 0.
     """
     if source is not None and kind != "direction":
@@ -74,7 +74,7 @@ def _missing(fabric: Fabric, what: str, remedy: str) -> TopologyError:
 
 
 def _circuit(fabric: Fabric, word: str | int, _: str | None) -> Target:
-    """Find a circuit, which need not be set up."""
+    """Find a possible circuit, set up or not."""
     name, _, ports = str(word).rpartition(":")
     low, _, high = ports.partition("-")
     if not (name and low.isdecimal() and high.isdecimal()):
@@ -168,7 +168,7 @@ def _npu(fabric: Fabric, word: str | int, _: str | None) -> Target:
 
 
 def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
-    """Return the target of some nodes with all their links, and the links to their hosts."""
+    """Return the target of nodes that fail with all their links and the links to their hosts."""
     names = {node.name for node in nodes}
     return Target(
         name,
@@ -179,7 +179,7 @@ def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
 
 
 def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
-    """Yield the links, and possible circuits, that have a struck end."""
+    """Yield the links and possible circuits with an end for which `struck` is true."""
     for link in fabric.links:
         if circuit_of(fabric, link.name) is None and (struck(link.a) or struck(link.b)):
             yield link.name
@@ -187,7 +187,7 @@ def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
 
 
 def _fibres(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
-    """Yield all possible circuits over the fibres to struck ends, set up or not."""
+    """Yield all possible circuits, set up or not, with an end for which `struck` is true."""
     for optical in fabric.optical:
         for low, high in combinations(range(len(optical.ends)), 2):
             if struck(optical.ends[low]) or struck(optical.ends[high]):

@@ -48,20 +48,20 @@ PortHandler = Callable[[str, int, bool], None]
 """Callback with a node, a port, and True if the port is up now."""
 
 PacketInHandler = Callable[[str], None]
-"""Callback with the node that sent a packet-in, once the P4Runtime client can take it."""
+"""Callback with the node that sent a packet-in, once the P4Runtime client has the packet-in."""
 
 DoneHandler = Callable[[str], None]
 """Callback with a node whose agent has ended."""
 
 IterationHandler = Callable[[str, int], None]
-"""Callback with a node, and the number of an iteration that has ended."""
+"""Callback with a node, and the number of the iteration that has ended."""
 
 RepathHandler = Callable[[str, int, frozenset[int]], None]
 """Callback with the node of an agent, the CNA of a peer, and the buckets whose paths to it are silent."""
 
 
 class Host(Protocol):
-    """A sans-IO state machine on a node's own port. Times are picoseconds."""
+    """A sans-IO state machine on a node's host port; returns frames to send and a deadline. Times in ps."""
 
     def start(self, now: int) -> Output:
         """Return the first frames and the first deadline."""
@@ -72,14 +72,14 @@ class Host(Protocol):
         ...
 
     def on_timer(self, now: int) -> Output:
-        """Handle the deadline."""
+        """Handle the deadline that was returned last."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """Impairment of one direction of a link; the default is none.
+    """Impairment of one direction of a link; by default no impairment.
 
     `blocked`: all frames are lost and the carrier stays. `loss` is the probability that a frame is lost,
     `rate_bps` replaces the link's own rate, and `extra_delay_ps` adds to its delay.
@@ -97,11 +97,11 @@ class LinkUsage:
     """Counters of one direction of a link.
 
     `busy_ps` is the time spent sending. `lost_frames` were lost on the link or in its queue when it went down
-    or by an impairment; `refused_frames` found the link down or its queue full, `full_queue_frames` of them
-    the queue full. `trimmed_frames` lost their payloads in place of that.
+    or by an impairment; `refused_frames` found the link down or its queue full, `full_queue_frames` of these
+    the queue full. `trimmed_frames` found the queue full and lost only their payloads.
 
-    With priority flow control, `pause_frames` are those sent on the direction, `overrun_frames` found no room
-    in the receive buffer, and the watchdog ended `watchdog_ends` pauses and dropped
+    With priority flow control, `pause_frames` counts pause frames sent on the direction, `overrun_frames`
+    found no room in the receive buffer, and the watchdog ended `watchdog_ends` pauses and dropped
     `watchdog_frames` frames.
     """
 
@@ -122,12 +122,12 @@ class LinkUsage:
 @final
 @dataclass(frozen=True, slots=True)
 class LinkSample:
-    """State of all links at one time, in the order of `WatchableTestbed.link_names`, for pictures.
+    """State of all links at one time, in the order of `WatchableTestbed.link_names`, for display.
 
     `load` and `queue` have a byte for each direction, link by link: the share of the time since the last
     sample spent sending, and waiting bytes as a share of one receive buffer, or of the limit of a queue that
-    has one; 255 means all, or more. `state` has a byte a link: 1 up, 2 and 4 its first and its second
-    direction impaired, 8 and 16 paused.
+    has one; 255 means all, or more. `state` has a byte of flags a link: 1 up, 2 and 4 its first and its
+    second direction impaired, 8 and 16 paused.
     """
 
     load: bytes
@@ -147,9 +147,9 @@ class RecentFrame:
 
 
 class Watch(Protocol):
-    """Watches a running testbed: run() calls `tick` at `next_ps`, which `tick` moves on.
+    """Observer of a running testbed: run() calls `tick` at `next_ps`, which `tick` advances.
 
-    No event of the network depends on it: a watched run is the run that nobody watches.
+    Watching never changes a run.
     """
 
     @property
@@ -158,14 +158,14 @@ class Watch(Protocol):
         ...
 
     def tick(self) -> None:
-        """Look at the testbed; virtual time stands still meanwhile."""
+        """Observe the testbed; virtual time stands still meanwhile."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SwitchReport:
-    """Frames that a node's program sent, by port, frames that it refused, and packet-outs that it got."""
+    """Frames that a node's program sent, by port; frames that it refused; packet-outs that it received."""
 
     sent: Mapping[int, int]
     refused: int
@@ -173,7 +173,7 @@ class SwitchReport:
 
     @classmethod
     def of(cls, sent_by_port_vl: NDArray[np.int64], refused: int, packet_outs: int) -> SwitchReport:
-        """Return the packets of each cell of the counter `tx_by_port_vl`; cell 4 x port + VL."""
+        """Return the report, given the packet counts of `tx_by_port_vl`, with index 4 x port + VL."""
         by_port = np.add.reduceat(sent_by_port_vl, np.arange(0, len(sent_by_port_vl), 4))
         ports = by_port.nonzero()[0]
         sent = dict(zip(ports.tolist(), by_port[ports].tolist(), strict=True))
@@ -191,7 +191,7 @@ class ControlledTestbed(Protocol):
     network_header: NetworkHeader
     """Network header of frames on links."""
     virtual: bool
-    """True if time passes in run() only, from event to event."""
+    """True if time is virtual: it passes in run() only, from event to event."""
     dilation: int
     """Real seconds for each second of the testbed's time; 1 if time is virtual."""
     on_port: PortHandler | None
@@ -230,11 +230,11 @@ class ControlledTestbed(Protocol):
         ...
 
     def packet_arrived(self, node: str) -> None:
-        """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
+        """Handle a packet-in, as the P4Runtime client's `on_packet_in`. Any thread may call it."""
         ...
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        """Tell a node's agent the buckets, by destination CNA, that left a failed link or a silent path."""
         ...
 
     @property
@@ -255,11 +255,11 @@ class ControlledTestbed(Protocol):
         ...
 
     def check(self) -> None:
-        """Raise an EmulationError if a part of the testbed has failed, to explain another failure."""
+        """Raise an EmulationError if a part of the testbed has failed, as the cause of a later error."""
         ...
 
     def stop(self) -> None:
-        """Remove everything that the testbed has made."""
+        """Remove everything that the testbed has set up."""
         ...
 
 
@@ -267,10 +267,10 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
     """A fabric made real, with agents on its hosts."""
 
     threads: int
-    """Threads that draw the arrays of agents and compare them."""
+    """Number of threads that draw the arrays of agents and compare them."""
 
     def attach(self, node: str, host: MemoryAgent) -> None:
-        """Put the agent of a pool on the node's host."""
+        """Put the agent of a memory pool on the node's host."""
         ...
 
     def attach_agents(
@@ -281,11 +281,11 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         on_iteration: IterationHandler | None = None,
         on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
-        """Make the agents of nodes, and put them on their hosts; during run() only where a host stands by."""
+        """Make agents by node, and put them on the hosts; during run() only on nodes given to stand_by()."""
         ...
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before run(), for an agent that comes later."""
+        """Prepare a node's host, before run(), for an agent that is attached later."""
         ...
 
     def set_level(self, node: str, level: int) -> None:
@@ -302,7 +302,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def give_up(self) -> None:
-        """End the run now, with agents still busy; run() is not called again."""
+        """End the run now, even with busy agents; run() is not called again."""
         ...
 
     @property
@@ -311,14 +311,14 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def outcome(self, node: str) -> Outcome | MemoryAgent:
-        """Return the outcome of a node's agent: as yet in run(), final once it has returned True or gave up.
+        """Return the outcome of a node's agent so far; final after run() has returned True or give_up().
 
-        The outcome of an agent in another process has no array and no counts before.
+        Until then the outcome of an agent in another process has no array and no counts.
         """
         ...
 
     def delivered_bins(self) -> Sequence[int]:
-        """Return `delivered_bytes` by time bins of the testbed's width, once run() has returned True."""
+        """Return `delivered_bytes` in time bins of the testbed's width, once run() has returned True."""
         ...
 
     @property
@@ -331,19 +331,19 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
-        """Send a pause frame (IEEE 802.1Qbb) on a direction: all classes of the other end stop, or go on.
+        """Send a pause frame (IEEE 802.1Qbb) on a direction; its receiver stops or resumes all classes.
 
         Raises:
-            TestbedError: The link obeys no pause frames; links in real time never do.
+            TestbedError: The link has no priority flow control; links in real time never have.
         """
         ...
 
     def run(self, until_ps: int | None = None) -> bool:
-        """Let time pass; return True when nothing is left to happen, False when `until_ps` is reached."""
+        """Let time pass; return True when no event is left, False when `until_ps` is reached."""
         ...
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """Return the measurements that judge the times of a run in real time, once run() has returned True.
+        """Return the measurements of a run in real time, for `fidelity.judge`, once run() has returned True.
 
         `seen` has the report of each node's switch; `steps` is the number of transfers in the longest chain
         of transfers that wait for each other.
@@ -351,7 +351,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each link by name: from its first to its second end, and back."""
+        """Return the usage of each link by name: from its first to its second end, and the reverse."""
         ...
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
@@ -359,12 +359,12 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def record(self, name: str, path: Path) -> None:
-        """Write the frames of a link, both ways, from now on to a pcap file."""
+        """Write the frames of a link, in both directions, from now on to a pcap file."""
         ...
 
 
 class WatchableTestbed(Testbed, Protocol):
-    """A testbed whose links can be looked at while it runs, and counters of agents and links with them."""
+    """A testbed whose links, and counters of agents and links, can be observed while it runs."""
 
     watch: Watch | None
     """Watch of run(), if any; set before run() is first called."""
@@ -384,25 +384,24 @@ class WatchableTestbed(Testbed, Protocol):
         ...
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
-        """Return the bytes that wait on a direction of a link, by VL; VLs without any are left out."""
+        """Return the bytes queued for a direction of a link, by VL; empty VLs are left out."""
         ...
 
     def recent(self, name: str) -> Sequence[RecentFrame]:
-        """Return the last 16 frames of a link, the oldest first; frames are kept from the first call on."""
+        """Return the last 16 frames of a link, oldest first; frames are kept from the first call on."""
         ...
 
     def forget(self, name: str) -> None:
-        """Keep no frames of a link any more."""
+        """Stop keeping frames of a link."""
         ...
 
     def settle(self) -> None:
-        """Advance virtual time to the next picosecond at which nothing happens.
+        """Advance virtual time to the next picosecond without an event; do nothing in real time.
 
-        A fault that is applied then happens as a fault that a scenario plans for that time. In real time it
-        does nothing.
+        A fault applied after this acts like a fault that a scenario schedules for that time.
         """
         ...
 
     def check_event(self, event: str) -> None:
-        """Raise an EmulationError if an event of `emulation.faults.EVENTS` cannot happen on this machine."""
+        """Raise an EmulationError if this testbed cannot carry out an event of `emulation.faults.EVENTS`."""
         ...

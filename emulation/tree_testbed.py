@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of a testbed on members of a collective in switches: a lost tree is replaced by another."""
+"""Testbed operations for collectives in switches: their members leave a lost tree for another tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emulation.traffic.tree.work import Block
 __all__ = ["TreeLostHandler", "TreeTestbed", "WaitingBlocks"]
 
 TreeLostHandler = Callable[[str, int], None]
-"""Callback with a node whose member waits in vain for results of a tree, and the tree's number."""
+"""Callback with a node whose member gets no more results of a tree, and the tree's number."""
 
 WaitingBlocks = Mapping[str, Sequence[int]]
 """Indices of the blocks of a tree whose results a member still waits for, by node."""
@@ -25,13 +25,13 @@ class TreeTestbed(Protocol):
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
         """Ask members for the blocks of a tree whose results they wait for.
 
-        Calls `answered` when all members have told. In real time a member may receive further results
-        before that.
+        Calls `answered` when all members have answered. In real time a member may receive further results
+        after its own answer.
         """
         ...
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
         ...
 
     def replaced_result(self, node: str) -> Array:

@@ -17,7 +17,7 @@ __all__ = ["Agents"]
 
 @final
 class Agents:
-    """Agents by node; `ports` gives the number of each node's host port."""
+    """Agents by node; `ports` gives the engine's number of each node's host port."""
 
     def __init__(self, network: Network, ports: Mapping[str, int], lock: threading.RLock) -> None:
         self._network = network
@@ -27,7 +27,7 @@ class Agents:
         self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
 
     def attach(self, node: str, host: Host | Application) -> None:
-        """Put `host` on the node's own port, in place of another, and let it send its first frames."""
+        """Attach `host` to the node's host port, in place of an earlier agent, and start it."""
         if hasattr(self._attached.get(node), "stats"):
             self._keep_counts(node)
         self._attached[node] = host
@@ -36,12 +36,12 @@ class Agents:
         self.start(node)
 
     def start(self, node: str) -> None:
-        """Start what has not been started of the agents of a node."""
+        """Call start() of a node's agent, and send its frames; a host of agents starts its new ones."""
         with self._lock:
             call_engine(lambda: self._network.start(self._ports[node]))
 
     def remove_all(self) -> None:
-        """Remove all agents and keep their counts; frames that they have handed over still leave."""
+        """Remove all agents and keep their counts; frames already handed to the host port still leave."""
         for node in self._attached:
             self._keep_counts(node)
             with self._lock:
@@ -62,7 +62,7 @@ class Agents:
 
     @property
     def busy(self) -> bool:
-        """True while an agent still has something to do and none has failed."""
+        """True while an agent is not done and no agent has failed."""
         hosts = self._attached.values()
         return not any(host.failed for host in hosts) and any(not host.done for host in hosts)
 
@@ -90,12 +90,12 @@ class Agents:
         return self._before[node].result
 
     def act(self, node: str, answer: Output) -> None:
-        """Carry out what a node's agent wants at a time without a frame or a deadline."""
+        """Send the frames and set the deadline of an agent that acts outside of its callbacks."""
         with self._lock:
             call_engine(lambda: self._network.act(self._ports[node], answer))
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        """Tell a node's agent the buckets, by destination CNA, that left a failed link or a silent path."""
         host = self._attached.get(node)
         if isinstance(host, Participant):
             with self._lock:

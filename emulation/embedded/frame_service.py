@@ -14,8 +14,8 @@
       uint32 vl = 4;       // in requests: virtual lane on which the frame enters
     }
 
-When the client has closed its side, the answers end once no frame is on its way any more. A host that does
-not exist, and a frame that is too long, end the call with INVALID_ARGUMENT.
+When the client has closed its side, the answers end once no frame is under way any more. An unknown host or
+too long a frame ends the call with INVALID_ARGUMENT.
 """
 
 import asyncio
@@ -56,11 +56,11 @@ def _message_class() -> Any:
 
 
 HostFrame = _message_class()
-"""Class of the messages, as protoc would make it."""
+"""Message class, as protoc would generate it."""
 
 
 def frame_service(ports: HostPorts) -> grpc.GenericRpcHandler:
-    """Return the service for a gRPC server of the background loop."""
+    """Return the handler of the service, for a gRPC server on the background event loop."""
 
     async def exchange(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
         conversation = _Conversation(ports)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of any kind into and out of the host ports of a fabric, by the names of the hosts."""
+"""Arbitrary frames into and out of the host ports of a fabric, by host name."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -13,7 +13,7 @@ from emulation.traffic.host.participant import Output
 __all__ = ["MAX_FRAME_BYTES", "FrameHandler", "HostPorts"]
 
 MAX_FRAME_BYTES = 65535
-"""Longest frame that may enter a host port."""
+"""Bytes of the longest frame that may enter a host port."""
 
 FrameHandler = Callable[[str, int, bytes], None]
 """Receives a frame that has left the fabric: host, virtual time in ps, frame."""
@@ -45,14 +45,14 @@ class HostPorts:
         return tuple(self._hosts)
 
     def open(self) -> None:
-        """Take the host ports; before, `send` and `listen` raise a TestbedError."""
+        """Attach handlers to all host ports; before this, `send` and `listen` raise a TestbedError."""
         with self._lock:
             for name, number in self._hosts.items():
                 self._network.set_handler(number, _Host(name, self._deliver))
             self._open = True
 
     def send(self, host: str, frame: bytes, vl: int = 0) -> None:
-        """Let a frame enter the port of a host now, on a virtual lane.
+        """Send a frame into the port of a host now, on a virtual lane.
 
         Raises:
             TestbedError: There is no such host, or the frame is empty or too long.
@@ -68,7 +68,7 @@ class HostPorts:
         self._work.set()
 
     def listen(self, hosts: Collection[str], handler: FrameHandler) -> Callable[[], None]:
-        """Pass frames that leave by the ports of `hosts` to a handler; return what ends it."""
+        """Pass frames that leave by the ports of `hosts` to a handler; return a function that ends this."""
         self._check(hosts)
         with self._lock:
             number, self._count = self._count, self._count + 1
@@ -81,13 +81,13 @@ class HostPorts:
         return end
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call back once no frame is on its way any more, in the thread that runs the network."""
+        """Call back once no frame is under way any more, in the thread that runs the network."""
         with self._lock:
             self._waiting.append(callback)
         self._work.set()
 
     def take_waiting(self) -> list[Callable[[], None]]:
-        """Return the callbacks of `when_idle` that nobody has taken."""
+        """Remove and return the callbacks given to `when_idle`."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         return waiting
@@ -109,7 +109,7 @@ class HostPorts:
 @final
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """Passes on the frames that reach a host, and sends none by itself."""
+    """Handler of a host port: passes arriving frames to `deliver`, and sends none by itself."""
 
     name: str
     deliver: FrameHandler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a fabric in the engine: which are up, their impairments, captures and usage; circuits among them.
+"""Links and circuits of a fabric in the engine: state, impairments, captures and usage.
 
 The engine numbers links in the order in which they are connected: the fabric's links, then circuits in the
 order of their first use. Callers hold the lock of the network.
@@ -46,7 +46,7 @@ class Links:
         self._kept: set[str] = set()  # links whose last frames the engine keeps
 
     def build(self) -> None:
-        """Connect the fabric's links, the standing circuits among them."""
+        """Connect the fabric's links, including its present circuits."""
         for link in self._fabric.links:
             self._connect(link)
             if circuit_of(self._fabric, link.name) is not None:
@@ -75,7 +75,7 @@ class Links:
         self._network.set_link(number, name not in self._failed)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction; TestbedError for a direction or values that do not exist."""
+        """Replace the impairment of a direction, 0 or 1; TestbedError for an invalid direction or value."""
         if direction not in (0, 1):
             raise TestbedError(f"link {name} has no direction {direction}", remedy="give 0 or 1")
         number = self._number(name)
@@ -85,7 +85,7 @@ class Links:
             raise TestbedError(str(error), remedy="correct the impairment") from error
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
-        """Send a pause frame; TestbedError if the link has no priority flow control."""
+        """Send a pause frame that stops or resumes all classes; TestbedError if links obey none."""
         try:
             self._network.send_pause(self._number(name), direction, stop)
         except ValueError as error:
@@ -94,7 +94,7 @@ class Links:
             ) from error
 
     def record(self, name: str, path: Path | str, direction: int | None) -> None:
-        """Write the frames of a link to a capture file; TestbedError if the file cannot be written."""
+        """Write a link's frames, of one direction or both (None), to a capture file; or TestbedError."""
         number = self._number(name)
         try:
             self._network.record(number, str(path), direction)
@@ -106,7 +106,7 @@ class Links:
             raise TestbedError(str(error), remedy="leave the direction out for both") from error
 
     def deadlocked(self) -> tuple[tuple[str, str, int], ...]:
-        """Return the (link, "from->to", VL) of buffers that wait for each other."""
+        """Return (link, "from->to", VL) of each buffer in a cycle of buffers that wait for each other."""
         cycle = []
         for number, direction, vl in self._network.deadlock():
             link = self._links[number]
@@ -116,16 +116,16 @@ class Links:
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of all links that the engine has, by its numbers."""
+        """Names of all links in the engine, in the order of its numbers."""
         return [*self._numbers]
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
-        """Return the bytes that wait on a direction, by VL; VLs without any are left out."""
+        """Return the bytes queued for a direction, by VL; empty VLs are left out."""
         queued = self._network.queued_by_vl(self._number(name), direction)
         return {vl: waiting for vl, waiting in enumerate(queued) if waiting}
 
     def recent(self, name: str) -> Sequence[RecentFrame]:
-        """Return the last frames of a link; the engine keeps them from the first call on."""
+        """Return the last RECENT_FRAMES frames of a link; the engine keeps frames from the first call on."""
         number = self._number(name)
         if name not in self._kept:
             self._kept.add(name)
@@ -133,13 +133,13 @@ class Links:
         return [RecentFrame(*values) for values in self._network.recent(number)]
 
     def forget(self, name: str) -> None:
-        """Keep no frames of a link any more."""
+        """Stop keeping frames of a link."""
         if name in self._kept:
             self._kept.discard(name)
             self._network.keep_recent(self._number(name), 0)
 
     def usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each link: from its first to its second end, and back."""
+        """Return the usage of each link: from its first to its second end, and the reverse."""
         stats = self._network.link_stats
         return {
             link.name: (usage_of(stats(number, 0)), usage_of(stats(number, 1)))
@@ -169,7 +169,7 @@ class Links:
         return link.a.node, link.b.node
 
     def _number(self, name: str) -> int:
-        """Return the engine's number of a link, or of a circuit, which need not be set up."""
+        """Return the engine's number of a link or possible circuit; connect a circuit at its first use."""
         if name not in self._numbers and (circuit := circuit_of(self._fabric, name)) is not None:
             return self._connect(circuit_link(self._fabric, *circuit), plugged=False)
         if name not in self._numbers:
@@ -178,7 +178,7 @@ class Links:
 
 
 def usage_of(seen: Mapping[str, Any]) -> LinkUsage:
-    """Return the engine's counters of a direction as the usage that every testbed reports."""
+    """Return the engine's counters of a direction as a LinkUsage."""
     return LinkUsage(
         frames=seen["frames"],
         bytes=seen["bytes"],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions of a fabric: about the same work in each, few links between them, and long ones.
+"""Partitions of a fabric for parallel runs: similar work in each, few and long links between partitions.
 
 The least delay of a link between partitions bounds the time that a partition runs on its own. A thread of a
-large fabric runs several partitions, one after the other: what `HOSTS` hosts need stays in the processor's
-cache better than what all hosts need. A frame that leaves its partition costs a copy of its payload, so a
+large fabric runs several partitions, one after the other: the data of `HOSTS` hosts stay in the processor's
+cache better than the data of all hosts. A frame that leaves its partition costs a copy of its payload, so a
 single thread has several partitions only if most of the traffic stays within them.
 """
 
@@ -15,23 +15,23 @@ from topologies import Fabric
 __all__ = ["HOSTS", "partition_count", "partitions", "partitions_for"]
 
 HOSTS = 64
-"""Hosts of a partition, if a thread runs more than one."""
+"""Least mean number of hosts of a partition, if a thread runs several."""
 
-# Most partitions: the more there are, the longer it takes to merge their events into a single order.
+# Most partitions, unless there are more threads: more partitions take longer to merge into one event order.
 _MOST = 32
 
-# Work of a node's host, in links: half of the processor time of a collective is spent in hosts.
+# Work of a node's host, as a number of links: hosts take half of the processor time of a collective.
 _HOST_WORK = 16
 
 # Largest work of a partition, as a multiple of the mean, for the sake of longer links between partitions.
 _UNEVEN = 1.15
 
-# Largest part of the bytes that go from one partition to another, if a single thread has several.
+# Largest share of the bytes that may cross partitions, if a single thread has several.
 _MOST_CROSSING = 1 / 8
 
 
 def partitions_for(fabric: Fabric, threads: int, demand: Mapping[tuple[str, str], float]) -> Sequence[int]:
-    """Return the partition of each node for so many threads and a demand, in bytes by pair of nodes."""
+    """Return the partition number of each node, in order, for a demand in bytes by pair of nodes."""
     parts = partitions(fabric, partition_count(fabric, threads))
     if threads == 1:
         part = dict(zip((node.name for node in fabric.nodes), parts, strict=True))
@@ -42,16 +42,16 @@ def partitions_for(fabric: Fabric, threads: int, demand: Mapping[tuple[str, str]
 
 
 def partition_count(fabric: Fabric, threads: int) -> int:
-    """Return the largest number of partitions for so many threads, a multiple of it."""
+    """Return the number of partitions for `threads` threads: a multiple of `threads`."""
     wanted = min(len(fabric.host_ends()) // HOSTS, _MOST)
     return threads * max(1, wanted // threads)
 
 
 def partitions(fabric: Fabric, count: int) -> Sequence[int]:
-    """Return the partition of each node, below `count`.
+    """Return the partition number of each node, in order, below `count`.
 
-    Nodes joined by short links stay together, the shorter the links the rather: the longest delay for which
-    the partitions have about the same work is taken. A partition may be empty. No result depends on it.
+    Nodes joined by links with less than a certain delay stay together: the longest delay with which all
+    partitions have similar work. A partition may be empty. Results of a run do not depend on partitions.
     """
     nodes = len(fabric.nodes)
     if count == 1:
@@ -71,7 +71,7 @@ def partitions(fabric: Fabric, count: int) -> Sequence[int]:
 
 
 def _largest(parts: Sequence[int], loads: Sequence[int]) -> int:
-    """Return the work of the part that has most; `parts` and `loads` are by node."""
+    """Return the largest work of a part; `parts` and `loads` have a value for each node."""
     work = Counter[int]()
     for part, load in zip(parts, loads, strict=True):
         work[part] += load
@@ -79,7 +79,7 @@ def _largest(parts: Sequence[int], loads: Sequence[int]) -> int:
 
 
 def _joined(fabric: Fabric, delay_ps: int) -> list[int]:
-    """Return a group for each node; links with less delay join nodes of the same group."""
+    """Return a group number for each node; links with a delay below `delay_ps` join nodes to a group."""
     number = {node.name: index for index, node in enumerate(fabric.nodes)}
     group = list(range(len(fabric.nodes)))
 
@@ -102,8 +102,8 @@ def _work(fabric: Fabric) -> list[int]:
 
 
 def _apportion(fabric: Fabric, groups: Sequence[int], count: int) -> list[int]:
-    """Return the partition of each node; METIS cuts the graph of the groups."""
-    import pymetis  # here, since it takes a while
+    """Return the partition number of each node; METIS partitions the graph of the groups."""
+    import pymetis  # imported here because it is slow to import
 
     vertex = {group: index for index, group in enumerate(dict.fromkeys(groups))}
     of_node = {node.name: vertex[group] for node, group in zip(fabric.nodes, groups, strict=True)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues of lossy links, as the engine takes them."""
+"""Queue limits of lossy links and priority flow control, as the engine's QueuePolicy."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
@@ -14,9 +14,9 @@ __all__ = ["PauseLimits", "QueueLimit", "queue_policy"]
 @final
 @dataclass(frozen=True, slots=True)
 class QueueLimit:
-    """Limits of a queue in bytes and in frames; 0 is no limit.
+    """Limits of a queue in bytes and in frames; 0 means no limit.
 
-    A queue that `trims` removes the payload of a frame that does not fit. Any other queue drops the frame.
+    A queue with `trims` removes the payload of a frame that does not fit. Any other queue drops the frame.
     """
 
     bytes: int = 0
@@ -27,9 +27,10 @@ class QueueLimit:
 @final
 @dataclass(frozen=True, slots=True)
 class PauseLimits:
-    """Priority flow control of data: bytes of a class in a receive buffer, and the watchdog, in ps.
+    """Priority flow control of data: thresholds of a class in the receive buffer, and watchdog times in ps.
 
-    A class is a lane of a service level; there are eight, so levels 5 to 7 share those of 0, 2 and 3.
+    A class is a lane of a service level. There are eight classes, so levels 5 to 7 share the classes of
+    levels 0, 2 and 3.
     """
 
     xoff_bytes: int
@@ -40,7 +41,7 @@ class PauseLimits:
 
 
 def queue_policy(limits: Mapping[str, QueueLimit], pauses: PauseLimits | None = None) -> QueuePolicy:
-    """Return the engine's policy of limits by `data`, `response` and `level-N`; the others have no limit."""
+    """Return the engine's policy; keys of `limits`: level-N, data (other levels), response; default none."""
     data = limits.get("data", QueueLimit())
     response = VL_RESPONSE // 2
     chosen = {response: limits.get("response", QueueLimit())}

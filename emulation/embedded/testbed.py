@@ -57,7 +57,7 @@ from topologies.model.circuits import circuit_link
 
 __all__ = ["EmbeddedTestbed"]
 
-# Bit position of the lane within a priority: the last bit of the VL in the LPH, behind the Ethernet header.
+# Bit of a frame that chooses the lane of a service level: the last bit of the VL, in the LPH after Ethernet.
 _LANE_BIT = 8 * 15 + 2
 
 
@@ -67,14 +67,14 @@ class EmbeddedTestbed(Lifetime):
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
     makes links drop-tail. `queues` gives limits to queues in place of credits: links then drop or trim
-    frames. The port to a node's host has as many buffers as the node has neighbours. `scheduler` chooses the
-    VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the bytes that reach hosts
-    by bins of that width. `seed` decides which frames an impaired link loses. `traced` switches can be asked
-    what a frame executes (network.trace); their frames take longer. With `network_header` cna24 links carry
-    CNA24 and reliable transport headers, which the engine converts at host ports. `threads` run partitions of
-    the fabric, cut for a `demand` in bytes by pair of nodes; without a demand the fabric stays whole.
-    `make_agents` makes agents from their descriptions: tests replace it.
-    `agents` are those that are attached.
+    frames, and `pauses` adds priority flow control. The port to a node's host has a buffer of `credit_bytes`
+    for each neighbour of the node. `scheduler` chooses the VL that an output serves next
+    (docs/reference/links.md). `bin_ps` > 0 counts the bytes that reach hosts in time bins of that width.
+    `seed` decides which frames an impaired link loses. `traced` switches report what a frame executes
+    (network.trace), but are slower. With `network_header` cna24 links carry CNA24 and reliable transport
+    headers, which the engine converts at host ports. `threads` run partitions of the fabric, chosen for a
+    `demand` in bytes by pair of nodes; without a demand the fabric is a single partition. `make_agents` makes
+    agents from their descriptions: tests replace it. `agents` has the attached agents.
     """
 
     name = "embedded"
@@ -136,7 +136,7 @@ class EmbeddedTestbed(Lifetime):
         self._server: P4RuntimeServer | None = None
 
     def start(self) -> None:
-        """Make switches and links, and serve P4Runtime; EmulationError if the address is taken."""
+        """Make switches and links, and serve P4Runtime; MachineError if the address is taken."""
         if self._server is not None:
             raise TestbedError("the embedded testbed runs already", remedy="stop it first")
         try:
@@ -175,7 +175,7 @@ class EmbeddedTestbed(Lifetime):
             )
 
     def _partitions(self) -> Sequence[int]:
-        """Return the partition of each node; threads run the partitions."""
+        """Return the partition number of each node, in order, and set the engine's threads."""
         if self._demand is None:
             return [0] * len(self.fabric.nodes)
         self.network.set_threads(self.threads)
@@ -192,7 +192,7 @@ class EmbeddedTestbed(Lifetime):
         return self._hosts[node]
 
     def _host_credit(self, node: Node) -> int:
-        """Return the host port's buffer, large enough that a busy port never blocks other ports."""
+        """Return the host port's buffer in bytes, so large that a busy port never blocks other ports."""
         return self._credit_bytes * max(1, len(self.fabric.neighbours(node.name)))
 
     @property
@@ -208,7 +208,7 @@ class EmbeddedTestbed(Lifetime):
         return dict.fromkeys(self._switches, self.address)
 
     def requests(self, node: str) -> Requests:
-        """Return what controllers have asked of a node by P4Runtime so far: updates and pipelines."""
+        """Return the counts of P4Runtime requests to a node so far: updates and pipelines."""
         if self._server is None:
             raise TestbedError(f"{node} has no P4Runtime server", remedy="call start() first")
         return self._server.requests(self.device_ids[node])
@@ -224,7 +224,7 @@ class EmbeddedTestbed(Lifetime):
         return self.network.now
 
     def attach(self, node: str, host: Host | Application) -> None:
-        """Put `host` on the node's own port and let it send its first frames."""
+        """Attach `host` to the node's host port and start it."""
         self._host_number(node)
         if isinstance(host, Participant) and self.on_repath is not None:
             host.on_repath = partial(self.on_repath, node)  # type: ignore[union-attr]
@@ -238,7 +238,7 @@ class EmbeddedTestbed(Lifetime):
         on_iteration: IterationHandler | None = None,
         on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
-        """Make the agents of nodes, and attach them in turn."""
+        """Make the agents that `specs` describes by node, and attach them in order."""
         agents = self.make_agents([*specs.values()], self.threads)
         for (node, spec), agent in zip(specs.items(), agents, strict=True):
             if on_done is not None:
@@ -251,11 +251,11 @@ class EmbeddedTestbed(Lifetime):
             self.attach(node, agent)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Call `answered` at once with the blocks of a tree whose results members wait for."""
+        """Call `answered` at once with the blocks of a tree whose results the members await, by node."""
         answered({node: self.agents.of(node).lacking_of(tree) for node in nodes})
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Let members leave a tree and send `blocks` up another tree, each by its port in `ports`."""
+        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
         for node, port in ports.items():
             self.agents.act(node, self.agents.of(node).move(tree, port, blocks, self.now_ps))
 
@@ -277,7 +277,7 @@ class EmbeddedTestbed(Lifetime):
     def restart(
         self, specs: Mapping[str, AgentSpec], *, on_iteration: IterationHandler | None = None
     ) -> None:
-        """Replace all agents; frames that the old agents have handed over still leave."""
+        """Replace all agents; frames that old agents have handed to their host ports still leave."""
         self.agents.remove_all()
         self.attach_agents(specs, on_iteration=on_iteration)
 
@@ -308,9 +308,9 @@ class EmbeddedTestbed(Lifetime):
             self._links_with(name).impair(name, direction, how)
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
-        """Send a pause frame on a direction of a link with priority flow control: all classes stop, or go on.
+        """Send a pause frame on a direction of a link with priority flow control: classes stop or resume.
 
-        While they are stopped, frames that wait are no deadlock.
+        While classes are stopped, frames that wait do not count as a deadlock.
         """
         with self._lock:
             self._links_with(name).send_pause(name, direction, stop)
@@ -341,26 +341,26 @@ class EmbeddedTestbed(Lifetime):
         self._time.at(time_ps, callback)
 
     def run(self, until_ps: int | None = None) -> bool:
-        """Let virtual time pass; return True when nothing is left to happen, False at `until_ps`.
+        """Let virtual time pass; return True when no event is left, False at `until_ps` or interrupted.
 
         Table entries age while time passes, but without `until_ps` time does not pass for ageing alone.
         DeadlockedError if frames wait for credits that cannot return.
         """
         while (watch := self.watch) is not None and (until_ps is None or watch.next_ps < until_ps):
             if self._time.run_to(watch.next_ps):
-                break  # only table entries age on, up to `until_ps`
+                break  # nothing is left but the ageing of table entries up to `until_ps`
             if self._time.was_interrupted:
                 return False
             watch.tick()
         return self._time.run_to(until_ps)
 
     def settle(self) -> None:
-        """Advance to the next picosecond at which nothing happens; returns earlier if nothing is left."""
+        """Advance to the next picosecond without an event; return at once if no event is left."""
         self._time.settle()
 
     @property
     def busy(self) -> bool:
-        """True while an agent still has something to do."""
+        """True while an agent is not done and no agent has failed."""
         return self.agents.busy
 
     def outcome(self, node: str) -> Outcome:
@@ -371,15 +371,15 @@ class EmbeddedTestbed(Lifetime):
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        """Tell a node's agent the buckets, by destination CNA, that left a failed link or a silent path."""
         self.agents.routes_lost(node, lost)
 
     def serve(self, stopped: threading.Event) -> None:
         """Run the network after every packet-out and frame of a host, until `stopped` is set.
 
-        Host ports are open for frames (`host_ports`); no agent may be attached. A frame that its program
-        stops is dropped and reported to `on_log`. Frames that circulate between switches without end leave
-        the P4Runtime server its turns. A watch ticks after work, and several times a second without any.
+        Host ports are open for frames (`host_ports`); no agent may be attached. A frame that fails in its
+        program is dropped and reported to `on_log`. Even if frames circulate between switches without end,
+        the P4Runtime server gets turns. A watch ticks after work, and several times a second when idle.
         """
         with self._lock:
             self.network.set_tolerant(True)
@@ -408,7 +408,7 @@ class EmbeddedTestbed(Lifetime):
             self.on_packet_in(self._node_of[switch])
 
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each link: from its first to its second end, and back; circuits come last."""
+        """Return the usage of each link: from first to second end, and the reverse; circuits come last."""
         return self._links.usage()
 
     @property
@@ -417,7 +417,7 @@ class EmbeddedTestbed(Lifetime):
         return 1
 
     def check_event(self, event: str) -> None:
-        """Raise a TestbedError for a storm of pause frames on links that obey none."""
+        """Raise a TestbedError for the event "storm" if links have no priority flow control."""
         if event == "storm" and not self._pauses:
             raise TestbedError("no link obeys pause frames", remedy="give `pfc:` under `link.queues.data`")
 
@@ -439,23 +439,23 @@ class EmbeddedTestbed(Lifetime):
         return [*(way for a, b in ends for way in ((a, b), (b, a))), *((node, "host") for node in hosts)]
 
     def queue_depths(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the bytes that wait in each egress queue, and 1 for each queue that is paused, else 0."""
+        """Return the bytes queued at each of `queue_ports`, and 1 or 0 for each: paused or not."""
         with self._lock:
             depths, paused = self.network.queue_depths()
         return np.frombuffer(depths, np.int64), np.frombuffer(paused, np.uint8)
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
-        """Return the bytes that wait on a direction of a link, by VL."""
+        """Return the bytes queued for a direction of a link, by VL; empty VLs are left out."""
         with self._lock:
             return self._links.queued(name, direction)
 
     def recent(self, name: str) -> Sequence[RecentFrame]:
-        """Return the last frames of a link, the oldest first; frames are kept from the first call on."""
+        """Return the last frames of a link, oldest first; frames are kept from the first call on."""
         with self._lock:
             return self._links.recent(name)
 
     def forget(self, name: str) -> None:
-        """Keep no frames of a link any more."""
+        """Stop keeping frames of a link."""
         with self._lock:
             self._links.forget(name)
 
@@ -478,11 +478,11 @@ class EmbeddedTestbed(Lifetime):
         return self.network.delivered_bytes()
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """Raise a TestbedError: virtual time is exact."""
+        """Raise a TestbedError: virtual time is exact and has no measurements."""
         raise TestbedError("virtual time needs no measuring", remedy="take its times as they are")
 
     def delivered_bins(self) -> tuple[int, ...]:
-        """Return the bytes of frames on the data VLs that reached hosts, by bins of `bin_ps`."""
+        """Return the bytes of frames on the data VLs that reached hosts, in time bins of `bin_ps`."""
         return tuple(self.network.delivered_bins())
 
     def check(self) -> None:
@@ -491,7 +491,7 @@ class EmbeddedTestbed(Lifetime):
     def stop(self) -> None:
         """Stop the server, detach the hosts, close captures; does nothing if nothing runs.
 
-        Outcomes are gone then: agents hold their arrays, and the next variant needs the memory.
+        Outcomes are dropped too: agents hold their arrays, and the next variant needs the memory.
         """
         if self._server is not None:
             self._server.stop()

@@ -15,14 +15,14 @@ __all__ = ["ControlEvent", "VirtualTime", "call_engine"]
 T = TypeVar("T")
 
 ControlEvent = tuple[str, int, int, int, bool, bytes]
-"""An event for the control plane, as Network.take_control() returns it."""
+"""Event for the control plane from Network.take_control(): kind, time in ps, switch, value, up, bytes."""
 
 _REACHED_UNTIL, _CONTROL, _DEADLOCK, _PAUSED = 1, 2, 3, 4
 _SERVED_EVENTS, _SERVER_TURN_SECONDS = 20_000, 0.001
 
 
 def call_engine(call: Callable[[], T]) -> T:
-    """Return what a call of the engine returns; its RuntimeErrors become EmulationErrors."""
+    """Return the result of an engine call; its RuntimeErrors become EmulationErrors."""
     try:
         return call()
     except PartitionError as error:
@@ -33,7 +33,7 @@ def call_engine(call: Callable[[], T]) -> T:
 
 @final
 class VirtualTime:
-    """Lets the network's time pass; `on_event` receives its events for control, alarms excepted."""
+    """Lets the network's time pass; `on_event` receives the network's control events except alarms."""
 
     def __init__(self, network: Network, links: Links, lock: threading.RLock) -> None:
         self.on_event: Callable[[ControlEvent], None] | None = None
@@ -58,7 +58,7 @@ class VirtualTime:
         self.at(self._network.now, lambda: None)
 
     def run_to(self, until_ps: int | None) -> bool:
-        """Let time pass; return True when nothing is left to happen, False at `until_ps` or interrupted."""
+        """Let time pass; return True when no event is left, False at `until_ps` or when interrupted."""
         self.was_interrupted = False
         while (end := self._advance(until_ps)) == _CONTROL:
             if self._interrupted:
@@ -67,13 +67,13 @@ class VirtualTime:
         return end != _REACHED_UNTIL
 
     def run_out(self, stopped: threading.Event) -> None:
-        """Let time pass until nothing is left to happen or `stopped` is set; other threads get turns."""
+        """Let time pass until no event is left or `stopped` is set; pause at times for other threads."""
         while not stopped.is_set() and (end := self._advance(None, _SERVED_EVENTS)) in (_CONTROL, _PAUSED):
             if end == _PAUSED:
                 time.sleep(_SERVER_TURN_SECONDS)
 
     def settle(self) -> None:
-        """Advance to the next picosecond at which nothing happens; returns earlier if nothing is left."""
+        """Advance to the next picosecond without an event; return at once if no event is left."""
         while True:
             time_ps = self._network.now + 1
             while (end := self._advance(time_ps, 0)) == _CONTROL:
