@@ -46,7 +46,7 @@ class Target:
 @final
 @dataclass(frozen=True, slots=True)
 class TargetKind:
-    """A kind of target: the function that finds one by name, and whether names are numbers from 0."""
+    """A kind of target: `find` returns a target by its name; `numbered` names are integers from 0."""
 
     find: Callable[[Fabric, str | int, str | None], Target]
     numbered: bool = False

@@ -111,7 +111,7 @@ def hello_frame(hello: Hello) -> bytes:
 
 @lru_cache(maxsize=1 << 14)
 def read_management(frame: bytes) -> Notice | Subscription | Acknowledgement | Hello | None:
-    """Return the message of a management frame; None for an unknown one."""
+    """Return the message of a management frame; None for a frame without a known message."""
     plain = _plain_source(frame) is not None
     content = frame[_PLAIN_AT:] if plain else _parts(frame)[1]
     if len(content) < _MESSAGE.size:

@@ -50,7 +50,7 @@ class LightMonitor:
         return suspect
 
     def unlit_ends(self, fabric: Fabric) -> set[tuple[str, int]]:
-        """Return both ends, node and port, of circuits of the fabric over a dark port."""
+        """Return (node, port) of both ends of the fabric's circuits that use a port in `dark`."""
         ends: set[tuple[str, int]] = set()
         for name, port in self.dark:
             end = fabric.optical_switch(name).ends[port]

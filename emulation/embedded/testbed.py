@@ -316,7 +316,7 @@ class EmbeddedTestbed(Lifetime):
             self._links_with(name).send_pause(name, direction, stop)
 
     def record(self, name: str, path: Path | str, direction: int | None = None) -> None:
-        """Write the frames of a link to a capture file from now on: both directions, or a single one.
+        """Write the frames of a link to a capture file from now on, of both directions or of `direction`.
 
         A frame is written with the virtual time at which its sending begins, to the nanosecond, whether it
         arrives or not. The file is complete whenever run() has returned, and closed by stop().

@@ -46,7 +46,7 @@ class Parameter:
 @final
 @dataclass(frozen=True, slots=True)
 class ActionLayout:
-    """An action as one table uses it."""
+    """An action of a table; `for_entries` and `for_default` say which entries may have it."""
 
     id: int
     name: str
@@ -126,7 +126,7 @@ class RegisterLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class MeterLayout:
-    """An indexed meter of `size` cells, or the direct one of a table. `type` is a p4i.MeterSpec.Type."""
+    """An indexed meter of `size` cells, or a table's direct meter (size 0). `type`: a p4i.MeterSpec.Type."""
 
     id: int
     name: str
