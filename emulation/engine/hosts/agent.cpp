@@ -138,7 +138,7 @@ void Agent::tell() {
     call();
 }
 
-// Frames that arrive before are taken and acknowledged, but no data leave.
+// Start to send. Frames that arrive before the start are accepted and acknowledged.
 void Agent::start(Time now, Actions& actions) {
     started_ = true;
     if (progress_) progress_->start(now);
@@ -182,7 +182,7 @@ void Agent::prefetch(const Frame& frame, unsigned stage) const {
     if (next.data) expect_data(frame, next, stage);
 }
 
-// Payload, place in the array, and plan of a data frame.
+// Prefetch a data frame's payload, its destination in the array, and its cell's plan.
 void Agent::expect_data(const Frame& frame, const Preview& next, unsigned stage) const {
     const std::uint32_t index = table_.find(next.offset);
     if (index == kNone) return;
@@ -249,7 +249,7 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
             }
     }
     if (moved || sender.limited()) make_ready(peer);
-    deadline_ = std::min(deadline_, sender.due());  // the backoff has ended
+    deadline_ = std::min(deadline_, sender.due());  // an acknowledgement ends the backoff
 }
 
 void Agent::on_reroute(const Routes& routes, Time now, Actions& actions) {
@@ -313,14 +313,14 @@ void Agent::on_timer(Time now, Actions& actions) {
     answer_deadline(actions);
 }
 
-// Let a peer take part in the round robin if it has something to send.
+// Add a peer with ready slices to the round robin, unless the peer is in it already.
 void Agent::make_ready(Peer& peer) {
     if (peer.active.empty() || peer.waiting) return;
     peer.waiting = true;
     ready_.push_back(&peer);
 }
 
-// The headers of a data frame, which a full queue has trimmed: the sender is told at once.
+// Answer a trimmed data frame with an immediate negative acknowledgement.
 void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
     Receiver& receiver = peer.receivers[number];
     const bool missing = receiver.refuse(fields.psn, now, actions);

@@ -23,7 +23,7 @@
 
 namespace railyard {
 
-// A rank of a collective: what agents of all its iterations share.
+// Constant data of a rank of a collective or traffic graph, shared by its agents of all iterations.
 struct Rank {
     std::uint32_t rank = 0, ranks = 0;
     std::uint16_t address = 0;
@@ -31,14 +31,14 @@ struct Rank {
     std::shared_ptr<const SliceTable> table;
     std::shared_ptr<const RankPlan> plan;
     std::shared_ptr<const std::vector<Task>> tasks;  // empty for a collective
-    std::vector<PeerSpec> peers;                     // in the order in which the rank turns to them
-    bool overlap = true;  // without it, sends of a step wait for all arrivals of earlier steps
+    std::vector<PeerSpec> peers;                     // in the order of the round robin
+    bool overlap = true;  // false: sends of a step wait for all arrivals of earlier steps
 };
 
-// Buckets whose route has changed, by address of the destination.
+// Pairs of a destination's address and the buckets whose route to it has changed.
 using Routes = std::vector<std::pair<std::uint16_t, BucketSet>>;
 
-// A connection given up.
+// A connection given up after too many retries: the peer's rank, the oldest unacknowledged PSN, and the time.
 struct Failure {
     std::uint32_t peer = 0, psn = 0;
     Time at = 0;
@@ -47,14 +47,14 @@ struct Failure {
 struct AgentStats {
     std::uint64_t sent = 0, retransmitted = 0, received = 0, duplicates = 0, acks_sent = 0, acks_received = 0;
     std::uint64_t marked = 0;
-    std::uint64_t trimmed = 0;  // frames sent that came to the receiver as headers
-    Time rtt = 0;               // largest smoothed round trip
-    std::map<std::string, std::uint64_t> junk;
+    std::uint64_t trimmed = 0;                  // frames sent whose payload a switch has cut off
+    Time rtt = 0;                               // largest smoothed round trip
+    std::map<std::string, std::uint64_t> junk;  // discarded frames by reason
 
     AgentStats& operator+=(const AgentStats& other);
 };
 
-// Bytes of payload that a peer has acknowledged, by its rank.
+// Pairs of a peer's rank and the payload bytes that the peer has acknowledged.
 using Deliveries = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
 
 // An application that takes part in a collective.
@@ -67,18 +67,18 @@ class Participant : public Application {
     virtual Deliveries delivered() const { return {}; }
     virtual std::optional<Time> finished() const = 0;  // time at which the result became final
     virtual std::optional<Failure> failed() const = 0;
-    virtual bool done() const = 0;  // and all sent frames are acknowledged
+    virtual bool done() const = 0;  // the result is final and all sent frames are acknowledged
     virtual std::uint8_t dtype() const = 0;
-    virtual std::optional<ReductionStats> reduction() const = 0;  // none without a model of what reduces
+    virtual std::optional<ReductionStats> reduction() const = 0;  // none without a reduction model
 
     std::function<void()> on_done;
-    // Asks for other paths to a peer, by address, in place of those of these buckets, which are silent.
+    // Called with a peer's address and its silent buckets, to ask the control plane for other paths.
     std::function<void(std::uint16_t, BucketSet)> on_repath;
 };
 
 class Agent final : public Participant {
    public:
-    // Agents of one NPU share a unit; without a unit arrivals take no time and no memory traffic is counted.
+    // All agents of an NPU share `unit`. Null: reductions take no time and no memory traffic is counted.
     Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std::uint16_t job,
           const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit = nullptr);
 
@@ -102,11 +102,12 @@ class Agent final : public Participant {
     std::optional<ReductionStats> reduction() const override {
         return unit_ ? std::optional(unit_->stats()) : std::nullopt;
     }
-    std::uint32_t longest() const;  // largest number of frames that still have to be sent to a peer
+    std::uint32_t longest() const;              // largest number, over the peers, of frames still to be sent
     std::vector<Progress::Span> times() const;  // of each task
 
    private:
-    // Contributions to a phase of a slice that has to wait, by place of their source.
+    // Contributions to a waiting phase of a slice: `place` is the phase's index in the cell's plan, `frames`
+    // are by index of the source, `next` links the slice's held phases (1 + index; 0: end).
     struct HeldPhase {
         std::uint32_t place = 0, count = 0, next = 0;
         std::vector<FrameHandle> frames;
@@ -147,7 +148,7 @@ class Agent final : public Participant {
     std::vector<Peer*> by_address_;         // in the order of `addresses_`
     std::vector<SendQueue> queues_;         // by send
     Ring<Peer*> ready_;
-    Time deadline_ = kNever;  // at or before the first timer; if before, on_timer has nothing to do
+    Time deadline_ = kNever;  // may be earlier than the first timer; on_timer then does nothing
     std::vector<SliceState> slices_;
     std::vector<const CellPlan*> plans_;  // by cell
     std::shared_ptr<ReductionUnit> unit_;

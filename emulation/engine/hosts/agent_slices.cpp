@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slices of an agent: phases applied to the array, sends released and sent, tasks opened.
+// Slice handling of Agent: applies phases to the array, releases and sends slices, opens tasks.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ namespace railyard {
 
 namespace {
 
-// Arrays that are larger together do not stay in the caches of a processor core.
+// Total size of all arrays above which they do not stay in the caches of a processor core.
 constexpr std::size_t kCachedBytes = 16 << 20;
 
 }  // namespace
@@ -56,12 +56,12 @@ void Agent::settle(std::uint32_t index, Time now) {
         std::vector<FrameHandle> frames = std::move(held_[at - 1].frames);
         apply(index, phase, frames, now);
         frames.clear();
-        held_[at - 1].frames = std::move(frames);  // its memory is for reuse
+        held_[at - 1].frames = std::move(frames);  // reuse the memory
         free_held_.push_back(at);
     }
 }
 
-// `frames` are the contributions, by place of their source.
+// Apply a phase to a slice; frames[i] is the contribution of phase.sources[i].
 void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now) {
     const std::uint32_t size = table_.size[index];
     payloads_.keep(index);
@@ -71,7 +71,7 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
             stream(own, content(*frames[0]), size);
         else std::memcpy(own, content(*frames[0]), size);
     } else {
-        // In rank order, with the own elements at the place of this rank.
+        // Terms in rank order; this rank's own elements take the rank's position.
         terms_.clear();
         for (std::size_t i = 0; i < phase.sources.size(); ++i) {
             if (terms_.size() == i && phase.sources[i] > rank_->rank) terms_.push_back(own);
@@ -83,10 +83,10 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
     finish(index, phase, now);
 }
 
-// Go on after a phase whose result is in the array.
+// Complete a phase whose result is in the array: release sends and count its task.
 void Agent::finish(std::uint32_t index, const Phase& phase, Time now) {
     SliceState& slice = slices_[index];
-    ASSERT(slice.unsent == 0 && open_ > 0);  // what left before has left
+    ASSERT(slice.unsent == 0 && open_ > 0);  // a phase overwrites the slice only after its sends have left
     ++slice.applied;
     ASSERT(slice.applied <= plan_of(index).phases.size());
     release(index, slice.applied);
@@ -127,7 +127,7 @@ void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
     }
 }
 
-// Send what can be sent, and open the tasks that are due, until neither changes anything.
+// Send ready slices and open due tasks until nothing more can be sent or opened.
 void Agent::work(Time now, Actions& actions) {
     if (!progress_) {
         if (!ready_.empty()) pump(now, actions);
@@ -152,7 +152,7 @@ void Agent::work(Time now, Actions& actions) {
     deadline_ = std::min(deadline_, progress_->deadline());
 }
 
-// Carry a slice to another place in the array, as a frame to the rank itself would.
+// Copy a slice to another offset of the array: a send of the rank to itself, without a network.
 void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool) {
     const Send& what = rank_->plan->sends[send];
     const std::uint64_t start = table_.offset[index];
@@ -171,7 +171,7 @@ void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& p
     settle(target, now);
 }
 
-// A slice has left by a send.
+// Count a slice as sent; apply its next phases if they waited for this.
 void Agent::left(std::uint32_t index, std::uint32_t send, Time now) {
     SliceState& slice = slices_[index];
     ASSERT(slice.unsent > 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agents of an NPU that are at work at the same time, in collectives that begin and end independently. Each
-// collective has queue numbers of its own, which tell whose a frame is.
+// Several agents on one NPU, in collectives that begin and end independently. Each collective has its own
+// range of queue numbers; a frame's queue number selects the agent.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace railyard {
 
 class Concurrent final : public Participant {
    public:
-    // Take an agent whose connections have the `queues` queue numbers from `first` on; `start` starts it.
-    // invalid_argument if another agent has one of these numbers.
+    // Add an agent that owns queue numbers `first` to `first + queues - 1`; the next start() starts it.
+    // invalid_argument if another agent has any of these numbers.
     void add(std::shared_ptr<Agent> agent, std::uint16_t first, std::uint32_t queues);
-    // Let go of the agent with the queue numbers from `first` on; its frames are junk from now on.
+    // Remove the agent whose first queue number is `first`; its frames count as junk from now on.
     void remove(std::uint16_t first);
 
     // Start all agents that have not been started.
@@ -29,18 +29,18 @@ class Concurrent final : public Participant {
     void prefetch(const Frame& frame, unsigned stage) const override;
     void detach() override;
 
-    // Empty: each agent has an array of its own.
+    // Always empty: each agent has its own array.
     std::shared_ptr<Bytes> result() const override { return std::make_shared<Bytes>(); }
     AgentStats stats() const override;
     std::optional<Time> finished() const override { return std::nullopt; }
-    // None: an agent that gives up ends its own collective only.
+    // Always none: an agent that gives up ends only its own collective.
     std::optional<Failure> failed() const override { return std::nullopt; }
     bool done() const override;
     std::uint8_t dtype() const override { return 0; }
     std::optional<ReductionStats> reduction() const override { return std::nullopt; }
 
-    // Called with an agent's first queue number when its result is final, or once all its frames have been
-    // acknowledged if it receives nothing, or when it gives up.
+    // Called with an agent's first queue number when the agent ends: its result is final, or it has given up,
+    // or it receives nothing and all its frames are acknowledged.
     std::function<void(std::uint16_t)> on_end;
 
    private:
@@ -53,13 +53,13 @@ class Concurrent final : public Participant {
     using Members = std::map<std::uint16_t, Member>;  // by first queue number
 
     Members::const_iterator at(std::uint32_t queue) const;
-    // Let an agent answer an event.
+    // Pass an event to an agent, note its deadline, and report its end.
     template <typename Event>
     void consult(std::uint16_t first, Member& member, Actions& actions, const Event& event);
     void answer_deadline(Actions& actions) const;
 
     Members members_;
-    AgentStats past_;  // of agents that are gone
+    AgentStats past_;  // of removed agents
 };
 
 }  // namespace railyard

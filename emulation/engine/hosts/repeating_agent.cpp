@@ -11,7 +11,7 @@ namespace railyard {
 
 namespace {
 
-// Agents of all iterations have the same peers in the same order.
+// Add deliveries element by element: agents of all iterations have the same peers in the same order.
 void add(Deliveries& total, const Deliveries& more) {
     if (total.empty()) total.resize(more.size());
     for (std::size_t peer = 0; peer < more.size(); ++peer)
@@ -22,10 +22,12 @@ void add(Deliveries& total, const Deliveries& more) {
 
 namespace {
 
-// Acknowledgements carry no job number, so this many successive iterations use disjoint sequence numbers.
+// Number of successive iterations with disjoint PSN ranges: acknowledgements carry no job number, so the
+// PSN tells their iteration.
 constexpr std::uint32_t kWindows = 16, kStride = (kPsnMask + 1) / kWindows, kMostAhead = kWindows / 2;
 
-// The input of an iteration: the data, shifted by an element each time, so that stale frames show.
+// Return an iteration's input: the data rotated by `iteration` elements, so that stale frames spoil the
+// result.
 std::shared_ptr<Bytes> input_of(const Bytes& data, std::uint32_t iteration) {
     auto input = std::make_shared<Bytes>(data.size());
     if (data.empty()) return input;
@@ -116,7 +118,7 @@ void RepeatingAgent::on_frame(FrameHandle frame, Time now, Actions& actions) {
 }
 
 void RepeatingAgent::on_timer(Time now, Actions& actions) {
-    for (const Deadline deadline : deadlines_) {  // take changes times only
+    for (const Deadline deadline : deadlines_) {  // take() changes times, not the list's length
         if (deadline.time > now) continue;
         find(deadline.number)->on_timer(now, actions);
         take(deadline.number, actions);
@@ -173,7 +175,7 @@ void RepeatingAgent::begin(std::uint32_t number, Time now) {
     std::erase_if(deadlines_, old);
 }
 
-// Begin to send, and begin the next iteration, if due.
+// Begin to send, end the iteration, and begin the next iteration, as far as each is due.
 void RepeatingAgent::go_on(Time now, Actions& actions) {
     while (!finished_) {
         Agent& present = *find(at_);
@@ -202,7 +204,7 @@ void RepeatingAgent::go_on(Time now, Actions& actions) {
     }
 }
 
-// Note the deadline that an iteration's agent has answered.
+// Record the deadline that an iteration's agent has returned in `actions`.
 void RepeatingAgent::take(std::uint32_t number, const Actions& actions) {
     const Time time = actions.deadline.value_or(kNever);
     for (Deadline& deadline : deadlines_)

@@ -14,13 +14,14 @@
 
 namespace railyard {
 
-// `compute` of computation in each iteration, the last `overlap` of it while sending.
+// Each of `iterations` iterations computes for `compute`; its last `overlap` coincides with sending.
 struct IterationProfile {
     std::uint32_t iterations = 1;
     Time compute = 0, overlap = 0;
 };
 
-// Times of an iteration; `checksum` is the CRC-32 of the result.
+// Times of an iteration: its begin, the begin and the end of sending, its end. `checksum`: CRC-32 of the
+// result.
 struct IterationReport {
     Time begun = 0, send = 0, sent = 0, end = 0;
     std::uint32_t checksum = 0;
@@ -38,7 +39,7 @@ class RepeatingAgent final : public Participant {
     bool isolated() const override { return !on_done && !on_iteration; }
     void detach() override;
 
-    // Return the array of the last iteration begun.
+    // Return the array of the current iteration.
     std::shared_ptr<Bytes> result() const override;
     AgentStats stats() const override;
     Deliveries delivered() const override;
@@ -51,11 +52,10 @@ class RepeatingAgent final : public Participant {
     }
     std::uint32_t longest() const { return agents_.front().agent->longest(); }
     const std::vector<IterationReport>& log() const { return log_; }
-    // Service level of data, with the templates of its frames, for iterations that have received no frame
-    // yet.
+    // Set the service level of data and its frame templates for iterations without an agent yet.
     void set_level(int level, const Templates& templates);
 
-    std::function<void(std::uint32_t)> on_iteration;  // called with the number of an iteration that has ended
+    std::function<void(std::uint32_t)> on_iteration;  // called at an iteration's end, with its number
 
    private:
     struct Iteration {
@@ -69,14 +69,15 @@ class RepeatingAgent final : public Participant {
 
     Agent* find(std::uint32_t number) const;
     Agent& agent(std::uint32_t number);
-    // Iteration that a frame belongs to; the present one, as junk, if it belongs to none.
+    // Return the iteration of a frame; the current iteration, which counts it as junk, if it has none.
     std::uint32_t number_of(const Frame& frame);
     void begin(std::uint32_t number, Time now);
     void go_on(Time now, Actions& actions);
     void take(std::uint32_t number, const Actions& actions);
     void answer_deadline(Actions& actions) const;
     Time lost() const { return unit_ ? unit_->core() : 0; }
-    // End of the computation before sending, or of the computation beside it: cores that reduce prolong it.
+    // Return the end of the computation before sending, or of the overlapped part once sending has begun.
+    // Cores that reduce prolong the computation.
     Time computed() const { return send_ + (sending_ ? profile_.overlap : 0) + lost() - core_; }
 
     std::shared_ptr<const Rank> rank_;
@@ -84,11 +85,11 @@ class RepeatingAgent final : public Participant {
     IterationProfile profile_;
     TransportParameters parameters_;
     std::shared_ptr<ReductionUnit> unit_;
-    Time core_ = 0;                    // lost by the cores until the present part of the computation began
+    Time core_ = 0;                    // lost() when the current part of the computation began
     std::vector<Iteration> agents_;    // in the order of their creation
     std::vector<Deadline> deadlines_;  // in the order of their agents' first answers
-    AgentStats past_;                  // of agents that are gone
-    Deliveries past_delivered_;        // by agents that are gone
+    AgentStats past_;                  // of removed agents
+    Deliveries past_delivered_;        // of removed agents
     std::vector<IterationReport> log_;
     std::uint32_t at_ = 0;
     bool sending_ = false;

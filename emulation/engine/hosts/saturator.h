@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic that keeps a lossless fabric full: a frame for every frame received.
+// Load generator that keeps a lossless fabric full: it answers every received frame with a frame.
 // tests/oracle/saturator.py is its specification.
 #pragma once
 
@@ -13,15 +13,15 @@
 
 namespace railyard {
 
-// Frames that all applications together may still send, and frames received.
+// Counters shared by all Saturators: frames that they may still send, and frames received.
 struct SaturationBudget {
     std::uint64_t left = 0, received = 0;
 };
 
-// Sends a random frame of `frames`, first `at_first` times, then for every received frame.
+// Sends `at_first` random frames of `frames` at the start, then a random frame for each received frame.
 class Saturator final : public Application {
    public:
-    // invalid_argument without frames.
+    // invalid_argument if `frames` is empty.
     Saturator(std::vector<std::string> frames, std::uint64_t at_first, PythonRandom random,
               std::shared_ptr<SaturationBudget> budget);
 

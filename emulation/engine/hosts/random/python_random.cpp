@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kState = 624, kMiddle = 397;
 
-// The number as words of 32 bits, the least significant first; at least one.
+// Split a big-endian number into 32-bit words, the least significant first; at least one word.
 std::vector<std::uint32_t> words_of(std::string_view number) {
     number.remove_prefix(std::min(number.find_first_not_of('\0'), number.size()));
     std::vector<std::uint32_t> words(std::max<std::size_t>((number.size() + 3) / 4, 1));
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> words_of(std::string_view number) {
 
 }  // namespace
 
-// The generator's authors call this init_by_array.
+// Seed the state; the generator's authors call this function init_by_array.
 PythonRandom::PythonRandom(std::string_view seed) : state_(kState), at_(kState) {
     const std::vector<std::uint32_t> key = words_of(seed);
     state_[0] = 19'650'218;

@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// The Mersenne Twister (Matsumoto and Nishimura) as random.Random(seed) begins it; `seed` is the number that
-// Python seeds it with, its most significant byte first.
+// Mersenne Twister (Matsumoto and Nishimura) with the state of random.Random(seed). `seed` is the integer
+// seed as bytes, the most significant byte first.
 class PythonRandom {
    public:
     explicit PythonRandom(std::string_view seed);

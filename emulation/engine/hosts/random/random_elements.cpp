@@ -11,10 +11,10 @@ namespace {
 using Word = RandomElements::Word;
 
 constexpr Word kMultiplier = Word{2549297995355413924U} << 64 | 4865540595714422341U;
-// Least int32: numbers from 0 on become numbers from there on.
+// Bits of the least int32; XOR with them maps 0 to the least int32, 1 to its successor, and so on.
 constexpr std::uint32_t kLeast = std::uint32_t{1} << 31;
-// Generators at work at once, each that many numbers apart: the processor multiplies for one while it waits
-// for the product of another.
+// Interleaved generators, each of which makes every kLanes-th output: their multiplications are independent,
+// so the processor overlaps them.
 constexpr std::size_t kLanes = 4;
 
 std::uint64_t output_of(Word state) {

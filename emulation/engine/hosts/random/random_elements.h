@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random elements of the arrays of NPUs, which equal those of numpy's default generator.
+// Random array elements that equal those of numpy's default generator.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace railyard {
 
-// int32 elements over the whole range, in the order of numpy.random.Generator.integers: the 64-bit outputs of
-// PCG64, the lower half of each first. Source of the generator: PCG XSL RR 128/64, M. E. O'Neill, "PCG: A
-// Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number Generation",
+// Uniform int32 elements over the whole range, in the order of numpy.random.Generator.integers: each 64-bit
+// output of PCG64 gives two elements, the lower half first. Generator: PCG XSL RR 128/64, M. E. O'Neill,
+// "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number Generation",
 // HMC-CS-2014-0905.
 class RandomElements {
    public:
     __extension__ using Word = unsigned __int128;
 
-    // `state` and `increment` as numpy.random.PCG64.state has them.
+    // `state` and `increment` are the values of numpy.random.PCG64.state.
     RandomElements(Word state, Word increment, std::size_t count)
         : state_(state), increment_(increment), count_(count) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's part of a collective, as data: slices of the array, and what arrives for and leaves from each. The
-// terms are those of emulation/traffic/schedule/slicing.py.
+// A rank's part of a collective: the slices of its array, with the arrivals and sends of each slice.
+// emulation/traffic/schedule/slicing.py explains the terms.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace railyard {
 
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// Slices of all ranks: content of a frame each. Offsets and sizes are bytes.
+// Slices of an array, each the payload of a frame. Offsets and sizes are bytes.
 struct SliceTable {
     std::vector<std::uint64_t> offset;
     std::vector<std::uint32_t> size, cell;
-    std::vector<std::uint32_t> order;  // in which slices are released at first
-    std::vector<std::uint32_t> count;  // slices by cell
+    std::vector<std::uint32_t> order;  // slices in the order of their first release
+    std::vector<std::uint32_t> count;  // number of slices by cell
 
-    // invalid_argument if the lists do not fit each other.
+    // invalid_argument if the lists differ in length or a cell or slice number is out of range.
     SliceTable(std::vector<std::uint64_t> offsets, std::vector<std::uint32_t> sizes,
                std::vector<std::uint32_t> cells, std::vector<std::uint32_t> release_order,
                std::size_t cell_count);
 
-    // Slice at an offset; kNone: none begins there.
+    // Return the slice that begins at an offset in bytes; kNone if no slice does.
     std::uint32_t find(std::uint64_t searched) const {
         if (by_unit_.empty()) {
             const auto at = by_offset_.find(searched);
@@ -39,21 +39,21 @@ struct SliceTable {
     }
 
    private:
-    std::uint64_t unit_ = 0;              // largest number that divides all offsets
-    std::vector<std::uint32_t> by_unit_;  // slice by offset in units; empty: these are too many
+    std::uint64_t unit_ = 0;              // greatest common divisor of all offsets
+    std::vector<std::uint32_t> by_unit_;  // slice by offset / unit_; empty: too sparse, by_offset_ serves
     std::unordered_map<std::uint64_t, std::uint32_t> by_offset_;
 };
 
-// A transfer's part in a cell; `shift` is in bytes.
+// A transfer's part in a cell.
 struct Send {
     std::uint16_t step = 0;
-    std::uint32_t peer = 0;  // place among the rank's peers; kNone: the rank itself
+    std::uint32_t peer = 0;  // index of the rank's peer; kNone: the rank itself
     std::uint8_t op = 0;
-    std::int64_t shift = 0;
+    std::int64_t shift = 0;  // offset at the receiver minus the offset at this rank, in bytes
     std::uint32_t task = kNone;
 };
 
-// Arrivals of a cell in a step: sources in rank order.
+// Arrivals of a cell in a step; `sources` are ranks in ascending order.
 struct Phase {
     std::uint16_t step = 0;
     std::uint8_t op = 0;
@@ -61,7 +61,7 @@ struct Phase {
     std::uint32_t task = kNone;
 };
 
-// releases[i]: sends, by their place in RankPlan::sends, that may leave once i phases have been applied.
+// A rank's plan for a cell. releases[i]: indices into RankPlan::sends that may leave after i applied phases.
 struct CellPlan {
     std::vector<Phase> phases;  // by step
     std::vector<std::vector<std::uint32_t>> releases;
@@ -70,33 +70,33 @@ struct CellPlan {
 struct RankPlan {
     std::vector<Send> sends;
     std::vector<CellPlan> plans;         // distinct plans; many cells share a plan
-    std::vector<std::uint32_t> of_cell;  // plan by cell
+    std::vector<std::uint32_t> of_cell;  // index into `plans`, by cell
 
-    // Sums over all slices: of phases, of phases by step, of slices that leave by send.
+    // Totals over all slices.
     std::size_t phases = 0;
-    std::map<std::uint16_t, std::size_t> due;
-    std::vector<std::uint32_t> leaving;
+    std::map<std::uint16_t, std::size_t> due;  // phases by step
+    std::vector<std::uint32_t> leaving;        // slices by send
 
-    // invalid_argument if a number names nothing.
+    // invalid_argument if an index is out of range, or a plan has not one release list more than phases.
     RankPlan(const SliceTable& table, std::size_t peers, std::vector<Send> all_sends,
              std::vector<CellPlan> distinct, std::vector<std::uint32_t> plan_of_cell);
 };
 
-// Holds items of a step until everything that arrives in earlier steps has arrived. A send waits for earlier
-// steps only, so ranks cannot block each other.
+// Holds a step's sends until all arrivals of earlier steps are here. A send waits for earlier steps only, so
+// ranks cannot block each other.
 class StepBarrier {
    public:
     using Item = std::pair<std::uint32_t, std::uint32_t>;  // slice and send
 
     explicit StepBarrier(std::map<std::uint16_t, std::size_t> due) : due_(std::move(due)) {}
 
-    // Keep an item that has to wait; return whether it has to.
+    // Hold the item and return true if arrivals of an earlier step are missing; else return false.
     bool hold(std::uint16_t step, Item item) {
         if (due_.empty() || step <= due_.begin()->first) return false;
         held_[step].push_back(item);
         return true;
     }
-    // Count an arrival of a step; return the items that it frees, in the order of steps.
+    // Count an arrival of a step; return the held items that may now leave, in the order of steps.
     std::vector<Item> arrived(std::uint16_t step) {
         const auto due = due_.find(step);
         ASSERT(due != due_.end() && due->second > 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks of a rank: sends, arrivals and computations that wait for each other as wholes.
-// tests/oracle/tasks.py is the specification.
+// Tasks of a rank: sends, arrivals and computations that depend on each other. A task begins only after
+// the tasks that it needs have ended. tests/oracle/tasks.py is the specification.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// The terms are those of emulation/traffic/schedule/tasks.py. `duration` < 0: no computation.
+// A task of a rank; emulation/traffic/schedule/tasks.py explains the fields. `duration` < 0: no computation.
 struct Task {
     std::uint32_t needs = 0;
     Time at = 0, delay = 0, duration = -1;
@@ -33,9 +33,9 @@ class Progress {
     explicit Progress(std::shared_ptr<const std::vector<Task>> tasks);
 
     void start(Time now);
-    // Next task that opens now, none if there is none; computations begin and end as they are due.
+    // Process events up to `now`, and return the next send or arrival task that opens; none if no task does.
     std::optional<std::uint32_t> next_due(Time now);
-    // A slice of a task has left or has been applied.
+    // Count a slice of a task as sent or applied.
     void slice_done(std::uint32_t task, Time now);
 
     bool open(std::uint32_t task) const { return states_[task].open; }
