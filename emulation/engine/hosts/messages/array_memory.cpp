@@ -11,19 +11,19 @@ namespace railyard {
 
 namespace {
 
-// Arrays below this size share the allocator's pages, which stay with the process anyway.
+// Smallest array whose memory is kept: the heap allocator itself keeps the pages of smaller arrays.
 constexpr std::size_t kLeastBytes = 64 << 10;
-// Memory that waits for the next arrays at most.
+// Most bytes kept for the next arrays.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
-// Blocks of a single size, that of the array acquired last.
+// Free blocks, all of `bytes`: the size of the array acquired last.
 struct Kept {
     std::mutex mutex;
     std::size_t bytes = 0;
     std::vector<void*> blocks;
 };
 
-// Outlives all arrays.
+// Return the free blocks; never destroyed, so that they outlive all arrays.
 Kept& kept() {
     static auto* const all = new Kept;
     return *all;

@@ -64,7 +64,7 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
         return link_bytes == kAckBytes - kEthernetBytes ? nullptr : "length";
     }
     if (fields.opcode != kOpcodeData) return "opcode";
-    // A frame too short for the header of data has a payload of less than no byte.
+    // A frame shorter than the data header fails the length check below.
     fields.length = size >= kDataHeaderBytes ? get<std::uint32_t>(frame, kSizeAt) : 0;
     const std::uint32_t mark = get<std::uint16_t>(frame, kCcAt) & kMarkBits;
     fields.marked = mark == kMarked;

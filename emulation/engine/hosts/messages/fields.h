@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of headers as bytes in network order, and the length field of the link header.
+// Access to header fields in network byte order, and the length field of the link header.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,14 @@ void put(std::uint8_t* frame, std::size_t at, std::uint64_t value) {
         frame[at + i] = static_cast<std::uint8_t>(value >> 8 * (kBytes - 1 - i));
 }
 
-// LPH.length of a packet of `link_bytes` from the LPH to its end.
+// Return the LPH.length field of a packet with `link_bytes` from the LPH to its end.
 inline std::uint32_t encode_length(std::uint32_t link_bytes) {
     const std::uint32_t flits = (link_bytes - 1) / kFlitBytes;
     return flits / kBlockFlits << 10 | flits % kBlockFlits << 5 | (link_bytes - 1) % kFlitBytes;
 }
 
-// Bytes from the LPH to the packet's end; more than any packet has if the last flit has more than 20 bytes.
+// Return the bytes from the LPH to the packet's end. An invalid field (last flit of more than 20 bytes) gives
+// 2^30, more than any packet has.
 inline std::uint32_t decode_length(std::uint32_t field) {
     const std::uint32_t tail = field & 0x1F;
     if (tail >= kFlitBytes) return 1 << 30;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NPU's array, and the payloads of its frames. A payload is a reference to the array until the array
-// changes; only then is it copied.
+// An NPU's array and the payloads of its frames, copy-on-write: a payload refers to the array until its slice
+// of the array changes.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,8 @@ namespace railyard {
 // Bytes of all arrays of the process.
 inline std::atomic<std::size_t> array_bytes = 0;
 
-// Allocator of arrays that begin at a page: a slice of a page's size then stands in one page. Huge pages
-// would make frames faster still, but where memory is fragmented the kernel takes longer to find them than
-// they save.
+// Allocator of page-aligned arrays, so that a slice of a page's size lies in one page. Huge pages would make
+// frames faster still, but if memory is fragmented, the kernel takes longer to find them than they save.
 template <typename T>
 struct PageAllocator {
     using value_type = T;
@@ -39,7 +38,7 @@ struct PageAllocator {
         array_bytes -= count * sizeof(T);
         release_array(block, count * sizeof(T));
     }
-    // New elements have no value: whoever makes an array fills it, and clearing it first takes as long.
+    // Leave new elements uninitialised: every user fills its array, and clearing it would take as long again.
     template <typename U>
     void construct(U* place) {
         ::new (static_cast<void*>(place)) U;
@@ -53,13 +52,13 @@ struct PageAllocator {
 
 using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 
-// A frame that may have to be sent again.
+// A sent frame that may have to be retransmitted.
 struct Sent {
     Message message;
-    std::uint32_t slice = 0, start = 0;  // of the payload in the array
+    std::uint32_t slice = 0, start = 0;  // slice of the payload, and its offset in the array in bytes
     std::uint8_t lb = 0;
     Time sent_at = 0;
-    // Place in the order of transmissions, and number of repetitions, if the sender knows its paths.
+    // Sequence number of the transmission, and number of retransmissions; set by PathSender only.
     std::int64_t order = 0;
     std::uint32_t resent = 0;
     Payload* payload = nullptr;  // null once the frame is acknowledged
@@ -69,7 +68,7 @@ class Payloads {
    public:
     Payloads(std::shared_ptr<Bytes> array, std::size_t slices) : array_(std::move(array)), first_(slices) {}
     Payloads(const Payloads&) = delete;
-    // A lack of memory ends the process.
+    // Running out of memory in keep_all ends the process.
     ~Payloads() { keep_all(); }  // NOLINT(bugprone-exception-escape)
 
     std::uint8_t* array() { return array_->data(); }
@@ -81,7 +80,7 @@ class Payloads {
         sent.payload = pool.share(array_->data() + sent.start, sent.message.size);
         sent.payload->refer(first_[sent.slice]);
     }
-    // The frame is acknowledged.
+    // Release the payload of an acknowledged frame.
     static void drop(Sent& sent) {
         if (sent.payload != nullptr) FramePool::drop(std::exchange(sent.payload, nullptr));
     }
@@ -89,14 +88,14 @@ class Payloads {
     void keep(std::uint32_t slice) {
         while (first_[slice] != nullptr) first_[slice]->keep();
     }
-    // Copy the payloads of all slices: frames of an application that is gone may still be under way.
+    // Copy the payloads of all slices: frames of a removed application may still be in flight.
     void keep_all() {
         for (std::uint32_t slice = 0; slice < first_.size(); ++slice) keep(slice);
     }
 
    private:
     std::shared_ptr<Bytes> array_;
-    std::vector<Payload*> first_;  // by slice
+    std::vector<Payload*> first_;  // by slice: head of the list of payloads that refer to it
 };
 
 }  // namespace railyard

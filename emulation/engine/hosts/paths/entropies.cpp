@@ -13,14 +13,14 @@ namespace railyard {
 namespace {
 
 constexpr std::uint32_t kLbValues = 256;                     // values of lb
-constexpr std::array<std::uint8_t, 4> kPoints{0, 1, 4, 15};  // by PathNews
+constexpr std::array<std::uint8_t, 4> kPoints{0, 1, 4, 15};  // penalty by PathNews
 constexpr std::uint8_t kMostPoints = 15;
 constexpr std::size_t kRepsKept = 8;          // entropies that REPS keeps
 constexpr int kRepsExplored = 16;             // random entropies after REPS has thawed
-constexpr Time kRepsFrozen = 10'000'000'000;  // for which REPS stays frozen
+constexpr Time kRepsFrozen = 10'000'000'000;  // ps for which REPS stays frozen
 constexpr std::size_t kMostRecycled = 64;     // entropies that `mixed` keeps
 
-// All values once a round; each round turns the order by a random number.
+// Gives all values once a round, in ascending order XORed with a random number of the round.
 class Turns {
    public:
     Turns(std::uint32_t count, std::uint64_t seed) : draws_(seed), mask_(count - 1) {
@@ -109,7 +109,7 @@ class Reps final : public Entropies {
     }
 
    private:
-    // The oldest entropy that was not used again yet.
+    // Return the oldest kept entropy that has not been reused, else a random one.
     std::uint8_t recycle() {
         for (std::size_t place = 0; place < kRepsKept; ++place) {
             Kept& kept = kept_[(head_ + place) % kRepsKept];

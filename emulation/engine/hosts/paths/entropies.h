@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spraying: the load-balance value (entropy) of each frame of a connection, by what became of earlier ones,
-// as in tests/oracle/paths/entropies.py, which has the sources.
+// Packet spraying: choice of each frame's load-balance value (entropy) by the fate of earlier frames.
+// tests/oracle/paths/entropies.py is the specification and explains the algorithms.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace railyard {
 
-// Fate of a frame on the way that its value of lb selects.
+// Fate of a frame: acknowledged, marked, lost or trimmed, timed out.
 enum class PathNews : std::uint8_t { Good, Marked, Lost, Silent };
 
-// Random numbers of a connection: SplitMix64.
+// Random number generator of a connection (SplitMix64).
 class Draws {
    public:
     explicit Draws(std::uint64_t seed) : state_(seed) {}
@@ -34,7 +34,8 @@ class Entropies {
     virtual void note(std::uint8_t lb, PathNews news, Time now) = 0;
 };
 
-// The algorithm of that name over `count` values, a power of two up to 256; invalid_argument otherwise.
+// Return the algorithm `name` over `count` load-balance values. invalid_argument if there is no such
+// algorithm, or `count` is not a power of two up to 256.
 std::unique_ptr<Entropies> make_entropies(const std::string& name, std::uint32_t count, std::uint64_t seed);
 
 }  // namespace railyard

@@ -7,9 +7,9 @@ namespace railyard {
 
 namespace {
 
-// Ratio from which a frame counts whose acknowledgement may have waited.
+// Ratio above which a path's first sample counts although its acknowledgement may have been delayed.
 constexpr Time kHigh = 3 * IdleRatios::kUnit / 2;
-// Part of the expected round trip by which a round trip may be longer.
+// A round trip may exceed the expected one by the fraction 1/kMargin.
 constexpr Time kMargin = 4;
 constexpr Time kKib = 1024;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips of a connection's paths as multiples of those that the paths would have if nothing else used
-// them, as in tests/oracle/paths/idle.py.
+// Ratio of the measured to the expected round trip of each path of a connection. The expected round trip is
+// that without traffic of other connections. tests/oracle/paths/idle.py is the specification.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace railyard {
 
 class IdleRatios {
    public:
-    // Ratios are counted in parts of this size.
+    // Fixed-point unit of ratios: the ratio 1.
     static constexpr Time kUnit = 16;
 
     IdleRatios(std::vector<PathTiming> timings, Time ack_delay)
@@ -25,22 +25,22 @@ class IdleRatios {
     // Smoothed ratio of a path; 0 before the first measurement.
     Time operator[](std::uint32_t path) const { return ratios_[path]; }
 
-    // A frame is about to leave, with so many bytes; `asks` for an immediate acknowledgement.
+    // Note a new frame with `size` bytes of payload; `asks`: for an immediate acknowledgement.
     void new_frame(std::uint32_t slot, std::uint32_t size, bool asks);
-    // The frame leaves by a path.
+    // Note that the frame leaves by a path, and compute its expected round trip.
     void sent(std::uint32_t slot, std::uint32_t path);
-    // The frame is no longer under way on its path.
+    // Note that the frame is no longer in flight on its path.
     void ended(std::uint32_t slot, std::uint32_t path);
-    // Longest round trip that the connection's own frames explain; 0 if it is unknown.
+    // Return the longest round trip that the connection's own frames explain; 0 if it is unknown.
     Time longest(std::uint32_t slot) const;
-    // Round trip of a frame; `afresh` forgets earlier ones of its path.
+    // Add a frame's measured round trip to its path's ratio; `afresh` discards earlier measurements.
     void measured(std::uint32_t slot, std::uint32_t path, Time rtt, bool afresh);
 
    private:
     std::vector<PathTiming> timings_;
     Time ack_delay_;
     ByPath<Time> ratios_{0};
-    ByPath<Time> ahead_{0};                    // bytes of payload under way
+    ByPath<Time> ahead_{0};                    // bytes of payload in flight
     std::array<Time, kMaxWindow> expected_{};  // by slot, expected round trip; 0: unknown
     std::array<Time, kMaxWindow> sizes_{};     // by slot, bytes of payload
     std::array<bool, kMaxWindow> asked_{};     // by slot, whether the frame asks for an acknowledgement

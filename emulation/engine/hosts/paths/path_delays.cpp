@@ -7,11 +7,12 @@ namespace railyard {
 
 namespace {
 
-// A path is congested above so many halves of the mean round trip, or of the ratio, of the others.
+// A path is congested above this number of halves of the other paths' mean round trip, or of their least
+// ratio.
 constexpr Time kCongestedHalves = 5;
 // Ratio of the measured to the expected round trip above which a path is slow.
 constexpr Time kSlow = 6 * IdleRatios::kUnit;
-// Most frames under way on a slow path while no other path is better.
+// Most frames in flight per path while all paths in use are slow.
 constexpr Time kMostOnSlow = 8;
 
 }  // namespace
@@ -74,7 +75,7 @@ void PathDelays::compare(std::uint32_t slot, std::uint32_t path, Time rtt, bool 
     if (afresh && (!idle_.knows(path) || is_better(path))) trial_.of(path) = 0;
 }
 
-// True if a path on trial is much better than some slow path.
+// Return true if the ratio of a path on trial is much lower than that of some slow path.
 bool PathDelays::is_better(std::uint32_t path) const {
     if (slow_paths_ == 0) return false;
     const Time ratio = kCongestedHalves * idle_[path];

@@ -64,7 +64,7 @@ Spray::Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHeal
     : health_(std::move(health)), next_(lb) {
     for (std::size_t bucket = 0; bucket < shares.weights.size(); ++bucket)
         if (const double weight = shares.weights[bucket]; weight > 0) {
-            // Each first turn is at another place in the bucket's period, from lb on.
+            // Stagger the first turns over the buckets' periods, beginning at the bucket of lb.
             const std::size_t turn = (bucket + kBuckets - lb % kBuckets) % kBuckets;
             const double place = (static_cast<double>(turn) + 0.5) / kBuckets;
             fair_.push_back({place / weight, 1 / weight, static_cast<std::uint8_t>(bucket)});

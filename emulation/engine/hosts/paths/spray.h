@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path of each frame of a connection, and the health of paths, as in tests/oracle/paths/spray.py.
+// Choice of a path for each frame of a connection, and the health of paths. tests/oracle/paths/spray.py is
+// the specification.
 #pragma once
 
 #include <algorithm>
@@ -14,29 +15,29 @@
 
 namespace railyard {
 
-constexpr std::size_t kBuckets = 16;  // values of the low bits of lb that have a source route each
+constexpr std::size_t kBuckets = 16;  // a bucket is a value of the low 4 bits of lb; each has a source route
 using BucketSet = std::uint16_t;      // a bit for each bucket
-// Step of lb from a timeout to the next try. Odd, so that sixteen timeouts try all sixteen buckets; not 1,
+// Step of lb between retries after timeouts. Odd, so that sixteen timeouts try all sixteen buckets; not 1,
 // since neighbouring buckets often share a path.
 constexpr std::uint8_t kBucketStride = 5;
 
-// Round trip on an idle path, in ps: of a frame without payload and its acknowledgement, what each KiB adds,
-// and the time of a KiB on the slowest link.
+// Round trip on an idle path in ps: of a frame without payload and its acknowledgement, the time that each
+// KiB of payload adds, and the time of a KiB on the slowest link.
 struct PathTiming {
     Time headers = 0, kib = 0, narrowest_kib = 0;
 };
 
-// Paths of a pair: the number of the path of each bucket, and the weight of each bucket. Without weights,
-// frames take all buckets in turn. `timings`: by path, empty if the links of the paths are not known.
+// Paths of a source-destination pair: path number and weight of each bucket. Without weights, frames take all
+// buckets in turn. `timings` is by path, empty if the links of the paths are not known.
 struct PathShares {
     std::array<std::uint32_t, kBuckets> paths{};
     std::vector<double> weights;
     std::vector<PathTiming> timings;
 };
 
-// Round trips that an agent has measured, over all its connections; 0 before the first.
+// Round trips measured by an agent over all its connections; 0 before the first.
 struct RoundTrips {
-    Time peak = 0;  // the largest of late: it decays by a thousandth a sample
+    Time peak = 0;  // recent maximum, which decays by 1/1024 a sample
     // Number and sum of the smoothed round trips of all paths that PathDelays measures.
     Time paths = 0;
     Time total = 0;
@@ -44,7 +45,7 @@ struct RoundTrips {
     Time typical() const { return total / std::max(paths, Time{1}); }
 };
 
-// A value for each path; paths are added when buckets get a path of their own.
+// A value for each path, with a default for new paths: PathHealth::split adds paths.
 template <typename T>
 class ByPath {
    public:
@@ -61,8 +62,8 @@ class ByPath {
     std::vector<T> values_;
 };
 
-// Health of the paths to a peer; data and acknowledgements share it. A path that loses several frames in a
-// row is avoided; data try the path again after a time that doubles.
+// Health of the paths to a peer, shared by data and acknowledgements. A path that loses several frames in a
+// row is avoided; data frames try it again after a time that doubles with each failed trial.
 class PathHealth {
    public:
     explicit PathHealth(const std::array<std::uint32_t, kBuckets>& paths);
@@ -70,11 +71,11 @@ class PathHealth {
     std::uint32_t path_of(std::uint8_t lb) const { return paths_[lb % kBuckets]; }
     bool whole() const { return avoided_ == 0; }
     bool works(std::uint32_t path) const { return until_[path] < 0; }
-    // Buckets whose paths have lost several frames in a row, avoided or not.
+    // Return the buckets whose paths have lost several frames in a row, avoided or not.
     BucketSet suspects() const;
-    // True if a frame may take a path now: it is in use, or its next trial is due and begins.
+    // Return true if a frame may take a path now: the path works, or its next trial is due and begins.
     bool may_try(std::uint32_t path, Time now);
-    // Give each of these buckets, whose routes have changed, a path of its own.
+    // Give each of these buckets a new path number, since its route has changed.
     void split(BucketSet buckets);
     void acknowledged(std::uint32_t path);
     void lost(std::uint32_t path, Time now, int count = 1);
@@ -89,7 +90,7 @@ class PathHealth {
     ByPath<Time> until_{-1};  // time of the next trial; -1: not avoided
 };
 
-// Chooses the bucket of each frame, by the weights of the paths that work; `lb` is the first value.
+// Chooses the bucket of each frame by the weights of the working paths; `lb` is the first value.
 class Spray {
    public:
     Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHealth> health);
@@ -98,11 +99,12 @@ class Spray {
     const PathHealth& health() const { return *health_; }
     std::uint32_t path_of(std::uint8_t lb) const { return health_->path_of(lb); }
     std::uint8_t next_lb(Time now);
-    // Load-balance value that spraying by feedback chooses, of a path that works; buckets stand by until a
-    // path is avoided.
+    // Return the first value from `entropies` whose path works. Buckets of weight 0 are standby: not used
+    // until a path is avoided.
     std::uint8_t next_of(Entropies& entropies, Time now);
-    // Load-balance value of another path, for a lost frame: one that works, standby paths last. Paths with a
-    // time in `silent` count as not working. The same path if there is no other.
+    // Return a load-balance value of another path for a lost frame: of a working path if possible, standby
+    // paths last. Paths with a time >= 0 in `silent` count as not working. Return `lb` if there is no other
+    // path.
     std::uint8_t other_lb(std::uint8_t lb, const ByPath<Time>* silent = nullptr);
 
    private:
@@ -115,8 +117,8 @@ class Spray {
     std::shared_ptr<PathHealth> health_;
     std::uint8_t next_;
     BucketSet standby_ = 0;
-    std::vector<Due> fair_;  // fair queueing: the bucket whose share is due first is next
-    std::array<std::uint8_t, kBuckets> order_{};  // of buckets for lost frames
+    std::vector<Due> fair_;                       // fair queueing: the bucket with the earliest `due` is next
+    std::array<std::uint8_t, kBuckets> order_{};  // buckets in the order in which lost frames try them
 };
 
 }  // namespace railyard

@@ -17,7 +17,7 @@ namespace {
 // Elements are little-endian on the wire, as in memory.
 static_assert(std::endian::native == std::endian::little);
 
-// Element of 16 bits, computed in float and rounded to the nearest, ties to even.
+// 16-bit float, computed as float and rounded to nearest, ties to even.
 struct Half {
     _Float16 stored;
     Half() = default;
@@ -106,7 +106,7 @@ void combine(std::uint8_t* result, const std::uint8_t* left, const std::uint8_t*
 
 using Combination = void (*)(std::uint8_t*, const std::uint8_t*, const std::uint8_t*, std::size_t);
 
-// Null: the type has no such operation.
+// Return the function of an operation; null if the type has no such operation.
 template <typename T>
 Combination combination_of(std::uint8_t op) {
     switch (op) {
@@ -149,7 +149,7 @@ void combine_in_order(std::uint8_t* own, const std::vector<const std::uint8_t*>&
     if (combined == nullptr)
         throw std::invalid_argument("elements of type " + std::to_string(dtype) +
                                     " have no operation of number " + std::to_string(op));
-    // `own` is overwritten by the last result, and no earlier: it may be a later term.
+    // Only the last result goes to `own`, which may be a later term.
     ASSERT(terms.size() > 1);
     if (room.size() < bytes) room.resize(bytes);
     const std::uint8_t* left = terms[0];

@@ -19,7 +19,7 @@ Time ReductionUnit::core() const {
 }
 
 Time ReductionUnit::work(std::uint32_t size, std::size_t frames, Time now) {
-    constexpr std::uint64_t kBitsPs = 8'000'000'000'000;  // bits of a byte, picoseconds of a second
+    constexpr std::uint64_t kBitsPs = 8'000'000'000'000;  // bits of a byte times picoseconds of a second
     std::uint64_t length = 0;
     if (reduction_.rate_bps)
         length = frames * ((size * kBitsPs + *reduction_.rate_bps - 1) / *reduction_.rate_bps);
@@ -44,7 +44,7 @@ bool ReductionUnit::claim(std::uint32_t size) {
     return true;
 }
 
-// Cores write the result of a phase to both buffers at once, so only the first sends wait.
+// Only the first sends wait for a copy: cores write each phase's result to the communication buffer as well.
 bool Reducer::stages(std::uint32_t index, std::uint32_t applied) {
     if (unit_->ccu()) return false;
     if (applied > 0) {
@@ -105,7 +105,7 @@ void Reducer::detach() {
     tasks_.clear();
 }
 
-// Give the unit what it may take of a slice's present phase; end the phase if nothing is left.
+// Give the unit the frames of a slice's current phase that it may take; end the phase once all are added.
 void Reducer::offer(std::uint32_t index, Time now) {
     SliceState& slice = agent_.slices[index];
     const std::vector<Phase>& all = phases(index);
@@ -130,7 +130,7 @@ void Reducer::offer(std::uint32_t index, Time now) {
     }
 }
 
-// Give the cores a phase whose frames have all arrived.
+// Give the cores a phase as one task, once all its frames have arrived and the slice's sends have left.
 void Reducer::offer_whole(std::uint32_t index, Work& work, bool complete, Time now) {
     if (!complete || work.taken > 0) return;
     SliceState& slice = agent_.slices[index];
@@ -142,7 +142,7 @@ void Reducer::offer_whole(std::uint32_t index, Work& work, bool complete, Time n
     tasks_.push_back({unit_->work(size_of(index), work.taken, now), index, 0});
 }
 
-// End a phase of the cores.
+// End a phase on the cores: combine all frames and the own elements into the array.
 void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
     work_.erase(index);
     const auto entry = held_.extract(key(index, agent_.slices[index].applied));
@@ -166,7 +166,7 @@ void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
     agent_.finish(index, phase, now);
 }
 
-// Add a frame to the sum of the CCU, and the own elements at their place in the order of ranks.
+// Add a frame to the CCU's sum; the own elements are added at this rank's position in rank order.
 void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     const std::uint32_t size = size_of(index);
     Work& work = work_[index];
@@ -177,7 +177,7 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     ASSERT(frame != nullptr && work.added == place);
     const bool in_sram = held.in_sram[place];
     if (!in_sram) unit_->memory(size, 0);
-    if (place == 0) work.in_sram = in_sram;  // the sum takes the place of its first frame
+    if (place == 0) work.in_sram = in_sram;  // the sum takes over the first frame's buffer
     else if (in_sram) unit_->free(size);
     if (!work.in_sram) unit_->memory(place > 0 ? size : 0, size);
     const std::uint8_t* const part = content(*frame);
@@ -195,7 +195,7 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     ++work.added;
 }
 
-// End a phase of the CCU.
+// End a phase on the CCU: write the sum to the array.
 void Reducer::write(std::uint32_t index, const Phase& phase, Time now) {
     const auto work = work_.extract(index);
     held_.erase(key(index, agent_.slices[index].applied));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reducer of an NPU: its cores, or the collective co-processor (CCU) beside the link.
-// tests/oracle/reduction.py and reducer.py are the specification.
+// Model of the unit that reduces on an NPU: its cores, or the collective communication unit (CCU) beside the
+// link. tests/oracle/reduction.py and reducer.py are the specification.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +25,27 @@ struct Reduction {
     std::uint32_t core_percent = 100;
 };
 
-// Counts of one NPU.
+// Counters of one NPU.
 struct ReductionStats {
-    std::uint64_t read = 0, written = 0;
-    Time busy = 0, core = 0;
-    std::uint64_t sram_peak = 0, spilled = 0;
+    std::uint64_t read = 0, written = 0;       // memory traffic in bytes
+    Time busy = 0, core = 0;                   // of the unit; lost by the cores
+    std::uint64_t sram_peak = 0, spilled = 0;  // bytes
 };
 
-// The unit of an NPU that reduces, shared by all its agents; it does one task after the other.
+// The reduction unit of an NPU, shared by all its agents; it runs one task at a time.
 class ReductionUnit {
    public:
     explicit ReductionUnit(const Reduction& reduction) : reduction_(reduction) {}
 
     bool ccu() const { return reduction_.ccu; }
     ReductionStats stats() const;
-    // Time that the cores have lost to tasks given to this unit so far.
+    // Return the time that the cores have lost to all tasks of this unit; 0 for a CCU.
     Time core() const;
-    // Take on a task of so many frames of `size` bytes; returns the time at which it ends.
+    // Queue a task of `frames` frames of `size` bytes each; return the time at which it ends.
     Time work(std::uint32_t size, std::size_t frames, Time now);
+    // Count memory traffic in bytes.
     void memory(std::uint64_t read, std::uint64_t written);
-    // Take SRAM for a frame; false, and the frame is written to memory, if too little is free.
+    // Allocate SRAM for a frame. If too little is free, count a write to memory and return false.
     bool claim(std::uint32_t size);
     void free(std::uint32_t size) {
         ASSERT(sram_ >= size);
@@ -58,14 +59,14 @@ class ReductionUnit {
     ReductionStats stats_;
 };
 
-// State of a slice: phases that have been applied, and released sends that have not left yet.
+// State of a slice.
 struct SliceState {
-    std::uint32_t applied = 0, unsent = 0;
-    std::uint32_t held = 0;  // 1 + the first of its held phases; 0: none
-    bool blocked = false;    // waits for earlier sends to leave
+    std::uint32_t applied = 0, unsent = 0;  // phases applied; released sends that have not left yet
+    std::uint32_t held = 0;                 // 1 + index of its first held phase; 0: none
+    bool blocked = false;                   // the next phase waits for released sends to leave
 };
 
-// Phases of one agent on the unit.
+// Runs the phases of one agent on the reduction unit.
 class Reducer {
    public:
     struct Agent {
@@ -75,8 +76,9 @@ class Reducer {
         const RankPlan& plan;
         Payloads& payloads;
         std::vector<SliceState>& slices;
-        std::function<void(std::uint32_t index, const Phase& phase, Time now)> finish;  // go on after a phase
-        std::function<void(std::uint32_t index)> release;  // let the first sends of a slice leave
+        std::function<void(std::uint32_t index, const Phase& phase, Time now)>
+            finish;                                        // called after a phase
+        std::function<void(std::uint32_t index)> release;  // lets the first sends of a slice leave
     };
 
     Reducer(std::shared_ptr<ReductionUnit> unit, Agent agent)
@@ -84,33 +86,33 @@ class Reducer {
 
     // Time at which the first task ends; kNever without tasks.
     Time due() const { return tasks_.empty() ? kNever : tasks_.front().end; }
-    // True if sends that a phase has released wait for a copy into the communication buffer.
+    // Return true if sends released after `applied` phases wait for a copy into the communication buffer.
     bool stages(std::uint32_t index, std::uint32_t applied);
     void begin(Time now);
     void sent(std::uint32_t index) { unit_->memory(size_of(index), 0); }
-    // Take the frame of a source of the phase at `phase`; `source` is its place among the phase's sources.
+    // Accept a frame of a slice; `phase` and `source` are indices in the cell's plan and in Phase::sources.
     void take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame, Time now);
-    // Go on with a slice, after an arrival or after its last released send has left.
+    // Advance a slice, after an arrival or after its last released send has left.
     void settle(std::uint32_t index, Time now);
-    // End the tasks that are due.
+    // Complete the tasks that are due.
     void run(Time now);
-    // Let go of all frames.
+    // Release all frames.
     void detach();
 
    private:
-    static constexpr std::uint32_t kStage = 0xffffffff;  // copy a slice into the communication buffer
+    static constexpr std::uint32_t kStage = 0xffffffff;  // task that fills the communication buffer
 
     struct Task {
         Time end;
-        std::uint32_t index, source;  // place of the source, or kStage
+        std::uint32_t index, source;  // slice; index of the source, or kStage
     };
-    // Frames of a phase that have arrived and are not added yet, by place of their source.
+    // Frames of a phase that have arrived and are not added yet, by index of the source.
     struct Held {
         std::vector<FrameHandle> frames;
         std::vector<bool> in_sram;
         std::size_t count = 0;
     };
-    // The present phase of a slice: frames given to the unit and added, and their sum.
+    // Current phase of a slice: numbers of frames given to the unit and added, and the sum so far.
     struct Work {
         std::size_t taken = 0, added = 0;
         std::vector<std::uint8_t> total;

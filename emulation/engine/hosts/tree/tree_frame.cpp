@@ -15,7 +15,7 @@ constexpr std::uint8_t kReductionFollows = 4, kManaged = 8;  // NTH.nlp and NTH.
 constexpr std::uint16_t kFirstHop = 0x800;                   // bitmap of a source route with one instruction
 constexpr std::uint8_t kFilled = 0x80, kWrapped = 0x40;
 
-// Offsets behind the link header and the source route, if any.
+// Offsets from the end of the link header, or of the source route if there is one.
 constexpr std::size_t kSourceAt = 0, kTargetAt = 2, kServiceAt = 7, kKindAt = 8, kFlagByteAt = 9,
                       kTreeAt = 10, kOwnerAt = 12, kScaleAt = 14, kBlockAt = 16;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of collectives in switches: contributions of a member, and results. docs/reference/reduction.md has
-// the layout; emulation/traffic/tree/wire.py is the specification.
+// Frames of in-network reduction: contributions of a member, and results. docs/reference/reduction.md has the
+// layout; emulation/traffic/tree/wire.py is the specification.
 #pragma once
 
 #include <array>
@@ -11,25 +11,25 @@
 
 namespace railyard {
 
-constexpr std::uint32_t kValueBytes = 256;  // values of a frame that has any
-constexpr std::uint16_t kEveryLeaf = 0xFFFF;
+constexpr std::uint32_t kValueBytes = 256;    // length of the values, if a frame has any
+constexpr std::uint16_t kEveryLeaf = 0xFFFF;  // owner of a block whose result goes to all members
 
-// A result as its receiver sees it; `values` is null for a frame without values.
+// Header fields of a received frame; `values` is null for a frame without values.
 struct TreeResult {
     std::uint16_t tree = 0, dcna = 0, scale = 0;
     std::uint32_t block = 0;
-    bool result = false;  // and no contribution
-    bool wrapped = false;
+    bool result = false;   // false: a contribution
+    bool wrapped = false;  // a sum has left the range of its values
     const std::uint8_t* values = nullptr;
 };
 
-// Read a frame; null if it belongs to a tree, else a word that says why it is junk.
+// Parse a frame into `result`. Return null, or the reason why the frame is junk.
 const char* scan_tree(const std::uint8_t* frame, std::size_t size, TreeResult& result);
 
 // Header fields that all frames of a member in a tree have in common.
 struct TreeEnds {
-    std::uint16_t tree = 0, member = 0, next = 0;  // number, own CNA, CNA of the first switch
-    std::uint8_t port = 0;                         // of the member's own switch
+    std::uint16_t tree = 0, member = 0, next = 0;  // tree number, own CNA, CNA of the first switch
+    std::uint8_t port = 0;                         // egress port of the member's own switch
     std::uint8_t operation = 0;                    // 0 sum, 1 maximum, 2 minimum
     bool wide = false;                             // values of 64 bits
 };
@@ -37,7 +37,7 @@ struct TreeEnds {
 class ContributionWriter {
    public:
     explicit ContributionWriter(const TreeEnds& ends);
-    // Return a contribution whose values, if it is `filled`, the caller writes to values().
+    // Return a contribution. If it is `filled`, the caller writes its kValueBytes to values().
     FrameHandle frame(FramePool& pool, std::uint32_t block, std::uint16_t owner, std::uint16_t scale,
                       bool filled) const;
     static std::uint8_t* values(Frame& frame) { return frame.data() + kHeaderBytes; }

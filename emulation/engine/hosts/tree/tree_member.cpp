@@ -82,7 +82,7 @@ Time TreeMember::rto() const {
     return rtt_ == 0 ? parameters_.initial_rto : std::max(parameters_.min_rto, rtt_ + 4 * rtt_var_);
 }
 
-// Twice as long for each repetition, up to a limit.
+// Return the timeout after that many retries: it doubles with each, up to max_rto.
 Time TreeMember::backoff(int retries) const {
     const Time most = parameters_.max_rto;
     return rto() > most >> retries ? most : rto() << retries;
@@ -111,7 +111,7 @@ void TreeMember::move(std::uint16_t number, const TreePort& port, SharedBlocks b
                       Actions& actions) {
     const auto old = std::ranges::find(trees_, number, [](const Tree& each) { return each.port.tree; });
     if (old == trees_.end()) throw std::invalid_argument("no tree " + std::to_string(number));
-    std::vector<std::uint64_t> lacking;  // where their blocks start: blocks share no element
+    std::vector<std::uint64_t> lacking;  // starts of the blocks, which identify them: blocks do not overlap
     for (std::size_t index = 0; index < old->lacking.size(); ++index)
         if (old->lacking[index]) lacking.push_back(old->blocks->all[index].start);
     std::ranges::sort(lacking);
@@ -217,7 +217,8 @@ FrameHandle TreeMember::contribution(const Tree& tree, std::uint32_t frame, Fram
     return out;
 }
 
-// The least power of two above all numbers of a block, as a field of 16 bits.
+// Return the scale field of a block: kScaleZero plus the exponent of the least power of two above all its
+// magnitudes; 0 if all are zero, kNoScale if any is not finite.
 std::uint16_t TreeMember::scale_of(const TreeBlock& block) const {
     float largest = 0;
     for (std::uint64_t at = block.start; at < block.stop; ++at) {
@@ -256,7 +257,7 @@ void TreeMember::take(Tree& tree, const TreeResult& result, Time now, Actions& a
     ++stats_.received;
     measure(*slot, now);
     slot->frame = kNone;
-    // The result of a slot's one version opens its other one.
+    // A switch slot has two versions: the result of either lets the member send the next block of the slot.
     if (frame + tree.step < tree.frames) send(tree, frame + tree.step, now, actions);
 }
 
@@ -279,8 +280,8 @@ void TreeMember::store(const Tree& tree, std::uint32_t number, const std::uint8_
     }
 }
 
-// Smooth the round trip (RFC 6298) of a frame that was sent once. Differences are divided towards minus
-// infinity.
+// Add a round trip to the RFC 6298 estimate, unless the frame was retransmitted. Shifts round towards minus
+// infinity, as in the specification.
 void TreeMember::measure(const Sent& sent, Time now) {
     if (sent.retries > 0) return;
     const Time taken = now - sent.first;

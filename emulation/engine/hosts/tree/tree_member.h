@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agent of an NPU in a collective that switches carry out, sans-IO. tests/oracle/tree_member.py is its
-// specification: both send the same frames at the same times, in the same order.
+// Agent of an NPU in an in-network reduction, sans-IO. tests/oracle/tree_member.py is its specification: both
+// send the same frames at the same times, in the same order.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@
 
 namespace railyard {
 
-// Elements `start` to `stop`; `source` sends values of them, `owner` gets the result. Ranks; -1: all.
+// Elements `start` up to `stop`, exclusive. Rank `source` sends values, rank `owner` gets the result; -1:
+// all.
 struct TreeBlock {
     std::uint64_t start = 0, stop = 0;
     std::int32_t source = -1, owner = -1;
 };
-// The blocks of a tree in their order, which its members share.
+// The blocks of a tree in order, shared by all its members.
 struct TreeBlocks {
     std::vector<TreeBlock> all;
 };
@@ -31,23 +32,23 @@ using SharedBlocks = std::shared_ptr<const TreeBlocks>;
 
 struct TreePort {
     std::uint16_t tree = 0;
-    std::uint8_t port = 0;              // of the member's own switch
-    std::uint16_t next = 0;             // CNA of the first switch of the tree
-    std::vector<std::uint16_t> leaves;  // leaf number of each rank
-    std::uint32_t window = 1, first_block = 1;
+    std::uint8_t port = 0;                      // egress port of the member's own switch
+    std::uint16_t next = 0;                     // CNA of the first switch of the tree
+    std::vector<std::uint16_t> leaves;          // leaf number of each rank
+    std::uint32_t window = 1, first_block = 1;  // frames under way at most; block number of frame 0
 };
 
 struct TreeParameters {
     Time initial_rto = 0, min_rto = 0, max_rto = 0;
-    int report_after = 0, max_retries = 0;
+    int report_after = 0, max_retries = 0;  // retries before on_lost is called, and before the member fails
     std::uint8_t operation = 0, item_bytes = 4;
-    bool scaled = false;  // sums of float32, whose members agree on a scale first
+    bool scaled = false;  // float32 sums: members first agree on a scale, then send integers
 };
 
 class TreeMember final : public Participant {
    public:
-    // `data` are the bytes that frames carry, or float32 if blocks are scaled. invalid_argument if a block is
-    // outside of them, or has more values than a frame.
+    // `data` has values in the byte order of frames, or native float32 if blocks are scaled.
+    // invalid_argument if a block is outside of `data`, or has more values than a frame.
     TreeMember(std::uint32_t rank, std::uint16_t address, Bytes data,
                const std::vector<std::pair<TreePort, SharedBlocks>>& trees, const TreeParameters& parameters);
 
@@ -59,9 +60,10 @@ class TreeMember final : public Participant {
     }
     void detach() override;
 
-    // Numbers of the blocks of a tree whose results have not come.
+    // Return the indices of a tree's blocks whose results have not arrived.
     std::vector<std::uint32_t> lacking(std::uint16_t tree) const;
-    // Leave a tree, and take another one for blocks whose results some member lacks.
+    // Replace `tree` by the tree of `port`, which carries `blocks`: those that some member lacks.
+    // invalid_argument if the member is not in `tree`.
     void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now, Actions& actions);
 
     std::shared_ptr<Bytes> result() const override { return result_; }
@@ -73,16 +75,17 @@ class TreeMember final : public Participant {
     std::optional<ReductionStats> reduction() const override { return std::nullopt; }
     std::uint64_t wrapped_blocks() const { return wrapped_blocks_; }
 
-    std::function<void(std::uint16_t)> on_lost;  // called with a tree whose results do not come
+    std::function<void(std::uint16_t)> on_lost;  // called with the number of a tree that gives no results
 
    private:
-    // A frame under way; a slot has one at a time.
+    // The frame under way in a slot.
     struct Sent {
         std::uint32_t frame = kNone;
         Time first = 0, deadline = 0;
         int retries = 0;
     };
-    // With scales, the first `lead` frames have no numbers, and frame i has those of block i - lead.
+    // Frame i carries the values of block i - lead. If values are scaled, the first `lead` frames carry only
+    // scales.
     struct Tree {
         Tree(const TreePort& p, SharedBlocks b, const TreeParameters& parameters, std::uint16_t member);
         bool lacks(std::uint32_t frame) const { return frame >= lead && lacking[frame - lead]; }
@@ -116,11 +119,11 @@ class TreeMember final : public Participant {
     std::uint32_t rank_;
     std::uint16_t address_;
     TreeParameters parameters_;
-    int bits_ = 0;  // numbers of a scale are integers up to 2 to this power
+    int bits_ = 0;  // scaled values are integers of magnitude up to 2^bits_
     Bytes data_;
     std::shared_ptr<Bytes> result_;
     std::vector<Tree> trees_;
-    std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // some are out of date
+    std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // may have outdated items, see is_due
     Time rtt_ = 0, rtt_var_ = 0;
     AgentStats stats_;
     std::uint64_t wrapped_blocks_ = 0;
