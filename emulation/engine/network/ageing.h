@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ageing of table entries: when the control plane hears of entries that no frame has hit for their time.
+// Ageing of table entries: notifies the control plane of entries not hit for their idle timeout.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ class Ageing {
         : timeline_(timeline), switches_(switches), control_(control) {}
 
     void add_switch() { at_.push_back(-1); }
-    // Let an event follow when the next entry of a switch ages.
+    // Schedule an event for the time at which the next entry of a switch ages.
     void watch(Index<Switch> index);
-    // Tell the control plane of the aged entries of a switch.
+    // Notify the control plane of each table of a switch that has aged entries.
     void age(Index<Switch> index);
-    // Watch switches again whose aged entries the control plane has read.
+    // Watch switches again if the control plane has read their aged entries.
     void resume();
-    // Events of kind Age that are pending.
+    // Number of pending events of kind Age.
     [[nodiscard]] std::size_t events() const { return events_; }
-    // True once entries of a switch age: that needs a single queue.
+    // True once any entry has an idle timeout; windows are not possible then.
     [[nodiscard]] bool used() const { return used_; }
 
    private:
@@ -36,7 +36,7 @@ class Ageing {
     std::deque<ControlItem>& control_;
     std::size_t events_ = 0;
     List<Switch, Time> at_;              // time of the next event; -1: none
-    std::vector<Index<Switch>> unread_;  // switches with aged entries that were reported and not read
+    std::vector<Index<Switch>> unread_;  // switches with aged entries reported and not read yet
     bool used_ = false;
 };
 

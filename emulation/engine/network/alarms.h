@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alarms that the control plane has set.
+// Alarms of the control plane: each notifies it with a token at a given time.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Alarms {
         alarms_[index].token = token;
         timeline_.push_control(std::max(time, timeline_.now()), EventKind::Alarm, index);
     }
-    // Tell the control plane; the alarm is free then.
+    // Notify the control plane and free the alarm.
     void ring(Index<Alarm> index) {
         free_.push_back(index);
         control_.push_back({ControlItem::Kind::Alarm, timeline_.now(), {}, alarms_[index].token, false, {}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Departures of several copies of a frame, and of frames whose program reads queue metadata in egress.
+// Receive buffers of copied frames, and egress at departure for programs that read queue metadata.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// Pass the receive buffer of a frame on to its copies.
+// Pass a frame's receive buffer on to its copies, which share it.
 void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
     ASSERT(!copies.empty());
     if (!held.channel) return;
@@ -29,8 +29,8 @@ void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
     for (const Output& o : copies) o.frame->held = each;
 }
 
-// Run the egress of the first frame of `vl`. False if the frame cannot be sent now: it was dropped, or it
-// grew beyond its credits and waits for more, without a second egress.
+// Run egress for the first frame of `vl`. Return false if the frame cannot be sent now: egress dropped it, or
+// it has grown beyond the VL's credits and waits for more (egress does not run again).
 bool Queues::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
     Channel& c = parts_.links[index];
     FrameHandle frame = c.take(vl);
@@ -49,8 +49,8 @@ bool Queues::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
     return fits;
 }
 
-// Run egress; return the frame that leaves by `port`, if any. Clones and further passes go to queues of their
-// ports.
+// Run egress; return the frame that leaves by `port`, or null. Clones and recirculated frames go to the
+// queues of their own ports.
 FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
                            const QueueRecord& record) {
     Switch& sw = *parts_.switches[switch_index];
@@ -69,7 +69,7 @@ FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch
     FrameHandle leaving;
     for (Output& o : out) {
         if (!o.frame->pending) {
-            ASSERT(leaving == nullptr);  // egress of one frame, one frame that leaves
+            ASSERT(leaving == nullptr);  // at most one frame leaves an egress pass
             leaving = std::move(o.frame);
             continue;
         }

@@ -30,8 +30,8 @@ void Hosts::set_application(Index<Host> host, std::shared_ptr<Application> appli
     if (p.consulting > 0) p.replaced.push_back(std::move(application));
 }
 
-// Let the application of a host answer an event. An application may replace applications, its own included,
-// which last until no application is at work.
+// Call a host's application. It may replace applications, its own included; they live on until no application
+// is running.
 template <typename Event>
 void Hosts::consult(Partition& p, Index<Host> host, const Event& event) {
     Application* const application = hosts_[host].application.get();
@@ -89,7 +89,7 @@ void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
 
 void Hosts::on_timer(Partition& p, Index<Host> host) {
     Host& h = hosts_[host];
-    if (h.deadline != p.now) return;  // changed or cleared
+    if (h.deadline != p.now) return;  // the timer was changed or cleared
     h.deadline = -1;
     consult(p, host,
             [&p](Application& application, Actions& actions) { application.on_timer(p.now, actions); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts of the network: frames and timers for their applications, and what applications answer.
+// Hosts of the network: they pass frames and timers to applications and carry out their actions.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Queues;
 struct Host {
     Index<Channel> out, in;  // from the host, to the host
     Time deadline = -1;
-    std::shared_ptr<Application> application;  // shared with the control plane, which asks it for its result
+    std::shared_ptr<Application> application;  // shared with the control plane, which reads its result
     Partition* partition = nullptr;
 };
 
@@ -30,25 +30,25 @@ class Hosts {
         hosts_.push_back(
             {.out = channels.out, .in = channels.in, .application = nullptr, .partition = &partition});
     }
-    // Convert the frames that hosts send to the CNA24 network header, and back where they arrive: agents know
-    // the CNA16 header only.
+    // Convert frames to the CNA24 network header when hosts send them, and back on delivery: agents know only
+    // the CNA16 header.
     void set_cna24() { cna24_ = true; }
-    // Count bytes delivered to hosts in bins of `width`, on the `vls` VLs of lowest priority.
+    // Count bytes delivered to hosts in bins of `width` ps, on the `vls` VLs of lowest priority.
     void set_bin(Time width, std::size_t vls) {
         bin_ = width;
         bin_vls_ = vls;
     }
     [[nodiscard]] const Host& at(Index<Host> host) const { return hosts_.at(host); }
     [[nodiscard]] const Host& operator[](Index<Host> host) const { return hosts_[host]; }
-    // True if applications share nothing that windows of several partitions do not know.
+    // Return true if all applications are isolated (Application::isolated), as windows require.
     [[nodiscard]] bool isolated() const;
-    // Let all applications go: their frames belong to the network's pool.
+    // Detach all applications, since their frames belong to the network's pool.
     void detach();
 
-    // Put an application on a host in place of another; null: none.
+    // Replace the application of a host; null: none.
     void set_application(Index<Host> host, std::shared_ptr<Application> application);
     void start(Partition& p, Index<Host> host);
-    // Carry out an answer.
+    // Carry out an application's actions.
     void act(Partition& p, Index<Host> host, Actions& actions);
     void send(Partition& p, Index<Host> host, FrameHandle frame, int vl);
     void deliver(Partition& p, FrameHandle frame, Index<Host> host);
@@ -58,7 +58,7 @@ class Hosts {
     void clear_timer(Index<Host> host) { hosts_.at(host).deadline = -1; }
 
    private:
-    // Call an application for an event, and carry out its answer.
+    // Call an application for an event, and carry out its actions.
     template <typename Event>
     void consult(Partition& p, Index<Host> host, const Event& event);
 

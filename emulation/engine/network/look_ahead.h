@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of events to come, fetched into the processor's caches while other events run. Nothing depends on
-// it.
+// Prefetching: loads memory of coming events into the processor's caches while other events run. It never
+// changes results.
 //
-// An address can be fetched only once the memory that has it is there. So there are stages, each for an event
-// further ahead than the next stage, and a stage reads what the stage before has fetched: a channel, then the
-// first cells of its rings and what it leads to, then the frame in them, then the frame's bytes, then what
-// the host's application reads. The distances are in events. Fetching ahead was most of what brought a rack's
-// AllReduce to 0.63 of its time ("A whole collective" in docs/testbeds/performance.md). Measure a change of a
-// distance there with `python -m bench.collective`, builds in turn.
+// An address can be fetched only once the memory that holds it is cached. So there are stages: each reads
+// what the stage before has fetched, for an event nearer to its turn. The stages fetch a channel, then the
+// first cells of its rings and the switch or host that it leads to, then the frame in the ring, then the
+// frame's bytes, then what the host's application reads. Distances count events. Prefetching gave most of the
+// reduction of a rack's AllReduce to 0.63 of its run time ("A whole collective" in
+// docs/testbeds/performance.md). Measure a change of a distance with `python -m bench.collective`,
+// alternating the builds.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ class LookAhead {
     using Switches = List<Switch, std::unique_ptr<Switch>>;
     struct Distance {
         static constexpr std::size_t kChannel = 11, kRings = 8, kFrame = 6, kBytes = 4;
-        static constexpr std::size_t kStation = Application::kStages;  // its first stage; the others follow
+        static constexpr std::size_t kStation = Application::kStages;  // of the first stage of an application
     };
     static_assert(Distance::kChannel < EventQueue::kAhead && Distance::kChannel > Distance::kRings &&
                   Distance::kRings > Distance::kFrame && Distance::kFrame > Distance::kBytes &&
@@ -32,15 +33,16 @@ class LookAhead {
     LookAhead(const Switches& switches, const Links& links, const Hosts& hosts)
         : switches_(switches), links_(links), hosts_(hosts) {}
 
-    // Call after an event was taken and before it runs.
+    // Prefetch for coming events; call after an event was popped and before it runs.
     void fetch(const Partition& p) const;
 
    private:
-    // An event of a channel that is to come.
+    // A coming event of a channel.
     struct Ahead {
         const Channel* channel = nullptr;  // null: there is none
-        bool arrives = false;
-        // Another thread may be at work on the end that receives, where this thread has the end that sends.
+        bool arrives = false;              // Arrive; false: Wake
+        // Return true if `flying` has a frame and this thread may read it. On a Wake of a crossing channel,
+        // another thread may be using the receiving end.
         [[nodiscard]] bool flies() const {
             return (arrives || !channel->crossing) && !channel->flying.empty();
         }

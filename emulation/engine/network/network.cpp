@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-// The parts refer to each other; none uses another before all are there.
+// The parts hold references to each other; no constructor uses another part.
 Network::Network()
     : timeline_(pool_, shares_),
       links_(switches_),
@@ -86,7 +86,7 @@ std::vector<QueueDepth> Network::queue_depths() const {
     return result;
 }
 
-// The partition of the end that sends on a channel, at the present time.
+// Return the partition of a channel's sending end, with its clock at the current time.
 Partition& Network::sender_of(const Channel& c) {
     return timeline_.at_present(c.from_switch ? *partition_of_[c.from_switch] : *hosts_[c.host].partition);
 }

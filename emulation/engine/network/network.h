@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches, hosts and the links between them, in virtual time: integer picoseconds, ordered by (time,
-// sequence). The parts are classes of their own; a network owns one of each, and lets the control plane act
-// on them at the present time.
+// Switches, hosts and links in virtual time: integer picoseconds, with events ordered by (time, number). A
+// network joins its parts (links, hosts, queues, windows, ...) and is the interface for the control plane,
+// which acts at the current time.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 
 namespace railyard {
 
+// Reason why Network::run returned; Control: notifications for the control plane are pending.
 enum class RunEnd : int { Idle, Until, Control, Deadlock, Paused };
 
 class Network : public SwitchSet {
@@ -33,14 +34,14 @@ class Network : public SwitchSet {
     Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override {
         return add_switch(name, cpu_port, 0);
     }
-    // A network has the partitions that its switches name; no event may precede the last switch of a new
-    // partition.
+    // Add a switch to a partition, and the partition if it is new. invalid_argument if the partition is new
+    // and an event has been created already.
     Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port, std::uint32_t partition);
     Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
                         const LinkConfig& config, bool plugged = true);
     Index<Host> attach_host(Index<Switch> switch_index, int port, const LinkConfig& config);
 
-    // Links and hosts, for the control plane to change. PartitionError while a window is merged.
+    // Links and hosts, for changes by the control plane. PartitionError while a window is merged.
     [[nodiscard]] Links& links() {
         windows_.refuse_in_merge();
         return links_;
@@ -52,12 +53,12 @@ class Network : public SwitchSet {
     }
     [[nodiscard]] const Channel& host_channel(Index<Host> host, int direction) const;  // 0: from the host
     void set_link(Index<Link> link, bool up);
-    // Send a pause frame on a direction: every class has to stop, or goes on. While a direction is stopped
-    // so, waiting frames are no deadlock. std::invalid_argument without priority flow control.
+    // Send a pause frame on a direction, which stops all classes or lets them continue. While a direction is
+    // stopped this way, run() reports no deadlock. std::invalid_argument without priority flow control.
     void send_pause(Index<Link> link, int direction, bool stop);
     void set_host_link(Index<Host> host, bool up);
 
-    // Put an application on a host in place of another; null: none. Its first event is `start`.
+    // Replace the application of a host; null: none. Its first event is `start`.
     void set_application(Index<Host> host, std::shared_ptr<Application> application);
     void start(Index<Host> host);
     void act(Index<Host> host, Actions& actions);
@@ -67,15 +68,16 @@ class Network : public SwitchSet {
     void alarm(Time time, std::int64_t token);
     void watch_ageing(Index<Switch> switch_index) override { ageing_.watch(switch_index); }
 
-    // Idle: no event is left, or only ageing and no bound on time. Paused: `events` events have run.
-    // Not `exactly`: windows of several partitions may exceed `events`.
+    // Run events up to time `until`. Idle: no events are left (pending ageing counts only if it is due by a
+    // bounded `until`). Paused: `events` events have run; unless `exactly`, windows of several partitions may
+    // run more.
     RunEnd run(Time until, std::uint64_t events = ~0ULL, bool exactly = true);
-    // Behaviour of a frame that its program stops, as by a failed assert or a round without end: throw out of
-    // run() and packet_out(), or be dropped and reported to the control plane as a log line.
+    // Set what happens when a program fails on a frame, as by a failed assert or an endless loop. False:
+    // run() and packet_out() throw. True: the frame is dropped and the control plane gets a log line.
     void set_tolerant(bool tolerant) { queues_.set_tolerant(tolerant); }
     [[nodiscard]] Time now() const override { return timeline_.now(); }
 
-    // Threads that run partitions, from the first window on; unless set, one for each.
+    // Set the number of threads that run partitions, before the first window; by default one per partition.
     void set_threads(std::size_t threads) { windows_.set_threads(threads); }
     [[nodiscard]] WindowReport window_report() const { return windows_.report(); }
     [[nodiscard]] std::uint64_t frames_without_link() const {
@@ -83,18 +85,18 @@ class Network : public SwitchSet {
     }
     [[nodiscard]] std::uint64_t hops() const { return timeline_.sum(&Partition::hops); }
     [[nodiscard]] std::uint64_t frames_failed() const { return timeline_.sum(&Partition::failed); }
-    // Bytes delivered to hosts, by the bins of Hosts::set_bin.
+    // Bytes delivered to all hosts, by time bin (Hosts::set_bin).
     [[nodiscard]] std::vector<std::uint64_t> delivered_bins() const;
-    // Pool of the frames of a host.
+    // Pool for frames that a host sends.
     [[nodiscard]] FramePool& pool_of(Index<Host> host) const { return hosts_.at(host).partition->pool; }
-    // State of all links, and queues that wait for each other after run() returned Deadlock.
-    // Queues of both directions of each link, then those that lead to each host.
+    // Return the queue depth of both directions of each link, then of the channel to each host.
     [[nodiscard]] std::vector<QueueDepth> queue_depths() const;
     LinkSample sample() { return links_.sample(timeline_.now()); }
+    // Return the queues that wait for each other, after run() returned Deadlock.
     [[nodiscard]] std::vector<Waiting> deadlock() const { return links_.deadlock(); }
 
    private:
-    // Partition of a host or a switch, at the present time: the control plane acts on it.
+    // Return the partition of a host or switch with its clock at the current time, for the control plane.
     Partition& acted_on(Index<Host> host);
     Partition& acted_on(Index<Switch> switch_index);
     Partition& sender_of(const Channel& c);
@@ -117,8 +119,8 @@ class Network : public SwitchSet {
     Hosts hosts_;
     Windows windows_;
     LookAhead look_ahead_;
-    std::set<std::size_t> storms_;  // channels whose sender stops the other end without need
-    std::uint64_t pause_ = 0;       // events that run before the next attempt of a window
+    std::set<std::size_t> storms_;  // channels on which send_pause has stopped all classes
+    std::uint64_t pause_ = 0;       // events to run one by one before the next attempt of a window
 };
 
 }  // namespace railyard

@@ -39,7 +39,7 @@ void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool
         return parts_.windows.note_status(p, c);
     }
     if (frame->pending && !c.admits(*frame)) [[unlikely]] {
-        // It waits in no queue: egress runs at once, so that the frame may be trimmed.
+        // The queue is full: run egress now, without a wait, so that the frame may be trimmed.
         const auto depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
         frame->vl = parts_.links.lanes.priority_of(frame->vl);
         frame = egress(p, std::move(frame), c.from_switch, c.from_port, {p.now, p.now, depth, depth});
@@ -102,7 +102,7 @@ void Queues::try_send(Partition& p, Index<Channel> index) {
     if (c.waiting == 0) return;
     if (c.pausing)
         if (const auto next = c.pauses->next_expiry()) return wake(p, c, index, std::max(*next, p.now));
-    // In a window, the merge knows the credits that other partitions return.
+    // In a window, only the merge knows the credits that other partitions return.
     const bool merged = c.crossing && p.in_window();
     if (!c.returning.empty() && (!merged || c.returning.front().time < p.end))
         wake(p, c, index, c.returning.front().time);
@@ -165,7 +165,7 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
     Channel& c = parts_.links[index];
     if (c.flying.empty() || c.flying.front().arrival != p.now) return;  // lost with the link
     FrameHandle frame = c.flying.pop_front().frame;
-    ASSERT(!frame->held.channel && !frame->pending);  // it occupied no buffer on the wire
+    ASSERT(!frame->held.channel && !frame->pending);  // a frame on the wire holds no receive buffer
     ASSERT(c.flying.empty() || c.flying.front().arrival >= p.now);
     if (c.crossing) [[unlikely]]
         p.pool.adopt(*frame);
@@ -183,7 +183,7 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
         ASSERT(c.lanes[frame->vl].held <= c.config.credit_bytes || c.instrumented || c.crossing);
     }
     if (frame->lost) [[unlikely]]
-        return discard(p, std::move(frame));  // its credits return as those of a received frame
+        return discard(p, std::move(frame));  // its credits return as for a received frame
     if (!c.to_switch) parts_.hosts.deliver(p, std::move(frame), c.host);
     else receive(p, std::move(frame), c.to_switch, c.to_port);
 }
@@ -191,7 +191,7 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
 void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
     Switch& sw = *parts_.switches[switch_index];
     ++p.hops;
-    // The switch does not know receive buffers: they are freed here, or pass to the frames that leave.
+    // The switch knows no receive buffers: the buffer is freed here or passes to the frames that leave.
     const Held held = std::exchange(frame->held, Held{});
     p.out.clear();
     try {
@@ -231,7 +231,7 @@ void Queues::set_up(Partition& p, Index<Channel> index, bool up) {
     if (up) return c.bring_up(p.now);
     c.up = false;
     for (std::size_t i = 0; i < c.flying.size(); ++i) {
-        if (!c.flying[i].frame->lost) ++c.losses.lost;  // impaired frames have been counted
+        if (!c.flying[i].frame->lost) ++c.losses.lost;  // impaired frames are counted already
     }
     c.losses.lost += c.waiting;
     c.clear_wire();
@@ -253,7 +253,8 @@ Index<Channel> Queues::reverse_of(const Channel& c) const {
     return c.to_switch ? host.in : host.out;
 }
 
-// True if the frame goes no further.
+// Apply priority flow control to an arrived frame. Return true if the frame is consumed: it is a pause frame,
+// or the receive buffer has no room for it.
 bool Queues::pause(Partition& p, Index<Channel> index, Frame& frame) {
     Channel& c = parts_.links[index];
     if (const auto given = pause_order(frame)) {
@@ -270,7 +271,7 @@ bool Queues::pause(Partition& p, Index<Channel> index, Frame& frame) {
     return false;
 }
 
-// Send a pause frame for the receive buffer that a channel leads to, if one is due.
+// Send a pause frame for the receive buffer at a channel's end, if one is due.
 void Queues::order(Partition& p, Index<Channel> index) {
     Channel& c = parts_.links[index];
     const auto due = c.pauses->due();
@@ -295,7 +296,7 @@ void Queues::send_order(Partition& p, Index<Channel> index, PauseOrder order) {
     wake(p, c, index, std::max(p.now, c.busy_until));
 }
 
-// Drop what waits on lanes whose pause the watchdog has ended.
+// Drop the frames queued on lanes whose pause the watchdog has just ended.
 void Queues::expire(Partition& p, Channel& c) {
     const std::uint8_t ended = c.pauses->expire(p.now);
     for (std::size_t vl = 0; ended != 0 && vl < kVls; ++vl) {
@@ -308,7 +309,7 @@ void Queues::expire(Partition& p, Channel& c) {
     }
 }
 
-// Pass an event on to the control plane, which acts before anything else happens.
+// Notify the control plane, which acts before the next event. PartitionError in a window.
 void Queues::control(Partition& p, ControlItem item) {
     if (p.in_window())
         throw PartitionError(
@@ -317,7 +318,7 @@ void Queues::control(Partition& p, ControlItem item) {
     parts_.control.push_back(std::move(item));
 }
 
-// Pass digests and ageing on to the control plane.
+// Pass a switch's new digests to the control plane, and watch its ageing again if an aged entry was hit.
 void Queues::after_pass(Partition& p, Switch& sw, Index<Switch> index) {
     if (auto& digests = sw.digests(); !digests.empty()) {
         for (Digest& d : digests)

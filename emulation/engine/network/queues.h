@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of frames: off the wire, through a switch, into the queue of an output, onto the next wire. Every
-// function that runs an event gets the partition whose event it is.
+// Path of frames: arrival from a wire, pass through a switch, egress queue, transmission on the next wire.
+// Functions that run an event get the event's partition as `p`.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ class Windows;
 class Queues {
    public:
     using Switches = List<Switch, std::unique_ptr<Switch>>;
-    // Parts of a network that frames need; they last as long as the queues.
+    // Parts of the network that handle frames; they must outlive the Queues.
     struct Parts {
         const Switches& switches;
         Links& links;
@@ -32,29 +32,27 @@ class Queues {
     };
     explicit Queues(const Parts& parts) : parts_(parts) {}
 
-    // Behaviour of a frame that its program stops, as by a failed assert or a round without end: throw, or be
-    // dropped and reported to the control plane as a log line.
+    // See Network::set_tolerant.
     void set_tolerant(bool tolerant) { tolerant_ = tolerant; }
 
-    // Enqueue a frame. at_once: it may leave immediately; otherwise a later event sends it.
+    // Enqueue a frame on a channel. at_once: it may leave within this call; otherwise a later event sends it.
     void enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once);
-    // An event of kind Wake or Arrive.
+    // Handle an event of kind Wake or Arrive.
     void on_wake(Partition& p, Index<Channel> index, Time time);
     void on_arrival(Partition& p, Index<Channel> index);
     void receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
-    // Free the receive buffer of a frame at `when`, or of its last copy to leave.
+    // Free the receive buffer of a frame at `when`; a buffer shared by copies is freed with the last copy.
     void release(Partition& p, const Held& held, Time when);
-    // Bring a channel up, or down with all its frames; `p` has the end that sends.
+    // Bring a channel up, or take it down and drop its frames; `p` is the partition of the sending end.
     void set_up(Partition& p, Index<Channel> index, bool up);
-    // Send a pause frame on a channel that is up, as a faulty end does: every class has to stop, or those go
-    // on that this end's own receive buffer does not pause. `p` has that end.
+    // Send a pause frame on a channel that is up, as a faulty sender does. stop: pause all classes; else
+    // resume those that the sender's own receive buffer does not pause. `p` is the sender's partition.
     void send_pause(Partition& p, Index<Channel> index, bool stop);
 
    private:
     void wake(Partition& p, Channel& c, Index<Channel> index, Time time);
     void try_send(Partition& p, Index<Channel> index);
-    // Priority flow control: an arrival is a pause frame, or finds no room; a pause frame has to go; pauses
-    // that last for too long end.
+    // Priority flow control.
     bool pause(Partition& p, Index<Channel> index, Frame& frame);
     void order(Partition& p, Index<Channel> index);
     void send_order(Partition& p, Index<Channel> index, PauseOrder order);
@@ -68,7 +66,7 @@ class Queues {
     void fail(Partition& p, Index<Switch> index, const std::exception& error);
     void control(Partition& p, ControlItem item);
 
-    // departures.cpp: egress of programs that read queue metadata, and frames with several copies.
+    // departures.cpp: egress for programs that read queue metadata, and copies of a frame.
     static void hold(Partition& p, const Held& held, const Outputs& copies);
     bool dequeue(Partition& p, Index<Channel> index, std::size_t vl);
     FrameHandle egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events in their order: of a single partition, of several one by one, of several in windows.
+// Network::run: runs the events of a single partition, of several one by one, or of several in windows.
 #include <algorithm>
 #include <optional>
 
@@ -9,9 +9,9 @@ namespace railyard {
 
 namespace {
 
-// A window with fewer events takes less time in a single thread.
+// Least number of events for which a window is faster than a single thread.
 constexpr std::uint64_t kLeastEvents = 64;
-// Events that run before the next attempt.
+// Events to run one by one after a smaller window, before the next attempt.
 constexpr std::uint64_t kPause = 1024;
 
 }  // namespace
@@ -89,13 +89,13 @@ RunEnd Network::run_partitions(Time until, std::uint64_t events, bool exactly) {
     }
 }
 
-// True if applications and switches share nothing that windows do not know.
+// Return true if windows are possible: nothing but links joins the partitions.
 bool Network::independent() const {
     return windows_.delay() > 0 && !links_.observed() && !ageing_.used() && hosts_.isolated() &&
            std::none_of(switches_.begin(), switches_.end(), [](const auto& sw) { return sw->logs(); });
 }
 
-// Run the first event of all partitions.
+// Run the earliest event of all partitions and of the control queue.
 void Network::step() {
     pause_ -= pause_ > 0;
     windows_.count_event();
@@ -112,7 +112,7 @@ void Network::step() {
     dispatch(timeline_.at_present(*first), event);
 }
 
-// The events of a partition in a window, in its thread.
+// Run a partition's events in a window; called in the partition's thread.
 void Network::run_window(Partition& p) {
     while (p.events.size() > 0 && p.events.next_time() < p.end) {
         const Event event = p.events.pop();

@@ -10,7 +10,7 @@ namespace railyard {
 
 namespace {
 
-thread_local Partition* working = nullptr;  // in a window
+thread_local Partition* working = nullptr;  // partition that this thread runs in a window
 
 double processor_seconds() {
     timespec t{};
@@ -27,7 +27,6 @@ bool Partition::defer(std::function<void()> call) {
     return true;
 }
 
-// Run all events before `end`, which is no later than the least delay between partitions after the first.
 std::uint64_t Windows::run(Time end) {
     if (thread_pool_ == nullptr) {
         report_.threads.resize(std::min(threads_, timeline_.partitions().size()));
@@ -38,7 +37,7 @@ std::uint64_t Windows::run(Time end) {
     }
     ++window_;
     end_ = end;
-    broken_ = true;  // unless all goes well
+    broken_ = true;  // until the window has been merged
     thread_pool_->run();
     settled_ = false;
     const double start = processor_seconds();
@@ -68,7 +67,7 @@ std::uint64_t Windows::run(Time end) {
     return events;
 }
 
-// The part of a partition, in its thread.
+// Run a partition's part of the window; called in the partition's thread.
 void Windows::run(Partition& p) {
     const double start = processor_seconds();
     ASSERT(working == nullptr && !p.in_window());
@@ -96,7 +95,7 @@ void Windows::run(Partition& p) {
     p.seconds = processor_seconds() - start;
 }
 
-// Insert the events that the last window created for later times.
+// Insert a partition's events that the last window and its merge created for later times.
 void Windows::take_over_later(Partition& p) {
     for (const LaterEvent& event : p.later)
         p.events.push(event.time, p.merged(event.number), event.kind, event.index);
@@ -112,8 +111,8 @@ void Windows::settle() {
     for (const auto& p : timeline_.partitions()) take_over_later(*p);
 }
 
-// Go through the events of the window in their order. An event's creator comes before it, so its number is
-// known when it is its turn.
+// Go through the window's events in the order of (time, number), number new events, and complete effects. The
+// creator of an event precedes it, so the event's final number is known at its turn.
 void Windows::merge() {
     struct Cursor {
         Partition* p = nullptr;
@@ -150,7 +149,7 @@ void Windows::merge() {
     for (;;) {
         Cursor& first = *std::min_element(cursors.begin(), cursors.end(), earlier);
         if (first.at == first.p->executed.size()) break;
-        EventQueue::Cell limit = ~EventQueue::Cell{0};  // of the other partitions
+        EventQueue::Cell limit = ~EventQueue::Cell{0};  // first key of the other partitions
         for (const Cursor& other : cursors)
             if (&other != &first) limit = std::min(limit, other.key);
         Partition& p = *first.p;
@@ -227,7 +226,7 @@ void Windows::complete(Partition& p, const Effect& effect, Time now) {
     }
 }
 
-// wake(), at the event that the merge has come to.
+// Schedule a wake-up of a channel, as Queues::wake does, at the merge's position.
 void Windows::ask(Crossing& x, Channel& c, Time time) {
     if (x.wake_at != -1 && x.wake_at <= time) return;
     if (time < end_) throw PartitionError("link " + c.name + ": credits return within a window");
@@ -236,14 +235,13 @@ void Windows::ask(Crossing& x, Channel& c, Time time) {
 }
 
 void Windows::add_event(Partition& p, Time time, EventKind kind, Index<Channel> index) {
-    ASSERT(time >= end_);  // no partition is past it
+    ASSERT(time >= end_);  // no partition is past `time`
     ++p.network_events;
     ++merged_network_;
     p.next_time = std::min(p.next_time, time);
     p.incoming.push_back({time, timeline_.next_number(), kind, index.at()});
 }
 
-// The crossing, with the state of the sending end at the begin of the window if that has not changed since.
 Crossing& Windows::status(Index<Crossing> index) {
     Crossing& x = crossings_[index];
     if (x.window != window_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows: spans of time in which the partitions of a network run their events at the same time. The merge of
-// a window goes through its events in the order of a single queue.
+// Windows: spans of virtual time in which the partitions run their events in parallel. After each window, a
+// merge goes through its events in the order of a single queue.
 #pragma once
 
 #include <algorithm>
@@ -15,46 +15,46 @@
 
 namespace railyard {
 
-// Work of threads in windows, and of the one that merges; all in processor time.
+// Work of the threads in windows, and of the merges. Seconds are processor time.
 struct WindowReport {
     std::vector<ThreadWork> threads;
-    std::uint64_t windows = 0, events = 0, frames = 0;  // events outside of windows; frames that crossed
-    double merge_seconds = 0, slowest_seconds = 0;      // of the slowest thread of each window
-    Time delay = 0;                                     // least of a link between partitions
+    std::uint64_t windows = 0, events = 0, frames = 0;  // windows; events outside; frames between partitions
+    double merge_seconds = 0, slowest_seconds = 0;      // slowest: sum over windows of the slowest thread
+    Time delay = 0;                                     // least delay of a link between partitions
 };
 
 class Windows {
    public:
-    // Runs the events of a partition that come before the end of the window.
+    // Runs the events of a partition before the end of the window.
     using RunEvents = std::function<void(Partition&)>;
 
     Windows(Timeline& timeline, Links& links, RunEvents run)
         : timeline_(timeline), links_(links), run_events_(std::move(run)) {}
 
-    // Note that a channel leads from a partition to another.
+    // Register a channel; it becomes a crossing if its ends are in different partitions.
     void cross(Index<Channel> channel, const Partition& from, const Partition& to);
-    // Threads that run partitions, from the first window on; unless set, one for each.
+    // Set the number of threads that run partitions, before the first window; by default one per partition.
     void set_threads(std::size_t threads) { threads_ = std::max<std::size_t>(threads, 1); }
     [[nodiscard]] WindowReport report() const;
     void count_event() { ++report_.events; }
 
     // Least delay of a channel between partitions.
     [[nodiscard]] Time delay() const { return delay_; }
-    // Time of the first event of all partitions; kNoEnd: there is none.
+    // Time of the earliest event of all partitions; kNoEnd: there is none.
     [[nodiscard]] Time first_event() const;
-    // Run all events before `end`, which is no later than the least delay between partitions after the first;
-    // return their number.
+    // Run all events before `end` as one window, and merge it; return the number of events. `end` is at most
+    // first_event() + delay(). PartitionError if an event needs other partitions at its own time.
     std::uint64_t run(Time end);
-    // Insert the events that the last window created for later times.
+    // Insert the events that the last window created for times after its end.
     void settle();
-    // PartitionError once a window has failed: the partitions are at different times.
+    // Throw PartitionError if a window has failed, since the partitions are then at different times.
     void check_whole() const;
-    // PartitionError while a window is merged: what the control plane does now comes too late.
+    // Throw PartitionError while a window is merged: partitions have passed the time of the control plane's
+    // action. An alarm is refused only before the window's end.
     void refuse_in_merge() const;
     void refuse_in_merge(Time alarm) const;
 
-    // The crossing, with the state of the sending end at the begin of the window if that has not changed
-    // since.
+    // Return a crossing; its first use in a window copies the sending end's state from the channel.
     Crossing& status(Index<Crossing> index);
     void note_status(Partition& p, const Channel& c) const {
         if (!c.crossing || !p.in_window()) [[likely]]
@@ -71,7 +71,7 @@ class Windows {
     [[nodiscard]] Partition& receiver_of(const Channel& c, Partition& p) const {
         return c.crossing ? *timeline_.partitions()[crossings_[c.crossing].to] : p;
     }
-    // Let go of all frames and threads.
+    // Release all frames and end the threads.
     void clear();
 
    private:
@@ -89,7 +89,7 @@ class Windows {
     Time delay_ = kForever;
     std::uint64_t window_ = 0;
     Time end_ = 0;
-    std::int64_t merged_network_ = 0;  // events of kind Wake and Arrive, where the merge is
+    std::int64_t merged_network_ = 0;  // pending events of kind Wake and Arrive at the merge's position
     bool merging_ = false, settled_ = true, broken_ = false;
     WindowReport report_;
     std::size_t threads_ = Timeline::kMostPartitions;

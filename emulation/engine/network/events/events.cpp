@@ -7,11 +7,11 @@ namespace railyard {
 
 namespace {
 
-// Days between two looks at how well the calendar fits.
+// Days between two calls of adapt().
 constexpr std::size_t kTrial = 256;
 // Fewest and most events of a day, on average.
 constexpr std::size_t kFew = 2, kMany = 16;
-// At most one event of so many should go to the heap.
+// At most 1/kFar of the events should go to the heap.
 constexpr std::size_t kFar = 8;
 
 }  // namespace
@@ -63,8 +63,8 @@ void EventQueue::begin_day() {
     }
     day_ = next_day();
     const std::size_t at = day_++ & (days_.size() - 1), before = today_.size();
-    // The last part comes first, so the list is read backwards: events inserted in their order then stand in
-    // it.
+    // The list begins with the newest part. Read each part backwards and reverse all: events are then in the
+    // order of insertion, which is often sorted.
     for (std::uint32_t part = std::exchange(days_[at], 0); part != 0;) {
         Part& p = parts_[part];
         for (std::uint32_t i = p.count; i-- > 0;) today_.push_back(p.cells[i]);
@@ -84,7 +84,7 @@ void EventQueue::begin_day() {
     if (listed_ > 0) fetch(&parts_[days_[next_day() & (days_.size() - 1)]]);
 }
 
-// Choose days anew if they have too few or too many events, or if too many events go to the heap.
+// Change the length or number of days if days have too few or too many events, or too many go to the heap.
 void EventQueue::adapt() {
     unsigned shift = shift_;
     if (mixed_ > kMany * begun_) shift -= std::min(shift, mixed_ > 4 * kMany * begun_ ? kNarrower : 1U);

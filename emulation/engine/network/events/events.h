@@ -33,22 +33,22 @@ struct Event {
     }
 };
 
-// A calendar queue (Brown, Communications of the ACM 31(10), 1988). Time is divided into days. The events of
-// a day stand in no order until its turn comes; `today_` has those of the days that have begun, in order.
-// Events beyond the last day of the calendar wait in a heap. The calendar adapts its days to the events, so
-// that an event costs about the same whether a hundred or a hundred thousand are pending.
+// A calendar queue (Brown, Communications of the ACM 31(10), 1988). Time is divided into days. A day's events
+// are unsorted until the day begins; `today_` has the events of all begun days, sorted. Events beyond the
+// last day of the calendar wait in a heap. The calendar adapts the length and number of days to the events,
+// so that the cost of an event hardly depends on how many are pending.
 class EventQueue {
    public:
-    // From the top: 64 bits of time, 40 of the number, 21 of index, 3 of kind. One comparison then orders two
-    // events.
+    // An event packed into 128 bits, from the top: 64 bits of time, 40 of number, 21 of index, 3 of kind. One
+    // comparison orders two events.
     using Cell = unsigned __int128;
     static constexpr int kNumberShift = 24;
-    static constexpr std::uint64_t kNumbers = std::uint64_t{1} << (64 - kNumberShift);  // and none is 0
+    static constexpr std::uint64_t kNumbers = std::uint64_t{1} << (64 - kNumberShift);  // 0 is not used
 
     std::size_t size() const { return count() + listed_ + far_.size(); }
 
     Time next_time() { return time_of(next()); }
-    // The first event, for a comparison with those of other queues.
+    // Return the first event without removing it; cells of different queues are comparable.
     Cell next() {
         ASSERT(size() > 0);
         if (count() == 0) begin_day();
@@ -62,13 +62,14 @@ class EventQueue {
         return {time_of(cell), static_cast<std::uint64_t>(cell) >> kNumberShift, kind_of(cell),
                 index_of(cell)};
     }
-    // Kind and position of an event that is known ahead of its time, so that memory can be fetched for it.
+    // Kind and index of a coming event, for prefetching.
     struct Ahead {
         EventKind kind;
         std::size_t index;
     };
     static constexpr std::size_t kAhead = 12;
-    // Event number `place`, below kAhead, if there are so many; earlier events may still be inserted.
+    // Return the event at position `place` (below kAhead), 0 being the next; none if fewer are sorted yet.
+    // Earlier events may still be inserted.
     std::optional<Ahead> ahead(std::size_t place) const {
         if (place >= count()) return std::nullopt;
         const Cell cell = today_[first_ + place];
@@ -99,8 +100,9 @@ class EventQueue {
             std::push_heap(far_.begin(), far_.end(), std::greater<>());
         }
     }
-    // Remove and return all events, in no order.
+    // Remove and return all events, unsorted.
     std::vector<Cell> take_all();
+    // Return a cell with its number replaced.
     static Cell numbered(Cell cell, std::uint64_t number) {
         constexpr auto kField = static_cast<Cell>(kNumbers - 1) << kNumberShift;
         return (cell & ~kField) | static_cast<Cell>(number) << kNumberShift;
@@ -110,11 +112,11 @@ class EventQueue {
     static constexpr std::size_t kIndices = 1 << 21;
     static constexpr std::size_t kLeastDays = 256, kMostDays = 1 << 20;
     static constexpr unsigned kMostShift = 50, kNarrower = 3;
-    // Events that others have displaced in `today_` since the calendar was adapted last.
+    // Most moves of events in `today_` by insertions before the calendar gets shorter days.
     static constexpr std::size_t kMostDisplaced = 1 << 17;
 
-    // Events of a day, or the first of them and the place of the next part of the list; 0: none.
-    struct alignas(64) Part {  // a line of the cache
+    // Node of a day's list of events; `next` is the index of the next node, 0: none.
+    struct alignas(64) Part {  // a cache line
         std::array<Cell, 3> cells;
         std::uint32_t count = 0, next = 0;
     };
@@ -148,26 +150,26 @@ class EventQueue {
         parts_[part].cells[parts_[part].count++] = cell;
         ++listed_;
     }
-    // The first day from `day_` on that has events; there must be one.
+    // Return the first day from `day_` on that has events; the calendar must not be empty.
     std::uint64_t next_day() const;
-    // Move the events of the next day to `today_`; there must be one.
+    // Move the events of the next day to `today_`; an event must be pending outside of `today_`.
     void begin_day();
     void adapt();
     void rebuild(unsigned shift, std::size_t days);
 
-    std::vector<Cell> today_;  // in order, from first_ on
+    std::vector<Cell> today_;  // sorted, from first_ on
     std::size_t first_ = 0;
     std::uint64_t day_ = 0;  // first day that has not begun
     unsigned shift_ = 10;    // a day has 2^shift_ ps
     std::vector<std::uint32_t> days_ =
-        std::vector<std::uint32_t>(kLeastDays);  // last part of each day; 0: none
-    std::vector<std::uint64_t> used_ = std::vector<std::uint64_t>(kLeastDays / 64);  // a bit for each day
-    std::vector<Part> parts_ = std::vector<Part>(1);                                 // the first is none
-    std::uint32_t free_ = 0;  // part that is not in use; it leads to the next
+        std::vector<std::uint32_t>(kLeastDays);  // newest part of each day; 0: none
+    std::vector<std::uint64_t> used_ = std::vector<std::uint64_t>(kLeastDays / 64);  // bit: day has events
+    std::vector<Part> parts_ = std::vector<Part>(1);                                 // index 0 is unused
+    std::uint32_t free_ = 0;  // first part of the free list; 0: none
     std::size_t listed_ = 0;  // events in days_
-    std::vector<Cell> far_;   // a heap
-    // Days since the calendar was adapted last, their events, and those of days with different times; events
-    // that went to the heap.
+    std::vector<Cell> far_;   // heap of events beyond the calendar
+    // Counts since the last adapt(): days begun, their events, events of days with more than one time, events
+    // put into the heap, and events moved by insertions into `today_`.
     std::size_t begun_ = 0, moved_ = 0, mixed_ = 0, went_far_ = 0, displaced_ = 0;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions of a network: switches with their hosts and links. Each thread runs some of them, one after the
-// other: a part of the network stays in the cache better than the whole.
+// Partitions of a network: switches with their hosts and links. Each thread runs some partitions, one after
+// the other: a part of the network stays in the cache better than the whole.
 //
-// A window is a span of virtual time no longer than the least delay of a link between partitions. What a
-// partition does within a window reaches other partitions after the window, so all partitions run their
-// windows at the same time. A merge follows, in the order in which a single queue would have run the events,
-// and numbers the new events accordingly: results do not depend on the number of partitions.
+// A window is a span of virtual time no longer than the least delay of a link between partitions. Effects of
+// a partition reach other partitions only after the window, so all partitions run a window in parallel. A
+// merge follows: it goes through the events in the order of a single queue, and numbers the new events
+// accordingly. Results therefore do not depend on the number of partitions.
 #pragma once
 
 #include <cstdint>
@@ -26,59 +26,58 @@
 
 namespace railyard {
 
-// The copies of a frame share its receive buffer, until the last copy has left.
+// Receive buffer shared by the copies of a frame: copies that have not left, and the latest departure so far.
 struct Share {
     std::uint32_t copies;
     Time until;
 };
 
-// An event in a window needed the other partitions to be at its time: a network in a single partition runs
-// it. The network that has thrown this cannot go on.
+// An event in a window needed other partitions at its own time. The network cannot continue; run the scenario
+// in a single partition.
 class PartitionError : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
 };
 
-// A channel from a partition to another. Members that different ends write have lines of the cache of their
-// own.
+// A channel between two partitions. Members written by different ends have separate cache lines.
 struct Crossing {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Index<Channel> channel;
     std::uint32_t from = 0, to = 0;
 
-    // State of the sending end in a window. `wake_at`, `busy_until` and `waiting` are the channel's at the
-    // event that the merge has come to; `window` is the last in which they were read from the channel.
+    // State of the sending end in a window: `sent` frames; `wake_at`, `busy_until` and `waiting` of the
+    // channel at the merge's position; `window` in which these were last read from the channel.
     alignas(64) Ring<Channel::Flying> sent;
     std::uint64_t window = 0;
     Time wake_at = -1, busy_until = 0;
     bool waiting = false;
 
-    // The receiving end has taken the last frame that was under way before the window.
+    // The receiving end has taken all frames that were in flight before the window.
     alignas(64) bool drained = false;
 };
 
-// Part of an event in a window that the merge has to complete.
+// Effect of an event in a window that the merge has to complete.
 struct Effect {
     enum class Kind : std::uint8_t {
         Sent,      // a frame went into Crossing::sent
         Drained,   // the receiving end has taken all frames sent before the window
         Returned,  // credits return at `time`
-        Wakes,     // a wake-up within the window, at `time`, replaced the earlier
-        Woken,     // the wake-up of the channel has taken place
-        Asked,     // a wake-up at `time`, after the window, unless there is an earlier one
-        Blocked,   // all frames wait for credits
-        Status,    // busy until `time`; `value`: whether frames wait
-        Called,    // the call to the outside with number `value`
+        Wakes,     // the channel's wake-up is now at `time`, within the window
+        Woken,     // the channel's wake-up has taken place
+        Asked,     // a wake-up is wanted at `time`, after the window, unless an earlier one is pending
+        Blocked,   // all frames of the channel wait for credits
+        Status,    // the channel is busy until `time`; `value`: 1 if frames wait
+        Called,    // a deferred call to the outside; `value`: its index in Partition::calls
     };
     Kind kind;
     std::uint8_t vl = 0;
     std::uint32_t value = 0;
     Index<Crossing> crossing{};
-    std::uint32_t created = 0;  // events that the partition had created in the window before
+    std::uint32_t created = 0;  // events that the partition had created in the window before this effect
     Time time = 0;
 };
 
-// An event that was run in a window; counts as of its end, those of events and effects from the window's
-// begin.
+// An event that ran in a window, with the partition's counts after it. `created` events and `effects` count
+// from the window's begin.
 struct Executed {
     Time time;
     std::uint64_t number;
@@ -93,7 +92,8 @@ struct LaterEvent {
     std::size_t index;
 };
 
-// Work of a thread in windows so far. Waiting time is what the slowest thread of each window took longer.
+// Work of a thread in all windows so far. Waiting: processor time that the slowest thread of each window took
+// longer than this thread.
 struct ThreadWork {
     std::uint64_t events = 0;
     double seconds = 0, waiting_seconds = 0;  // of processor time
@@ -112,41 +112,40 @@ struct alignas(64) Partition {
         effects.push_back(effect);
     }
     std::uint32_t created() const { return static_cast<std::uint32_t>(*numbers - first_number); }
-    // Number of an event that may have been created in the window, after the merge has come to its creator.
+    // Return the final number of an event; if the window created it, the merge must have passed its creator.
     std::uint64_t merged(std::uint64_t number) const {
         return number < first_number ? number : merged_numbers[number - first_number];
     }
 
-    // Let a call to the outside that an event of this thread makes wait for the merge; false outside of a
-    // window.
+    // Defer a call to the outside until the merge, if this thread runs a window; return false if it does not.
     static bool defer(std::function<void()> call);
 
     std::uint32_t index;
     FramePool& pool;
     ProgramShares& programs;
     EventQueue events;
-    std::uint64_t* numbers;  // next number of an event
+    std::uint64_t* numbers;  // counter of event numbers: the timeline's, or in a window `next_number`
     Time now = 0;
-    Time end = kNoEnd;                                    // of the window
+    Time end = kNoEnd;                                    // of the window; kNoEnd outside of windows
     std::int64_t network_events = 0, waiting_frames = 0;  // events of kind Wake and Arrive; frames in queues
     std::uint64_t without_link = 0, hops = 0, failed = 0;
     std::vector<std::uint64_t> bins;
     Outputs out, egress_out;
-    std::size_t consulting = 0;                          // applications at work, one within the other
-    std::vector<std::shared_ptr<Application>> replaced;  // while they were
-    std::vector<Actions::Departure> departures;          // memory for answers
+    std::size_t consulting = 0;                          // nested calls of applications
+    std::vector<std::shared_ptr<Application>> replaced;  // applications replaced during these calls
+    std::vector<Actions::Departure> departures;          // memory for reuse by Actions
     List<Share> shares;
     std::vector<Index<Share>> free_shares;
 
-    // The last window.
+    // State of the last window.
     std::uint64_t first_number = 0, next_number = 0;
     std::int64_t network_before = 0, waiting_before = 0;
     std::vector<Executed> executed;
     std::vector<Effect> effects;
     std::vector<std::function<void()>> calls;
-    std::vector<LaterEvent> later, incoming;  // created by this partition; in the merge
+    std::vector<LaterEvent> later, incoming;  // after the window: created by this partition; by the merge
     std::vector<std::uint64_t> merged_numbers;
-    Time next_time = kNoEnd;  // of the first event after the window
+    Time next_time = kNoEnd;  // time of the first event after the window
     std::exception_ptr error;
     double seconds = 0;
 };

@@ -7,7 +7,7 @@ namespace railyard {
 
 namespace {
 
-// Wait until a value differs from `old`: some microseconds awake, then asleep.
+// Wait until a value differs from `old`, and return it: spin for some microseconds (if `awake`), then sleep.
 std::uint32_t differs(const std::atomic<std::uint32_t>& value, std::uint32_t old, bool awake) {
     constexpr int kLooks = 500;
     for (int i = 0; awake && i < kLooks; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that do a piece of work together, again and again.
+// Threads that run rounds of work in parallel.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,16 @@
 
 namespace railyard {
 
-// Counters that threads wait for have lines of the cache of their own.
+// The counters on which threads wait have cache lines of their own.
 class ThreadPool {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
-    // The caller of run() is a member, so that there is a thread for each of the others.
+    // `work` is called with the member's number. The thread that calls run() is member 0, so members - 1
+    // threads are started.
     ThreadPool(std::size_t members, std::function<void(std::size_t)> work);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
 
-    // Let each member work once; return when all have. `work` does not throw.
+    // Let each member work once, and wait until all have finished. `work` must not throw.
     void run();
 
    private:

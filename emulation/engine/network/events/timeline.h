@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Present time, pending events and the partitions that have them. Events are ordered by (time, number).
+// Current time, and the partitions with their pending events. Events are ordered by (time, number).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Timeline {
         ASSERT_ALWAYS(now >= now_);
         now_ = now;
     }
-    // Let the control plane act in a partition: at the present time.
+    // Set a partition's clock to the current time, for an action of the control plane; return it.
     Partition& at_present(Partition& p) const {
         p.now = now_;
         return p;
@@ -41,21 +41,21 @@ class Timeline {
     // True once an event has been created.
     [[nodiscard]] bool started() const { return number_ > 1; }
 
-    // Numbers of events, in the order of their creation; 0 is none. A partition in a window has its own.
+    // Event numbers count events in the order of creation, from 1. A partition in a window counts by itself.
     [[nodiscard]] std::uint64_t next_number() { return number_++; }
     [[nodiscard]] std::uint64_t upcoming_number() const { return number_; }
     void end_window(Partition& p) { p.numbers = &number_; }
-    // Numbers last for 10^12 events.
+    // True if renumber() is due: numbers suffice for 10^12 events.
     [[nodiscard]] bool numbers_run_out() const { return number_ > EventQueue::kNumbers / 16 * 15; }
-    // Give the pending events numbers from 1 on, in their order.
+    // Number the pending events from 1 on, in their order.
     void renumber();
 
     template <typename T>
     static void push(Partition& p, Time time, EventKind kind, Index<T> index);
-    // Alarms and ageing belong to no partition.
+    // Push an alarm or ageing event, which belong to no partition.
     template <typename T>
     void push_control(Time time, EventKind kind, Index<T> index);
-    // Their queue, of several partitions; a partition alone has them among its own.
+    // Queue of alarms and ageing; unused with a single partition, which has them in its own queue.
     [[nodiscard]] EventQueue& control_events() { return control_events_; }
 
     template <typename T>
@@ -64,7 +64,7 @@ class Timeline {
         for (const auto& p : partitions_) total += (*p).*of;
         return total;
     }
-    // Frames wait for credits, and no frame moves that could return credits.
+    // True if frames wait for credits and no frame is moving that could return credits.
     [[nodiscard]] bool deadlocked() const {
         return sum(&Partition::network_events) == 0 && sum(&Partition::waiting_frames) > 0;
     }
