@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation of optical circuits between Pods, from a demand to the state of each OCS (LumosCore); arrays.
+"""Allocate optical circuits between Pods: from a demand to the cross-connects of each OCS (LumosCore).
 
-P Pods have H spines each. Spine h of every Pod is in group h, where it has K ports, K even, to K optical
-switches that work in pairs: a circuit of pair k joins the even port of one Pod with the odd port of another.
+P Pods have H spines each; spine h of every Pod belongs to group h. A spine has one port to each of its
+group's K optical switches, K even. The switches work in pairs: a circuit of pair k joins the even port of a
+Pod's spine to the odd port of another Pod's spine.
 
-    demand             checks of a demand; trimming and filling it to the ports      C, (P, P), symmetric
+    demand             checks of a demand; trims or fills it to the Pods' ports      C, (P, P), symmetric
     split              C = A + A.T: which Pod uses its even port
     bisection          recursive bisection of A over spines and pairs; even split    (H, P, P)
     pairs              circuits of one group over pairs of switches                  maps, (K/2, P)
-    allocation         all of these, with few standing circuits moved                -> CircuitPlan
-    places             new circuits placed one by one, by short chains of moves
+    allocation         all steps above, with few standing circuits moved             -> CircuitPlan
+    places             placement of new circuits one by one, by short chains of moves
     flow               min-cost flow behind bisection and split; cost of a reconfiguration
     entries            sparse matrices of circuits
-    plan               CircuitPlan: the circuits of every group, and what moved
+    plan               CircuitPlan: the circuits of every group, and counts of moves
     port_availability  allocation to the ports that work; unused ports filled
     baselines/         fewest moves by integer program; uniform wiring
-    leaf               demand between leaves, without overloading a link to a spine
+    leaf               spread of a demand between leaves without overloaded links to spines
     physical           cross-connects of the switches, and a check that both ends agree
-    transition         circuits that follow the jobs' demand, and the plans of a hitless change
+    transition         cross-connects for the jobs' demand, and the plans of a hitless change
 """
 
 from controller.circuits.allocation import Method, allocate, allocate_by_spine

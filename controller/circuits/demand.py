@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a demand for circuits, and demands trimmed or filled to the ports that Pods have."""
+"""Check a demand for circuits, and trim or fill it to the number of ports of each Pod."""
 
 from collections.abc import Callable
 
@@ -12,9 +12,9 @@ __all__ = ["check_demand", "check_leaves", "check_matrix", "pod_demand", "satura
 
 
 def check_demand(demand: Ints, ports: int) -> None:
-    """Raise PlanError unless Pods with `ports` ports each can have the circuits of a demand, (N, N).
+    """Raise PlanError unless a demand, (N, N) circuits, fits N Pods with `ports` ports each.
 
-    Cross wiring realises every demand that passes.
+    The demand must be symmetric with a zero diagonal. Cross wiring realises every demand that passes.
     """
     demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
@@ -33,7 +33,7 @@ def check_demand(demand: Ints, ports: int) -> None:
 
 
 def check_matrix(demand: Ints) -> Ints:
-    """Return a demand as integers; PlanError unless it is square, integer and not negative."""
+    """Return a demand as int64; PlanError unless it is a square matrix of integers from 0."""
     demand = np.asarray(demand)
     if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
         raise PlanError(f"the demand has shape {demand.shape}", remedy="give a row and a column for each Pod")
@@ -50,7 +50,7 @@ def check_matrix(demand: Ints) -> Ints:
 
 
 def check_leaves(demand: Ints, links: int) -> Ints:
-    """Return a demand between leaves as integers; PlanError unless `links` uplinks a leaf suffice."""
+    """Return a demand between leaves as int64; PlanError if a leaf asks for more than its `links` uplinks."""
     demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
@@ -80,10 +80,10 @@ def _check_rows(demand: Ints, limit: int, name: Callable[[int], str], what: str)
 
 
 def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
-    """Return a demand, (N, N), reduced to Pods with `ports`, (N,), ports.
+    """Return a demand, (N, N), reduced until each Pod's circuits fit its `ports`, (N,).
 
-    The Pod that lacks most ports gives up one circuit at a time, to the Pod to which it has most circuits for
-    what they are worth, (N, N); the last circuit between two Pods goes only when no other is left.
+    Repeatedly, the Pod that lacks most ports gives up a circuit to the Pod with most circuits relative to
+    `worth`, (N, N). It gives up the last circuit to a Pod only when it has just one to every Pod.
     """
     trimmed = np.array(demand, np.int64)
     over = trimmed.sum(axis=1) - ports
@@ -91,7 +91,7 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
         pod = int(over.argmax())
         has = np.flatnonzero(trimmed[pod])
         rest = (trimmed[pod, has] - 1) / np.maximum(worth[pod, has], 1)
-        # Ties go to a Pod that lacks ports as well.
+        # Ties go to the Pod that lacks most ports.
         other = int(has[np.lexsort((-over[has], -rest))[0]])
         trimmed[pod, other] -= 1
         trimmed[other, pod] -= 1
@@ -100,11 +100,11 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
 
 
 def saturate_demand(demand: Ints, ports: int) -> Ints:
-    """Return a demand, (N, N), with circuits added evenly on the ports that it leaves unused.
+    """Return a demand, (N, N), plus circuits that are spread evenly over its unused ports.
 
-    Repeatedly joins the Pod with most unused ports to the Pod to which it has fewest circuits; ties go to the
-    Pod with most unused ports. No method leaves fewer ports unused: one if their number is odd, more only in
-    a Pod that has more unused ports than all other Pods together.
+    Repeatedly join the Pod with most unused ports to the Pod to which it has fewest circuits; ties go to the
+    Pod with most unused ports. No method leaves fewer ports unused: one port if their number is odd, more
+    only in a Pod that has more unused ports than all other Pods together.
     """
     check_demand(demand, ports)
     filled = np.array(demand, np.int64)
@@ -112,7 +112,7 @@ def saturate_demand(demand: Ints, ports: int) -> Ints:
     scale = 2 * ports + 1
     while True:
         pod = int(left.argmax())
-        # One key for both: fewest circuits first, then most ports left.
+        # The key orders Pods by fewest circuits, then by most unused ports.
         key = np.where(left > 0, filled[pod] * scale - left, np.iinfo(np.int64).max)
         key[pod] = np.iinfo(np.int64).max
         other = int(key.argmin())
@@ -124,9 +124,9 @@ def saturate_demand(demand: Ints, ports: int) -> Ints:
 
 
 def pod_demand(leaves: Ints, leaves_per_pod: int) -> Ints:
-    """Return circuits between Pods, (..., P, P), for a demand between leaves, (..., P * leaves, P * leaves).
+    """Return the circuits between Pods, (..., P, P), for a demand between leaves, (..., n, n).
 
-    Demand inside a Pod needs no circuit.
+    P is n / leaves_per_pod. Demand inside a Pod needs no circuit.
     """
     leaves = np.asarray(leaves)
     pods = leaves.shape[-1] // leaves_per_pod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse matrices of circuits: most entries of a demand are zero, and nearly all entries of a slot."""
+"""Sparse matrices of circuits: most entries of demands and slots are zero."""
 
 from dataclasses import dataclass
 from typing import Self, final
@@ -23,7 +23,7 @@ class Entries:
 
     @classmethod
     def of(cls, matrices: Ints) -> Self:
-        """Return the nonzero entries of (blocks, n, n), in order."""
+        """Return the nonzero entries of matrices, (blocks, n, n), in order of block, row and column."""
         block, row, col = np.nonzero(matrices)
         return cls(block, row, col, matrices[block, row, col].astype(np.int64))
 
@@ -34,11 +34,11 @@ class Entries:
         return cls(slot, row, maps[slot, row].astype(np.int64), np.ones(len(slot), np.int64))
 
     def select(self, which: np.ndarray) -> Self:
-        """Return the entries at these positions."""
+        """Return the entries at the positions `which`."""
         return type(self)(self.block[which], self.row[which], self.col[which], self.count[which])
 
     def key(self, n: int, block: Ints | None = None) -> Ints:
-        """Return one integer for block, row and column, in their order."""
+        """Return an integer for each entry; sorting by it sorts by block, row and column."""
         return ((self.block if block is None else block) * n + self.row) * n + self.col
 
     def dense(self, blocks: int, n: int) -> Ints:
@@ -48,7 +48,7 @@ class Entries:
         return matrices
 
     def maps(self, slots: int, n: int) -> Ints:
-        """Return maps, (slots, n), of entries of one circuit each; -1 is dark."""
+        """Return maps, (slots, n), of entries with one circuit each; -1 is dark."""
         matrices = np.full((slots, n), -1)
         matrices[self.block, self.row] = self.col
         return matrices

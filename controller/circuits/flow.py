@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Min-cost flow: integers chosen at least cost under bounds on their sums.
+"""Min-cost flow: choose integers at least cost under bounds on their sums.
 
-Every choice of circuits here has this shape (LumosCore's minimum-rewiring step, its Appendix A). An item is a
-whole number, at a convex price. Raising it by one raises the sum at its node `gain` and lowers that at its
-node `lose`. A sum of what an entry of a matrix adds to both its row and its column has the columns' counted
-negative, so that an entry gains at its row and loses at its column.
+All choices of circuits take this form (LumosCore's minimum-rewiring step, its Appendix A). An item is an
+integer with a convex cost. Raising it by 1 raises the sum at its node `gain` by 1 and lowers the sum at its
+node `lose` by 1. For a matrix, rows and columns are nodes, and column sums are negated: an entry gains at its
+row and loses at its column.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ Ints = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Numbers to choose, (items,), and their nodes.
+    """Integers to choose, with ranges and convex costs, and the two nodes of each.
 
-    Number e is between `points[0, e]` and `points[-1, e]`; each unit from `points[m, e]` to `points[m + 1,
+    Integer e is between `points[0, e]` and `points[-1, e]`. Each unit from `points[m, e]` to `points[m + 1,
     e]` costs `slopes[m, e]`, which never falls with m.
     """
 
@@ -35,7 +35,7 @@ class Items:
     lose: Ints
 
     def at_lowest_cost(self, wish: Ints) -> Ints:
-        """Return each number at its own lowest cost; among equal costs, the number closest to the wish."""
+        """Return the cheapest value of each item alone; among equal costs, the value closest to `wish`."""
         low = self.points[0] + (np.diff(self.points, axis=0) * (self.slopes < 0)).sum(axis=0)
         high = low + (np.diff(self.points, axis=0) * (self.slopes == 0)).sum(axis=0)
         return np.clip(wish, low, high)
@@ -44,7 +44,7 @@ class Items:
 @final
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Bounds of the sums at each node; no item joins nodes of two blocks."""
+    """Bounds of the sum at each node, and the node's block; both nodes of an item are in one block."""
 
     low: Ints
     high: Ints
@@ -52,15 +52,15 @@ class Nodes:
 
 
 def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
-    """Return the cheapest numbers whose sums are within the bounds, close to the wish among equal costs.
+    """Return the cheapest integers whose sums are within the bounds, close to `wish` among equal costs.
 
     Blocks whose sums are within the bounds from the start are skipped, so unchanged blocks cost little.
-    PlanError when there are no such numbers; a caller whose bounds have a fractional solution never sees it,
-    as the constraints are those of a network.
+    PlanError when no integers satisfy the bounds. If fractions do, integers do too, as the constraints are
+    those of a network.
     """
     count = len(nodes.low)
     cheapest = items.at_lowest_cost(wish)
-    # Sums stay far below 2**53, so that counting in floating point is exact.
+    # Sums stay far below 2**53, so bincount's floating point is exact.
     value = np.bincount(items.gain, cheapest, count) - np.bincount(items.lose, cheapest, count)
     value = value.astype(np.int64)
     kept = np.clip(value, nodes.low, nodes.high)
@@ -72,8 +72,7 @@ def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
     chosen = np.flatnonzero(bad[nodes.block[items.gain]])
     start, gain, lose = cheapest[chosen], items.gain[chosen], items.lose[chosen]
 
-    # Only nodes of bad blocks that an item touches or that are off, numbered anew; then one a block for the
-    # slack.
+    # Renumber the nodes of bad blocks that items touch or that are off; then add a slack node a bad block.
     used = off.copy()
     used[gain] = used[lose] = True
     at = np.cumsum(used) - 1
@@ -101,11 +100,11 @@ def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
 
 
 def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[Ints, Ints]:
-    """Return points and slopes, as in `Items`, of the cost of sharing `a` circuits between two places.
+    """Return points and slopes, as in `Items`, of the cost of sharing `a` circuits between two halves.
 
-    x circuits go to the first place and a - x to the second, where u0 and u1 such circuits stand; x is from
-    `low` to `high`. The cost is the number of removed circuits, max(0, u0 - x) + max(0, u1 - (a - x)), flat
-    between u0 and a - u1 (LumosCore).
+    The first half has u0 standing circuits and gets x, from `low` to `high`; the second has u1 and gets
+    a - x. The cost is the number of removed circuits, max(0, u0 - x) + max(0, u1 - (a - x)), flat between u0
+    and a - u1 (LumosCore).
     """
     u0, u1 = np.minimum(u0, a), a - np.minimum(u1, a)
     points = np.stack(
@@ -127,7 +126,7 @@ class _Arcs:
         return cls(tuple(tuple(array.ravel() for array in part) for part in parts))  # pyright: ignore
 
     def flows(self, supply: Ints) -> list[Ints]:
-        """Return the cheapest flow, part by part; the solver gets no arcs without capacity.
+        """Return the cheapest flow on the arcs of each part for the `supply` of each node.
 
         PlanError when there is no flow, or when OR-Tools, an optional package, is not installed.
         """
@@ -143,7 +142,7 @@ class _Arcs:
 
         tail, head, capacity, cost = (np.concatenate(column) for column in zip(*self.parts, strict=True))
         some = np.flatnonzero(capacity)
-        solver: Any = SimpleMinCostFlow()  # its stubs have no arrays that numpy could make
+        solver: Any = SimpleMinCostFlow()  # the package's stubs reject numpy arrays
         numbers = solver.add_arcs_with_capacity_and_unit_cost(
             tail[some], head[some], capacity[some], cost[some]
         )

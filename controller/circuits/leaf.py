@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Demand between leaves, spread so that no link from a leaf to a spine carries more than it can.
+"""Spread a demand between leaves over spines so that no link from a leaf to a spine is overloaded.
 
-A leaf has tau links to each of H spines. Spreading only what Pods want of each other over the spines leaves
-open through which spine a leaf's share of it goes, and some leaves end up on few (routing polarization).
-Spreading what leaves want settles that (arXiv 2603.28168): L = A + A.T, A over the spines evenly, and of a
-leaf's at most H tau circuits each spine gets at most tau / 2 of A and as many of A.T. For even tau that is a
-proof; for odd tau, the bound is tau + 1.
+A leaf has tau links to each of H spines. If only the demand between Pods is spread over the spines, the
+demand of a leaf may concentrate on few spines (routing polarization). Spreading the demand between leaves
+avoids this (arXiv 2603.28168): L = A + A.T, with A split evenly over the spines. A leaf has at most H tau
+circuits, so each spine gets at most tau / 2 of them from A and as many from A.T: proven for even tau. For odd
+tau, the bound is tau + 1.
 """
 
 import numpy as np
@@ -22,20 +22,20 @@ __all__ = ["leaf_plan", "leaf_spine_load", "leaf_split", "pod_centric_split"]
 
 
 def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
-    """Return the part of a demand between n leaves that each spine carries, (spines, n, n), symmetric.
+    """Return each spine's part of a demand between n leaves, (spines, n, n), symmetric.
 
-    Loads of links are at most tau a leaf and spine for even tau. PlanError names a leaf that wants more than
-    spines * tau.
+    For even tau, a leaf has at most tau units of demand at each spine. PlanError names a leaf that asks for
+    more than spines * tau.
     """
     parts = even_split(symmetric_split(check_leaves(leaves, spines * tau)), spines)
     return parts + parts.transpose(0, 2, 1)
 
 
 def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None = None) -> CircuitPlan:
-    """Return a plan for even tau whose `counts` meet the bound of `leaf_split`, close to a standing plan.
+    """Return a plan whose `counts` meet the bound of `leaf_split`, close to a standing plan.
 
-    Each leaf takes the role of a Pod in `realise`, and its links to a spine that of the Pod's even and odd
-    ports, so the guarantees of `realise` apply.
+    In `allocate`, each leaf takes the role of a Pod, and its links to a spine that of the Pod's ports, so the
+    guarantees of `allocate` apply. PlanError for odd tau.
     """
     if tau < 2 or tau % 2:
         raise PlanError(
@@ -48,11 +48,11 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
 def pod_centric_split(
     leaves: Ints, leaves_per_pod: int, counts: Ints, rng: np.random.Generator | None = None
 ) -> Ints:
-    """Return how flows between leaves share the circuits of Pods, `counts`, (spines, P, P): (spines, n, n).
+    """Return each spine's part of a demand between n leaves, (spines, n, n), for given circuits of Pods.
 
-    A baseline that ignores leaves. Between two Pods each unit of demand takes one of their circuits:
-    in order of leaves and spines, or at random, as hashing does. Inside a Pod it takes any spine: the next,
-    or one at random.
+    A baseline that ignores leaves. Each unit of demand between two Pods takes one of their circuits,
+    `counts`, (spines, P, P); inside a Pod, units take the spines in turn. Units go in order of leaves, or
+    with `rng` at random, as hashing does. PlanError if there are fewer circuits than units.
     """
     leaves = np.asarray(leaves, np.int64)
     spines, pods, _ = counts.shape

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits of one group: assignment to the pairs of optical switches.
+"""Assign the circuits of one group to its pairs of optical switches.
 
-The switches 2k and 2k+1 are pair k. `maps[k, i] = j` says that pair k joins the even port of Pod i's spine
-with the odd port of Pod j's, -1 that it leaves that even port dark; so a row of maps is a partial
-permutation.
+The switches 2k and 2k+1 are pair k. `maps[k, i] = j` means that pair k joins the even port of Pod i's spine
+to the odd port of Pod j's spine; -1 leaves the even port dark. A row of maps is a partial permutation.
 """
 
 import numpy as np
@@ -19,12 +18,12 @@ __all__ = ["assign_from_scratch", "assign_greedy", "assign_pairs", "check_sums"]
 
 
 def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
-    """Return maps, (pairs, N), with `matrix[i, j]` circuits from i's even to j's odd ports, few of them new.
+    """Return maps, (pairs, N), with `matrix[i, j]` circuits from Pod i's even to Pod j's odd ports.
 
-    Row and column sums of the matrix, (N, N), are at most `pairs`. Two pairs: no maps keep more of
-    `standing`, (pairs, N). More: the better of two ways. New circuits are placed one by one, by the shortest
-    chain of moves; and the pairs are halved again and again, each halving the best by how many circuits stand
-    in each half. PlanError names a row or column that is too large.
+    Few circuits differ from `standing`, (pairs, N). With two pairs, no maps keep more standing circuits.
+    With more pairs, two methods compete: placing new circuits one by one by shortest chains of moves, and
+    recursive bisection that keeps the most standing circuits at each cut. PlanError names a row or column of
+    the matrix, (N, N), with a sum above `pairs`.
     """
     matrix = check_sums(matrix, pairs)
     if standing is None:
@@ -49,7 +48,7 @@ def _bisect(matrix: Ints, pairs: int, standing: Ints | None) -> Ints:
 
 
 def _fewest_additions(matrix: Ints, standing: Ints) -> int:
-    """Return the number of circuits that any assignment has to add."""
+    """Return a lower bound on the number of circuits that an assignment adds."""
     slot, row = np.nonzero(standing >= 0)
     has = np.zeros_like(matrix)
     np.add.at(has, (row, standing[slot, row]), 1)
@@ -57,16 +56,16 @@ def _fewest_additions(matrix: Ints, standing: Ints) -> int:
 
 
 def assign_from_scratch(matrix: Ints, pairs: int) -> Ints:
-    """Assign circuits as if none stood: a baseline."""
+    """Assign circuits as if no circuit stood (baseline)."""
     return assign_pairs(matrix, pairs)
 
 
 def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
-    """Assign circuits one by one: a baseline.
+    """Assign circuits one by one (baseline).
 
-    What stands and is still wanted stays, lowest pair first. A new circuit takes the first pair in which both
-    ports are free, else one in which its even port is and swaps circuits along a path of two pairs
-    until its odd port is free there, too (Koenig's edge colouring).
+    Standing circuits that are still wanted stay, lowest pair first. A new circuit takes the first pair with
+    both ports free. Without such a pair, it takes a pair with a free even port, and circuits of two pairs
+    swap along a path until the odd port is free as well (Koenig's edge colouring).
     """
     left = check_sums(matrix, pairs).copy()
     n = len(left)
@@ -92,7 +91,7 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
 
 
 def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
-    """Exchange pairs k and other along a path from a column that is free in other, to free it in k."""
+    """Swap circuits of pairs `k` and `other` along a path until `column`, free in `other`, is free in `k`."""
     path = []
     j, here, there = column, k, other
     while (i := back[here, j]) >= 0:
@@ -110,7 +109,7 @@ def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) ->
 
 
 def check_sums(matrix: Ints, pairs: int) -> Ints:
-    """Return the matrix as integers; PlanError if a row or column sum exceeds the number of pairs."""
+    """Return the matrix as int64; PlanError if a row or column sum exceeds the number of pairs."""
     matrix = np.asarray(matrix, np.int64)
     for axis, what in ((1, "row"), (0, "column")):
         sums = matrix.sum(axis=axis)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-connects of optical switches, and a check that both directions of a port have one peer.
+"""Cross-connects of optical switches, and a check that both directions of a port have the same peer.
 
-Cross wiring: switch 2k takes what even ports 2k send and gives it to odd ports 2k + 1; switch 2k + 1 takes
-what odd ports 2k + 1 send and gives it to even ports 2k. Uniform wiring: switch k takes from ports k and
-gives to ports k. Wiring as derived from LumosCore's solver, which makes the odd switch the transpose of the
-even one.
+Cross wiring: switch 2k connects the transmitters of even ports 2k to the receivers of odd ports 2k + 1;
+switch 2k + 1 connects the transmitters of odd ports 2k + 1 to the receivers of even ports 2k. Uniform wiring:
+switch k connects ports k to ports k. This wiring is derived from LumosCore's solver, in which the odd switch
+is the transpose of the even switch.
 """
 
 from typing import Literal
@@ -18,21 +18,21 @@ __all__ = ["check_crossconnects", "check_l2", "crossconnects"]
 
 
 def crossconnects(maps: Ints) -> Ints:
-    """Return input to output of each switch, (..., 2 * pairs, N): 2k is map k, 2k + 1 its inverse."""
+    """Return each switch's output by input, (..., 2 * pairs, N): 2k has map k, 2k + 1 its inverse."""
     maps = np.asarray(maps)
     return np.stack((maps, _inverse(maps)), axis=-2).reshape(*maps.shape[:-2], -1, maps.shape[-1])
 
 
 def check_l2(maps: Ints) -> None:
-    """Raise PlanError unless maps, (..., pairs, N), give each port one peer for both directions."""
+    """Raise PlanError unless maps, (..., pairs, N), give each port the same peer in both directions."""
     check_crossconnects(crossconnects(maps))
 
 
 def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "cross") -> None:
-    """Raise PlanError unless each of (..., K, N) is a partial permutation and each port hears its own peer.
+    """Raise PlanError unless each switch is a partial permutation and each port sends to its own sender.
 
-    `switches[k, i] = j`: what Pod i sends into switch k comes out at Pod j; -1 is dark. The error names the
-    switch and the port.
+    `switches[..., k, i] = j`, (..., K, N): light from Pod i into switch k leaves to Pod j; -1 is dark. The
+    error names the switch and the port.
     """
     switches = np.asarray(switches)
     n = switches.shape[-1]
@@ -57,7 +57,7 @@ def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "c
             remedy="let at most one port lead there",
         )
     heard = _inverse(switches)
-    if wiring == "cross":  # who hears a port of switch 2k sends into 2k + 1, and the other way round
+    if wiring == "cross":  # even ports send into 2k and hear 2k + 1; odd ports the reverse
         heard = heard.reshape(*heard.shape[:-2], -1, 2, n)[..., ::-1, :].reshape(heard.shape)
     if (apart := np.argwhere(switches != heard)).size:
         at = tuple(apart[0])
@@ -76,5 +76,5 @@ def _inverse(maps: Ints) -> Ints:
 
 
 def _name(at: tuple[int, ...]) -> str:
-    """Return the name of the switch at (..., k, port)."""
+    """Return the name, for messages, of the switch at index (..., switch, port)."""
     return " ".join(("".join(f"group {number}, " for number in at[:-2]) + f"optical switch {at[-2]}").split())

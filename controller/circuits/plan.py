@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits of every group as a value, checks of maps, and what moved between two plans."""
+"""Plan of the circuits of every group, checks of its maps, and counts of moved circuits."""
 
 from dataclasses import dataclass
 from typing import Self, final
@@ -26,14 +26,14 @@ class Moves:
 
 
 def count_moves(standing: Ints, maps: Ints) -> Moves:
-    """Return the counts of circuits that two sets of maps of equal shape set up and take down."""
+    """Count the circuits removed, added and kept between two arrays of maps of equal shape."""
     standing, maps = np.asarray(standing), np.asarray(maps)
     kept = int(((standing == maps) & (maps >= 0)).sum())
     return Moves(int((standing >= 0).sum()) - kept, int((maps >= 0).sum()) - kept, kept)
 
 
 def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
-    """Raise PlanError unless maps have that shape and are partial permutations that join no Pod to itself."""
+    """Raise PlanError unless maps have `shape` and each row is a partial permutation without fixed points."""
     maps = np.asarray(maps)
     if maps.shape != shape:
         raise PlanError(f"the maps have shape {maps.shape}", remedy=f"give an array of shape {shape}")
@@ -61,10 +61,11 @@ def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CircuitPlan:
-    """Standing circuits: `maps[h, k, i] = j` of group h, (H, K/2, P), as in controller.circuits.pairs.
+    """Circuits of all groups: `maps[h, k, i] = j` for pair k of group h, (H, K/2, P).
 
-    `counts[h, i, j]` circuits, (H, P, P), join spines h of Pods i and j in either orientation. `moves` counts
-    changes against the plan before; without a plan before, all circuits are added.
+    Maps are those of controller.circuits.pairs. `counts[h, i, j]`, (H, P, P), counts the circuits between
+    spines h of Pods i and j, in both orientations. `moves` counts changes against the previous plan; without
+    a previous plan, all circuits are added.
     """
 
     counts: Ints
@@ -73,7 +74,7 @@ class CircuitPlan:
 
     @classmethod
     def of(cls, maps: Ints, standing: Self | None = None) -> Self:
-        """Return the plan of these maps, which become read-only."""
+        """Return the plan with these maps, (H, K/2, P), made read-only; `standing` is the previous plan."""
         spines, _, n = maps.shape
         h, k, i = np.nonzero(maps >= 0)
         directed = np.bincount((h * n + i) * n + maps[h, k, i], minlength=spines * n * n).reshape(
@@ -86,5 +87,5 @@ class CircuitPlan:
 
     @property
     def total(self) -> int:
-        """Number of standing circuits."""
+        """Number of circuits in the plan."""
         return self.moves.kept + self.moves.added

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation of circuits to working ports, and extra circuits on ports without demand.
+"""Allocate a demand to working ports, and add circuits on ports that a demand leaves unused.
 
-With whole pairs of switches out of use, `allocate` keeps its guarantee for the remaining ports. Single failed
-ports break it: finding circuits that fit is then an edge colouring with forbidden colours, NP-complete.
+If whole pairs of switches fail, `allocate` keeps its guarantee for the remaining ports. Single failed ports
+break the guarantee: fitting all circuits is then an edge colouring with forbidden colours, NP-complete.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from controller.errors import PlanError
 
 __all__ = ["allocate_available", "fill_unused_ports"]
 
-# Unknowns of an integer program that is worth a try, and what it may take: most often a tenth of a second.
+# Limits of the integer program: its unknowns, and the nodes of the solver's tree (mostly 0.1 s).
 _MAX_UNKNOWNS = 4000
 _MAX_NODES = 10
 
@@ -25,15 +25,15 @@ _MAX_NODES = 10
 def allocate_available(
     demand: Ints, standing: CircuitPlan, working: np.ndarray, worth: Ints | None = None
 ) -> CircuitPlan:
-    """Allocate as many circuits of a demand between Pods, (P, P), as working ports allow, moving few.
+    """Return a plan with as many circuits of a demand, (P, P), as working ports allow; few circuits move.
 
-    `working[h, k, i]` says of the even and the odd port, in this order, of Pod i's spine h at pair k whether
-    it can be used, (H, K/2, P, 2). What Pods have too few ports for is given up first, by what circuits are
-    worth, (P, P), else by how many are wanted (`fitted`). Then new circuits are placed one by one; where some
-    find no place, pairs whose ports all work carry all of it if they can, else an integer program says what
-    is the most that can be, and on large fabrics what has found a place is all.
+    `working`, (H, K/2, P, 2), marks the usable even and odd port of Pod i's spine h at pair k. `trim_demand`
+    first fits the demand to the working ports, by `worth`, (P, P), which is the demand by default. If pairs
+    only fail as a whole, `allocate` does the rest. Else circuits are placed one by one. If some do not fit,
+    `allocate` uses only the pairs without failed ports, where they suffice; else an integer program maximises
+    the circuits. On large fabrics, the circuits placed one by one are the result.
 
-    PlanError as with `allocate`, when the demand is too large even if all worked.
+    PlanError if the demand is too large even when all ports work.
     """
     demand = np.asarray(demand)
     spines, pairs, n = standing.maps.shape
@@ -65,12 +65,12 @@ def allocate_available(
 def fill_unused_ports(
     plan: CircuitPlan, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
-    """Return a plan with circuits added between its dark ports, the most that each pair of switches allows.
+    """Return a plan with circuits added between its dark ports, as many as each pair of switches allows.
 
-    What `standing` has between two of them stays. Other ports are joined so that few circuits come between
-    Pods that have many. `plan` is the demand's; to light that of the next demand, give what this returns as
-    `standing`. With `working` as `realise_left` has it, ports that do not work get no circuit, but keep one
-    whose ports nobody else has a use for.
+    Circuits of `standing` between dark ports stay. Other dark ports join Pods with few circuits first. For
+    the next demand's plan, pass the returned plan as `standing`. `working` marks usable pairs, (H, K/2), or
+    ports, (H, K/2, P, 2); failed ports get no new circuit. In the second form, a circuit of `standing` at a
+    failed port stays if no other circuit uses its ports.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -113,7 +113,7 @@ def fill_unused_ports(
 
 
 def _without_failed_ports(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
-    """Return maps without the circuits at ports that do not work."""
+    """Return maps without the circuits at failed ports."""
     all_maps = np.full_like(maps, DARK)
     slot, row = np.nonzero(maps >= 0)
     works = even[row, slot] & odd[maps[slot, row], slot]
@@ -122,7 +122,7 @@ def _without_failed_ports(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints
 
 
 def _most_circuits(demand: Ints, placed: Ints, old: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
-    """Return the most circuits by integer program if it is small enough, else the placed circuits."""
+    """Return maps with the most circuits by integer program; `placed` if it is too large or too slow."""
     if np.count_nonzero(demand) * len(old) > _MAX_UNKNOWNS:
         return placed
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits by the jobs' demand, and the plans of a change without lost frames (LumosCore).
+"""Cross-connects for the jobs' demand, and the plans of a change that loses no frame (LumosCore).
 
 A change has two plans: the first uses only the circuits that stay, while the other circuits are dark; the
 second uses the new circuits. Pods that keep their circuits keep their routes. When ports fail, the working
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 Crossconnects = Mapping[str, Mapping[int, int]]
-"""Cross-connects by the name of the optical switch; switches that are left out stay as they are."""
+"""Joined ports of each optical switch, by its name; switches not in the mapping keep their circuits."""
 
 OpticalPort = tuple[str, int]
 """An optical switch and one of its ports."""
@@ -70,7 +70,7 @@ class CircuitShortage:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CircuitTarget:
-    """Cross-connects for a demand; `unserved`, (P, P), marks pairs of Pods without a circuit."""
+    """Cross-connects for a demand; `unserved`, (P, P), marks Pods that want a circuit and get none."""
 
     circuits: dict[str, dict[int, int]]
     unserved: NDArray[np.bool_]
@@ -89,14 +89,15 @@ def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
 
 
 def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
-    """Return numbers of circuits in proportion to traffic, (P, P): at least 1 for each pair with traffic.
+    """Return circuits between Pods, (P, P), in proportion to their traffic, for `ports` ports a Pod.
 
-    The Pod that sends most has as many as its ports allow. Derived here: the paper takes demands as given.
+    Pods with any traffic get at least 1 circuit; the Pod with most traffic gets about `ports`, others fewer.
+    This rule is our own: the paper takes demands as given.
     """
     most = traffic.sum(axis=1).max(initial=0)
     if not most:
         return np.zeros_like(traffic)
-    # One for each pair that sends anything, the others in proportion.
+    # Each pair with traffic gets one circuit, and further circuits in proportion.
     joined = (traffic > 0).astype(np.int64)
     left = max(0, ports - int(joined.sum(axis=1).max()))
     return joined + traffic * left // most
@@ -105,8 +106,8 @@ def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
 def crossconnects_for(fabric: Fabric, demand: Demand) -> dict[str, dict[int, int]]:
     """Return the cross-connects for a demand; few of the fabric's circuits move.
 
-    Ports that the demand does not need keep their circuits, or get other circuits. PlanError when there
-    are more pairs of Pods to join than ports.
+    Ports that the demand does not need keep their circuits, or get other circuits. PlanError if a Pod has
+    traffic with more Pods than it has ports.
     """
     return allocate_crossconnects(fabric, demand).circuits
 
@@ -116,8 +117,8 @@ def allocate_crossconnects(
 ) -> CircuitTarget:
     """Return the cross-connects for a demand when ports are `dark`, and the unserved Pods.
 
-    With dark ports some Pods may get fewer than they want, or none between two of them; PlanError still when
-    there are more pairs of Pods than ports if all work.
+    With dark ports some Pods may get fewer circuits than they want, or none. PlanError if a Pod has traffic
+    with more Pods than it has ports, dark or not.
     """
     core = core_of(fabric)
     standing = CircuitPlan.of(np.array(maps_of(fabric)))
@@ -137,10 +138,10 @@ def allocate_crossconnects(
 def unserved_pods(
     fabric: Fabric, traffic: NDArray[np.int64], dark: Set[OpticalPort] = frozenset()
 ) -> NDArray[np.bool_]:
-    """Return the pairs of Pods, (P, P), that get no circuit for this traffic when ports are `dark`.
+    """Return which pairs of Pods, (P, P), get no circuit for their traffic when ports are `dark`.
 
-    PlanError when there are more pairs of Pods than ports if all work. Without dark ports nothing else can
-    fail, so nothing is allocated.
+    PlanError if a Pod has traffic with more Pods than it has ports. Without dark ports all pairs are served,
+    so nothing is allocated.
     """
     core = core_of(fabric)
     wanted = circuit_shares(traffic, len(core.groups) * core.ports)
@@ -153,7 +154,7 @@ def unserved_pods(
 
 
 def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
-    """Return which ports work, (H, K/2, P, 2): the even and the odd port of each Pod's spine."""
+    """Return which ports are not `dark`, (H, K/2, P, 2): the even and the odd port of each Pod's spine."""
     core = core_of(fabric)
     works = np.ones((len(core.groups), core.ports // 2, 2, core.pods), bool)
     for h, group in enumerate(core.groups):
@@ -164,7 +165,7 @@ def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
 
 
 def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[np.int64]:
-    """Return the standing circuits that are not `down`, between Pods, (P, P), symmetric."""
+    """Return the number of circuits between Pods, (P, P), symmetric, without the links `down`."""
     pods = core_of(fabric).pods
     circuits = np.zeros((pods, pods), np.int64)
     for link in fabric.links:
@@ -178,10 +179,10 @@ def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[n
 def circuit_shortages(
     fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]
 ) -> tuple[CircuitShortage, ...]:
-    """Return the jobs with fewer of the circuits `lit` between Pods, (P, P), than their shares of all ports.
+    """Return the jobs that `lit` circuits between Pods, (P, P), give fewer than if all ports worked.
 
-    The jobs that send between two Pods share the circuits in proportion to their traffic, by highest
-    averages, so that no job gets more when there are fewer circuits.
+    The jobs that send between two Pods share their circuits in proportion to traffic, by highest averages:
+    with fewer circuits, no job gets more.
     """
     core = core_of(fabric)
     traffic = {job: pod_traffic(fabric, demand) for job, demand in jobs.items()}
@@ -207,7 +208,7 @@ def _highest_averages(count: int, weights: Mapping[str, int]) -> dict[str, int]:
 
 
 def keep_common_circuits(fabric: Fabric, circuits: Crossconnects) -> Fabric:
-    """Return the fabric with only the circuits that stand now and after the change."""
+    """Return the fabric with only the circuits that exist both now and after the change to `circuits`."""
     now = crossconnects(fabric)
     both = {
         name: {low: high for low, high in joined.items() if now[name].get(low) == high}
@@ -224,7 +225,7 @@ def replan(
     demand: Demand | None,
     down: Set[str] = frozenset(),
 ) -> Plan:
-    """Return the plan for a fabric of other circuits, some `down`; PlanError if a pair has no path."""
+    """Return a plan for a fabric with changed circuits and links `down`; PlanError if a pair has no path."""
     known = {link.name for link in fabric.links}
     return make_plan(
         fabric,
@@ -240,5 +241,5 @@ def replan(
 
 
 def table_updates(plan: Plan, installed: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Update]]:
-    """Return the updates from the installed entries to those of a plan, by node."""
+    """Return the updates, by node, that turn the installed entries into the plan's entries."""
     return {name: diff(installed[name], entries) for name, entries in plan.entries.items()}

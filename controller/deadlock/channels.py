@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels of a fabric by number: each direction of each link is a hop, and each VL of a hop a channel.
+"""Numbers of a fabric's channels: a hop is a direction of a link, and a channel is a VL of a hop.
 
-Which VL a frame leaves on follows from its VL and the ways of two hops alone
-(controller.deadlock.turn_rules): hops of
-one way are alike, and a fabric has few ways.
+The VL on which a frame leaves depends only on its VL and on the directions (groups, up or down) of its
+arriving and leaving hops (controller.deadlock.turn_rules). A fabric has few directions; their numbers are
+called ways.
 """
 
 from functools import cached_property
@@ -38,9 +38,9 @@ class Channel(NamedTuple):
 class Hops:
     """The hops of a fabric: 2 i and 2 i + 1 are the directions of link i; channel = hop * VLS + VL.
 
-    `tails` and `heads` are the indices of the nodes where a hop begins and ends, `ways` numbers of its
-    direction in `directions`, of which 0 is HOST. `turns[in][vl][out]` is the VL that the rules give a frame,
-    or -1 when they do not allow the turn.
+    `tails` and `heads` are the indices of the nodes where each hop begins and ends. `ways` are the indices of
+    hops' directions in `directions`; index 0 is HOST. `turns[arriving][vl][leaving]`, by ways, is the VL on
+    which a frame leaves, or -1 for a forbidden turn.
     """
 
     def __init__(self, fabric: Fabric, rules: RuleSet) -> None:
@@ -63,9 +63,9 @@ class Hops:
 
     @cached_property
     def number(self) -> dict[tuple[str, str], int]:
-        """Number of the hop between two neighbours by name.
+        """Number of the hop between two neighbours, by their names.
 
-        Parallel links wait for the same channels, so the first represents all.
+        Parallel links wait for the same channels, so the first link represents all.
         """
         names, tails, heads = self.nodes, self.tails.tolist(), self.heads.tolist()
         return {(names[tails[hop]], names[heads[hop]]): hop for hop in self._leaving.tolist()}
@@ -79,12 +79,12 @@ class Hops:
         return len(self) * VLS
 
     def channel(self, number: int) -> Channel:
-        """Return the channel of a number by name."""
+        """Return the channel, with names, of a channel number."""
         hop, vl = divmod(number, VLS)
         return Channel(self.links[hop // 2], self.nodes[self.heads[hop]], vl)
 
     def channels_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
-        """Return the channels that a frame takes in turn, and the node of a forbidden turn, or ''."""
+        """Return the channels of a frame along a path, and the node of the first forbidden turn, or ''."""
         turns, way, vl = self.turns, 0, entry_vl
         channels = []
         for node, neighbour in pairwise(path):

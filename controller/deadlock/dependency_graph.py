@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel dependency graph of routes, and the cycle in it if there is one (UB-Mesh, All-Path-Routing).
+"""Channel dependency graph of routes, and a search for a cycle in it (UB-Mesh, All-Path-Routing).
 
-A channel is one VL of one direction of a link. A frame that holds a channel waits for the next one of its
-path: routes can deadlock only when these waits close a circle (Dally and Seitz).
+A channel is one VL of one direction of a link. A frame that holds a channel waits for the next channel of its
+path: routes can deadlock only when these waits form a cycle (Dally and Seitz).
 
-Channels are numbers and graphs arrays, for a SuperPod has over a million channels; a cycle has names.
+Graphs are arrays of channel numbers, as a SuperPod has over a million channels; cycles have names.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,10 +39,10 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class DependencyGraph:
-    """Channels in use, and those that a frame holding one may wait for.
+    """Channels in use, and the channels that a frame may wait for while it holds another.
 
-    `used` says of each channel of `hops` whether it is in use; a frame that holds channel `before[i]` may
-    wait for `after[i]`, and no such pair comes twice.
+    `used` marks the channels of `hops` in use. A frame that holds channel `before[i]` may wait for channel
+    `after[i]`; these pairs are distinct.
     """
 
     hops: Hops
@@ -62,7 +62,7 @@ class DependencyGraph:
 
     @property
     def waits(self) -> dict[Channel, frozenset[Channel]]:
-        """The graph with names, for small fabrics: the channels that each channel waits for."""
+        """Channels that each channel waits for, with names; for small fabrics."""
         waiting: dict[int, set[Channel]] = {int(number): set() for number in np.flatnonzero(self.used)}
         for before, after in zip(self.before.tolist(), self.after.tolist(), strict=True):
             waiting[before].add(self.hops.channel(after))
@@ -79,7 +79,7 @@ class DependencyGraph:
 def path_graph(
     fabric: Fabric, paths: Iterable[Path], rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS
 ) -> DependencyGraph:
-    """Return the graph of these paths; PlanError names the first path with a forbidden turn."""
+    """Return the graph of paths entered on each of `entry_vls`; PlanError names a forbidden turn."""
     hops = Hops(fabric, rules)
     size = hops.channels
     used = np.zeros(size, dtype=np.bool_)
@@ -98,7 +98,7 @@ def path_graph(
 
 
 def graph_of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) -> DependencyGraph:
-    """Return the graph of pairs of channels, each as before * hops.channels + after."""
+    """Return the graph of pairs of channels; a pair is the number before * hops.channels + after."""
     both = np.array(sorted(pairs), dtype=np.int64)
     before, after = np.divmod(both, hops.channels)
     return DependencyGraph(hops, used, before.astype(np.int32), after.astype(np.int32))
@@ -107,10 +107,10 @@ def graph_of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) ->
 def permitted_graph(
     fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS, u_turns: bool = True
 ) -> DependencyGraph:
-    """Return the graph of every turn that the rules allow; without a cycle in it, no routes deadlock.
+    """Return the graph of every turn that the rules allow; if it has no cycle, no routes deadlock.
 
-    A frame may enter at every node, on one of `entry_vls`. The tables cannot tell a frame that goes back
-    where it came from, so U-turns belong to it; no simple path has any.
+    A frame may enter at every node, on one of `entry_vls`. The graph includes U-turns by default, as tables
+    cannot recognise a frame that goes back to its previous node; simple paths have no U-turns.
     """
     hops = Hops(fabric, rules)
     turns = np.array(hops.turns, dtype=np.int32)
@@ -126,7 +126,7 @@ def permitted_graph(
     used = np.zeros(hops.channels, dtype=np.bool_)
     for vl in entry_vls:
         used[vl::VLS] = True
-    # What a channel in use may wait for is in use: until that adds nothing more.
+    # Mark the channels that channels in use may wait for, until no more are added.
     in_use = used[all_before]
     while not used[all_after[in_use]].all():
         used[all_after[in_use]] = True
@@ -135,8 +135,8 @@ def permitted_graph(
 
 
 def _hop_pairs(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
-    """Return all pairs of hops of which the second begins where the first ends."""
-    # The hops that leave a node stand side by side in `leaving`, from `first` of the node on.
+    """Return all pairs of hops, arriving and leaving, at the same node; `u_turns` includes U-turns."""
+    # `leaving` lists the hops by the node where they begin; those of node n are from `first[n]` on.
     leaving = np.argsort(hops.tails, kind="stable").astype(np.int32)
     count = np.bincount(hops.tails, minlength=len(hops.nodes))
     first = np.cumsum(count) - count
@@ -152,7 +152,7 @@ def _hop_pairs(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
 
 
 def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
-    """Return the channels of a cycle in waiting order, the same cycle every time; empty without a cycle.
+    """Return the channels of a cycle in waiting order, always the same cycle; empty without a cycle.
 
     The cycle is a shortest cycle through the first channel on any cycle, by the order of the fabric's links.
     """
@@ -164,7 +164,7 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
     count, component = connected_components(matrix, directed=True, connection="strong")
     if count == graph.hops.channels:
         return ()
-    # No channel waits for itself, so one is on a cycle when its strong component has others.
+    # No channel waits for itself, so a channel is on a cycle if its strong component has more members.
     first = int(np.flatnonzero(np.bincount(component)[component] > 1)[0])
     members = np.flatnonzero(component == component[first])
     inner = matrix[members][:, members]
@@ -179,15 +179,15 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
 
 
 def is_acyclic(before: NDArray[np.integer], after: NDArray[np.integer], size: int) -> bool:
-    """Return whether a graph of edges from `before[i]` to `after[i]`, of `size` vertices, has no cycle.
+    """Return whether a graph of `size` vertices, with edges from `before[i]` to `after[i]`, has no cycle.
 
-    Vertices to which no edge leads are removed with their edges, round after round: without a cycle no edge
+    Vertices without incoming edges are removed with their edges, round after round: without a cycle no edge
     is left.
     """
     order = np.argsort(before, kind="stable")
     waiting = np.bincount(after, minlength=size)
     after = after[order]
-    # Edges by the vertex before: those of vertex v are `after[first[v] : first[v + 1]]`.
+    # The edges from vertex v lead to `after[first[v] : first[v + 1]]`.
     first = np.searchsorted(before[order], np.arange(size + 1))
     free = np.flatnonzero(waiting == 0)
     left = len(after)
@@ -203,7 +203,7 @@ def is_acyclic(before: NDArray[np.integer], after: NDArray[np.integer], size: in
 
 
 def check_acyclic(graph: DependencyGraph, *, what: str = "these routes") -> None:
-    """Raise DeadlockError naming a cycle if the graph has one."""
+    """Raise DeadlockError with a cycle if the graph has one; `what` is the subject of the message."""
     cycle = find_cycle(graph)
     if cycle:
         shown = [f"{channel.link} to {channel.to} on VL {channel.vl}" for channel in cycle[:4]]

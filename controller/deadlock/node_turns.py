@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search for a cycle among the turns that a rule set permits, for a whole fabric at once.
 
-`permitted_graph` has every pair of hops at a node, which are many millions where switches have many ports.
-Here all hops of one way at a node are one vertex: which turns the rules permit follows from ways alone, so a
-cycle of either graph is a closed walk of the other.
+`permitted_graph` has every pair of hops at a node: many millions if switches have many ports. In this graph,
+all hops of one direction at a node share a vertex. Rules look at directions only, so a cycle of either graph
+is a closed walk of the other.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ Integers = NDArray[np.int64]
 
 
 def permits_no_cycle(fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS) -> bool:
-    """Return whether `permitted_graph` of the same arguments, U-turns included, has no cycle."""
+    """Return whether `permitted_graph` of these arguments, U-turns included, has no cycle."""
     hops = Hops(fabric, rules)
     if not len(hops):
         return True
     ways = len(hops.directions)
     arriving, arrival = np.unique(_keys(hops.heads, hops.ways, ways), return_inverse=True)
     leaving, departure = np.unique(_keys(hops.tails, hops.ways, ways), return_inverse=True)
-    # Vertices: a way of arrival at a node on a VL, then a way of departure on a VL.
+    # Vertices: (node, direction of arrival, VL), then (node, direction of departure, VL).
     departures = len(arriving) * VLS
     before, after, size = list[Integers](), list[Integers](), departures + len(leaving) * VLS
     for vl in range(VLS):
@@ -59,5 +59,5 @@ def _keys(nodes: NDArray[np.int32], way: NDArray[np.int32], ways: int) -> Intege
 
 
 def _joined(nodes: Integers, others: Integers) -> tuple[Integers, Integers]:
-    """Return all pairs of positions at which two ascending arrays have the same number."""
+    """Return all pairs of positions, (i, j), at which two ascending arrays have equal numbers."""
     return ragged(np.searchsorted(others, nodes), np.searchsorted(others, nodes, side="right"))

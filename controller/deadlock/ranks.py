@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn rules of any graph: ranks of its nodes, by which a hop goes up or down, and nodes that may relay.
+"""Turn rules of any graph: ranks of its nodes decide whether a hop goes up or down.
 
 Ranks are those of up*/down* routing (Schroeder et al., Autonet, 1991): by the distance from a root, so that
 every node but the root has a neighbour of higher rank. Fabrics with tiers may also be ranked by tier. Of
-several rankings the first is taken under which the fewest pairs need a detour with two lanes.
+several rankings, the first with the fewest hops of detours on two lanes is used.
 """
 
 from collections import deque
@@ -27,10 +27,10 @@ __all__ = ["Adjacency", "RankOrder", "adjacency", "ranked_rules", "ranks", "rela
 # Group of all hops of a graph.
 _GROUP = 1
 
-# Roots that are tried, and destinations by which a ranking is judged.
+# Roots to try, and sampled destinations for the cost of a ranking.
 _ROOTS = 6
 _SAMPLE = 16
-# Largest graph of which several rankings are compared.
+# Most nodes of a graph for which several rankings are compared.
 _MAX_COMPARED = 400
 
 Adjacency = Sequence[Sequence[tuple[int, bool]]]
@@ -40,7 +40,7 @@ Adjacency = Sequence[Sequence[tuple[int, bool]]]
 @final
 @dataclass(frozen=True, slots=True)
 class RankOrder:
-    """Order of hops by the ranks of nodes: all hops are of one group, and go up to a node of higher rank."""
+    """Order of hops by the ranks of nodes: all hops are in one group; a hop to a higher rank goes up."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ class RankOrder:
 
     @property
     def widest_mesh(self) -> int:
-        """Zero: no route is minimal along dimensions."""
+        """Zero, as the graph has no dimensions."""
         return 0
 
     def direction(self, fabric: Fabric, node: str, neighbour: str) -> Direction:
@@ -70,7 +70,7 @@ class RankOrder:
 
 
 def ranked_rules(name: str, fabric: Fabric) -> RuleSet:
-    """Return the named rules on a graph; PlanError names those that need dimensions, and unknown names."""
+    """Return the named rules on a graph; PlanError if the rules are unknown or need dimensions."""
     known = {
         "T2-G": (2, VlIncrement.VALLEY),
         "T2-V": (2, VlIncrement.VALLEY),
@@ -87,7 +87,7 @@ def ranked_rules(name: str, fabric: Fabric) -> RuleSet:
 
 @computed_once
 def ranks(fabric: Fabric) -> Mapping[str, int]:
-    """Return the rank of every node; no two nodes have the same."""
+    """Return the rank of every node, by name; ranks are distinct."""
     best: tuple[tuple[float, float], dict[str, int]] | None = None
     for rank in _rankings(fabric):
         if len(fabric.nodes) > _MAX_COMPARED:
@@ -104,8 +104,8 @@ def ranks(fabric: Fabric) -> Mapping[str, int]:
 def relays(fabric: Fabric) -> bool:
     """Return whether endpoints forward frames of other nodes.
 
-    They do where a link joins two of them, and where switches alone do not join them all. Otherwise they are
-    hosts, which send and receive.
+    They do if a link joins two endpoints, or if the switches alone do not connect all endpoints. Otherwise
+    endpoints are hosts that only send and receive.
     """
     import networkx as nx
 
@@ -122,7 +122,7 @@ def relays(fabric: Fabric) -> bool:
 
 
 def adjacency(fabric: Fabric, rank: Mapping[str, int]) -> Adjacency:
-    """Return the neighbours of every node of a fabric without failures."""
+    """Return the neighbours of every node, failed links included."""
     number = {node.name: at for at, node in enumerate(fabric.nodes)}
     return [
         [(number[neighbour], rank[neighbour] > rank[node.name]) for neighbour in fabric.neighbours(node.name)]
@@ -133,10 +133,11 @@ def adjacency(fabric: Fabric, rank: Mapping[str, int]) -> Adjacency:
 def steps_to(
     graph: Adjacency, destination: int, lanes: int, transit: Sequence[bool], *, valleys: bool = True
 ) -> list[int]:
-    """Return the fewest admitted hops to a destination from every state; -1 where no path is admitted.
+    """Return the fewest admitted hops to a destination from every state; -1 if no path is admitted.
 
     State (node * 2 + falls) * lanes + lane: a frame at `node` on `lane`, whose last hop went down if `falls`.
-    A frame at its source is in the state (node, 0, 0). Without `valleys` no turn counts against the lanes.
+    A frame at its source is in the state (node, 0, 0). `transit` marks the nodes that may forward. A valley
+    takes the next lane, unless `valleys` is False.
     """
     steps = [-1] * (len(graph) * 2 * lanes)
     edge: deque[int] = deque()
@@ -163,7 +164,7 @@ def steps_to(
 
 
 def _rankings(fabric: Fabric) -> Iterator[dict[str, int]]:
-    """Yield rankings by tier, if there are tiers, and by the distance from several roots."""
+    """Yield the ranking by tier, if the fabric has switches, then by distance from each of several roots."""
     names = [node.name for node in fabric.nodes]
     if not names:
         return
@@ -184,7 +185,7 @@ def _numbered(fabric: Fabric, heights: Mapping[str, int]) -> dict[str, int]:
 
 
 def _cost(fabric: Fabric, rank: Mapping[str, int]) -> tuple[float, float]:
-    """Return the hops beyond the shortest paths with two lanes and with one, over some destinations."""
+    """Return the hops beyond shortest paths with two lanes and with one lane, over sampled destinations."""
     graph = adjacency(fabric, rank)
     ends = [node.index for node in fabric.endpoints]
     transit = [node.is_switch or relays(fabric) for node in fabric.nodes]

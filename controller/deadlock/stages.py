@@ -4,9 +4,9 @@
 A route moves in the mesh of its tier, climbs to the switches, climbs among them, moves in the mesh that they
 form, and comes down the same way. A hop goes up when its coordinate or its tier grows, down when it falls.
 
-With the increment `valley`, channels ordered by (group, VL, rank) rise along every path, the rank of a hop up
-from node p being the sum of p's coordinates, or its tier, and of a hop down the largest such sum twice, plus
-one, minus it: so no cycle can close.
+With the increment `valley`, channels ordered by (group, VL, rank) rise along every path, so no cycle can
+close. For s, the sum of a node's coordinates (or its tier), and the largest such sum m, a hop up from the
+node has rank s, and a hop down 2 m + 1 - s.
 """
 
 from collections.abc import Set
@@ -28,11 +28,11 @@ __all__ = ["StageOrder", "rules_of_turns", "staged_rules"]
 # Groups that the tables' 3 bits can name beside 0, the host.
 _MAX_GROUPS = 7
 
-# What a hop does, in the order of a route: ascending, at each level, then descending.
+# Kinds of hops at a level, in route order: between tiers of the level, in a mesh, to another level.
 _AMONG, _MESH, _LEAVE = 1, 2, 3
 
 Stage = tuple[bool, int, int, int]
-"""(descends, level or minus it, what, which mesh group of dimensions): sorts in the order of a route."""
+"""(descends, level, or -level if it descends, kind of hop, mesh group): sorts in the order of a route."""
 
 
 @final
@@ -40,8 +40,8 @@ Stage = tuple[bool, int, int, int]
 class StageOrder:
     """Order of hops by the stages of a route.
 
-    `groups` are the dimensions of each mesh group, in route order. `stages` are the kinds of hops of the
-    fabric with the number of the group of each, from 1; `meshes` are the numbers of those within a mesh.
+    `groups` are the dimensions of each mesh group, in route order. `stages` gives the group number, from 1,
+    of each stage in the fabric. `meshes` are the numbers of groups of hops within a mesh.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -71,7 +71,7 @@ class StageOrder:
         """Return the direction of every hop, as 2 * group + 1 if it goes up, by hop number."""
         hops = columns(fabric)
         tail_tier, head_tier = hops.tiers[hops.tails], hops.tiers[hops.heads]
-        # Hops of one shape have one stage; a fabric has few shapes.
+        # The stage depends only on these five values of a hop, which have few combinations.
         shape = np.stack(
             [hops.levels[hops.tails], tail_tier, hops.levels[hops.heads], head_tier, hops.dimensions]
         )
@@ -94,15 +94,18 @@ class StageOrder:
 
 
 def staged_rules(name: str, fabric: Fabric) -> RuleSet:
-    """Return the named rules on a fabric; PlanError lists the names if the name is unknown.
+    """Return the named rules on a fabric; PlanError for unknown names and for too many groups of hops.
 
     Dimension order takes the highest dimension of a group first, as the tables do: a longest prefix match on
     the address finds the highest dimension in which a destination differs.
 
-    T2-G: 2 VLs, at most one valley in each of the fabric's groups. T2-V: the same with all dimensions in
-    one group. T2-DOR: 2 VLs, dimension order with a detour in each. T1-UD: 1 VL, all up hops before all
-    down hops. T1-DOR+: 1 VL, dimension order with detours that have no valley. T1-DOR: 1 VL, one hop a
-    dimension. single-vl: anything on 1 VL, which can deadlock.
+        T2-G        2 VLs, at most one valley in each of the fabric's groups
+        T2-V        2 VLs, at most one valley, all dimensions in one group
+        T2-DOR      2 VLs, dimension order, one detour in each dimension
+        T1-UD       1 VL, all up hops before all down hops
+        T1-DOR+     1 VL, dimension order, detours without a valley
+        T1-DOR      1 VL, dimension order, one hop a dimension
+        single-vl   1 VL, every turn; can deadlock
     """
     flat = (tuple(range(len(fabric.dims))),)
     ordered = tuple((dimension,) for group in fabric.groups for dimension in reversed(group))
@@ -130,7 +133,7 @@ def staged_rules(name: str, fabric: Fabric) -> RuleSet:
 
 
 def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
-    """Return rules of a user's own on a full mesh: a table of turns, with dimension d as group d + 1.
+    """Return rules from a user's table of turns on a full mesh; dimension d is group d + 1.
 
     Raises:
         PlanError: The fabric has switches or no full meshes, or a turn leaves on a lane that its class lacks.
@@ -154,7 +157,7 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
 
 @computed_once
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> Set[Stage]:
-    """Return the kinds of hops of a fabric; possible circuits count like links."""
+    """Return the stages of all hops of a fabric, also of circuits that optical switches may set up."""
     stages: set[Stage] = set()
     seen: set[tuple[int, int, int, int, int | None]] = set()
     for link in fabric.links:
@@ -176,7 +179,7 @@ def _stage(node: Node, neighbour: Node, dimension: int | None, groups: tuple[tup
     if dimension is not None:
         return _mesh(height, next(number for number, group in enumerate(groups) if dimension in group))
     what = _AMONG if neighbour.level == height else _LEAVE
-    # Inside a domain both ways come before any climb, as in a mesh.
+    # Inside a domain (level 0), hops to higher and lower tiers both come before any climb, as in a mesh.
     if neighbour.tier > node.tier or (not height and what == _AMONG):
         return (False, height, what, 0)
     return (True, -height, what, 0)
@@ -187,7 +190,7 @@ def _mesh(height: int, number: int) -> Stage:
 
 
 def _number_stages(stages: Set[Stage]) -> dict[Stage, int]:
-    """Return numbers of stages, from 1 in route order; the last climb and the first descent share one."""
+    """Number the stages from 1 in route order; the last climb and the first descent share a number."""
     numbers: dict[Stage, int] = {}
     number = 0
     before: Stage | None = None

@@ -2,10 +2,9 @@
 """Effect of turn rules on a fabric: admitted paths, the VLs that they take, and whether they can deadlock.
 
 UB-Mesh calls this TFC and publishes its outline only: model deadlock by the channel dependency graph, merge
-turn rules and limits on virtual lanes, and get every path a map to VLs without a cycle. The rules are in
-controller.deadlock.turn_rules; this counts. Kinds of paths are those that All-Path-Routing tells apart
-in the paper's
-figures, the names and their limits are ours.
+turn rules and limits on virtual lanes, and map every path to VLs without a cycle. The rules are in
+controller.deadlock.turn_rules; this module counts paths. The classes of paths are those in the paper's
+figures of All-Path-Routing; their names and limits are ours.
 """
 
 from collections import Counter
@@ -26,17 +25,16 @@ from topologies import Fabric, Node
 
 __all__ = ["Analysis", "DimensionOrders", "PathClass", "admitted_orders", "analyse"]
 
-# VL on which data enters; the other class of traffic has lanes of its own and the same picture.
+# VL on which data enters; paths of the other class of traffic are equal on VLs of their own.
 _ENTRY_VL = 0
 
 
 class PathClass(StrEnum):
     """Class of a path; every path between two endpoints is of exactly one class.
 
-    Direct: one hop. Dimension-ordered: several, each in another dimension, so none is superfluous. Detour: a
-    dimension takes two hops or more, in a row. Interleaved: a dimension is left and taken up again. Through
-    switches: over those inside domains or next to endpoints, of level 0 or 1 (LRS, leaves of rails). Through
-    the top: over a higher one (HRS, spines, cores).
+    DIRECT: one hop. ORDERED: several hops, each in another dimension. DETOUR: two or more hops in a row in a
+    dimension. INTERLEAVED: a dimension is left and taken up again. SWITCHED: over switches inside domains or
+    next to endpoints, of level 0 or 1 (LRS, leaves of rails). TOP: over a higher switch (HRS, spines, cores).
     """
 
     DIRECT = "direct"
@@ -55,8 +53,9 @@ Counts = Mapping[tuple[PathClass, int], int]
 class Analysis:
     """Paths of up to `max_hops` hops between endpoints of a fabric under turn rules.
 
-    `simple` and `admitted` count them by kind and hops; `simple` is empty when it was not asked for. `lanes`
-    counts admitted paths by the VLs of their hops. `graph` and `cycle` are of the admitted paths' channels.
+    `simple` counts all simple paths by class and hops, and is empty without `refused`; `admitted` counts the
+    admitted paths. `lanes` counts admitted paths by the VLs of their hops. `graph` and `cycle` are those of
+    the admitted paths' channels.
     """
 
     rules: str
@@ -69,7 +68,7 @@ class Analysis:
 
     @property
     def channels(self) -> int:
-        """Virtual channels in use: VLs of directions of links."""
+        """Number of channels in use."""
         return self.graph.channels
 
     @property
@@ -79,11 +78,11 @@ class Analysis:
 
     @property
     def vls(self) -> int:
-        """VLs that the paths take."""
+        """Number of VLs: the highest VL of a path, plus 1."""
         return 1 + max((vl for lanes in self.lanes for vl in lanes), default=-1)
 
     def count_paths(self, hops: int, counts: Counts | None = None) -> int:
-        """Return the number of admitted paths by their hops, or of paths in other `counts`."""
+        """Return the number of admitted paths with `hops` hops, or of such paths in `counts`."""
         counted = self.admitted if counts is None else counts
         return sum(count for (_, length), count in counted.items() if length == hops)
 
@@ -98,8 +97,8 @@ def analyse(
 ) -> Analysis:
     """Analyse every simple path of up to `max_hops` hops from `sources`, by default all endpoints.
 
-    It takes microseconds a path: give few sources where there are millions. Without `refused`, paths that the
-    rules do not admit are not followed nor counted. PlanError when `max_hops` is less than 1.
+    A path takes microseconds: give few sources if the fabric has millions of paths. Without `refused`, paths
+    that the rules refuse are neither followed nor counted. PlanError when `max_hops` is less than 1.
     """
     if max_hops < 1:
         raise PlanError(f"paths cannot have up to {max_hops} hops", remedy="ask for 1 hop or more")
@@ -119,7 +118,7 @@ def analyse(
     )
 
 
-# A path as far as its kind goes: the dimension of each hop (None: between tiers) and how high it gets.
+# Values that decide a path's class: the dimension of each hop (None: between tiers) and the greatest height.
 _Shape = tuple[tuple[int | None, ...], int]
 
 
@@ -132,7 +131,7 @@ class _PathCounter:
         self._max_hops = max_hops
         self._refused = refused
         self._end = [not node.is_switch for node in fabric.nodes]
-        # By node: number, far end, way, dimension and the far end's height of each hop that leaves it.
+        # By node, for each leaving hop: hop number, neighbour, way, dimension, neighbour's height.
         self._leaving: list[list[tuple[int, int, int, int | None, int]]] = [[] for _ in fabric.nodes]
         for (source, neighbour), number in self._hops.number.items():
             to = fabric.node(neighbour)
@@ -159,7 +158,10 @@ class _PathCounter:
         way: int,
         vl: int,
     ) -> None:
-        """`vl` is -1 from the first turn that is not allowed; `held` are the channels until then."""
+        """Extend a path from `node` by each hop, and count it; `vl` is -1 after the first forbidden turn.
+
+        `held` are the channels before that turn, `way` is the direction of the last hop.
+        """
         turns, goes_on = self._hops.turns[way], len(path) < self._max_hops
         for number, neighbour, leaves, dimension, far_height in self._leaving[node]:
             if neighbour in path:
@@ -192,7 +194,7 @@ class _PathCounter:
 
 
 def _height(node: Node) -> int:
-    """Return the height that a path reaches at a node; a switch inside a domain counts as level 1."""
+    """Return a node's level; a switch inside a domain counts as level 1."""
     return max(node.level, node.is_switch)
 
 
@@ -220,7 +222,8 @@ def _class(dimensions: Sequence[int | None], height: int) -> PathClass:
 class DimensionOrders:
     """Orders of dimensions admitted for shortest paths between nodes that differ in every dimension.
 
-    `share` is of all (pair, order) combinations, `fewest` of the `orders` there are for any pair.
+    `share` is the admitted part of all (pair, order) combinations. `fewest` is the least number of admitted
+    orders of a pair, out of `orders`.
     """
 
     share: Fraction
@@ -229,10 +232,10 @@ class DimensionOrders:
 
 
 def admitted_orders(fabric: Fabric, rules: RuleSet) -> DimensionOrders:
-    """Return the orders of dimensions that the rules admit in a full mesh, ignoring a mesh among switches.
+    """Count the orders of dimensions that the rules admit in a full mesh, ignoring a mesh among switches.
 
-    Whether they do depends on the direction of each hop alone, and in a full mesh as many pairs go up in a
-    dimension as go down: the corners of the mesh stand for all pairs.
+    Admission depends only on the directions of hops, and in a full mesh as many pairs go up in a dimension as
+    go down. Pairs of opposite corners at coordinates 0 and 1 therefore represent all pairs.
     """
     by_place = {node.coordinates: node.name for node in fabric.nodes if node.kind.member}
     size = len(fabric.dims)

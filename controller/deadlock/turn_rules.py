@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn rules: the turns that a frame may take, and the virtual lane (VL) on which it leaves (UB-Mesh, TFC).
 
-The paper leaves out the details of its turn and VL rules; these are this project's own. Every hop is of a
-group, and the groups of a route rise (docs/reference/deadlock.md). VLs start afresh in each group. A hop goes
-up or down inside its group. Which group a hop is of, and whether it goes up, says the order of the hops: by
-the structure of a fabric (controller.deadlock.stages), or by ranks of its nodes (controller.deadlock.ranks).
+The paper leaves out the details of its turn and VL rules; these rules are our own. Each hop belongs to a
+group, and goes up or down in it. Group numbers never fall along a route (docs/reference/deadlock.md); a new
+group starts again at the first VL. A `HopOrder` gives the group and direction of each hop: by the structure
+of a fabric (controller.deadlock.stages), or by ranks of its nodes (controller.deadlock.ranks).
 
-Inside a group one of three events counts against the VLs:
+Inside a group, one of three events moves a frame to the next VL:
 
-    valley  a down hop followed directly by an up hop: a path of up to three hops has at most one
+    valley  a down hop followed directly by an up hop: a path of up to three hops has at most one valley
     step    every hop after the first: with a group a dimension, dimension order and detours
-    free    nothing: no protection at all, the negative control
+    free    no event: no protection from deadlock, for comparison
 
-Rules of a user's own are a table of turns instead (`controller.deadlock.stages.rules_of_turns`). Steps count
-in meshes only; between tiers valleys do.
+Steps count in meshes only; between tiers, valleys count instead. A user's own rules are a table of turns
+(`controller.deadlock.stages.rules_of_turns`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ CLASS_VLS = 2
 # The VL on which each class enters the fabric.
 ENTRY_VLS = (0, 2)
 
-# Names of the rule sets; graphs without dimensions have some of them.
+# Names of the rule sets; graphs without dimensions support some of them.
 RULE_NAMES = ("T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl")
 
 
@@ -60,7 +60,7 @@ class Direction(NamedTuple):
 HOST = Direction(0, False)
 
 Turns = Mapping[tuple[Direction, Direction, int], int]
-"""Lane within its class on which a frame leaves, by arriving direction, leaving direction and lane."""
+"""Lane on which a frame leaves, by arriving direction, leaving direction and arriving lane (of its class)."""
 
 
 class VlIncrement(Enum):
@@ -73,11 +73,7 @@ class VlIncrement(Enum):
 
 
 class HopOrder(Protocol):
-    """Groups of the hops of a fabric, and the direction of each hop.
-
-    `numbers` are the groups in the order of a route, `meshes` those of hops within a mesh. `widest_mesh` is
-    the largest number of dimensions of a group.
-    """
+    """Groups of the hops of a fabric, and the direction of each hop."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -116,21 +112,21 @@ class RuleSet:
     increment: VlIncrement
     order: HopOrder
     turns: Turns = field(default_factory=dict)
-    # Paths have few different sequences of directions, and their VLs follow from these alone.
+    # VLs of paths by their directions and entry VL; paths have few different sequences of directions.
     _known_vls: "dict[tuple[tuple[Direction, ...], int], tuple[int, ...] | None]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     @property
     def up_first(self) -> bool:
-        """Return whether tables must send up hops first: minimal paths with too many valleys exist.
+        """Return whether tables must send up hops first, as some minimal paths have too many valleys.
 
         A minimal path over n dimensions of a group has up to n // 2 valleys, and each takes a VL.
         """
         return self.increment is VlIncrement.VALLEY and self.order.widest_mesh // 2 >= self.vls
 
     def next_vl(self, arriving: Direction, leaves: Direction, vl: int) -> int | None:
-        """Return the VL on which a frame leaves, or None for a forbidden turn."""
+        """Return the VL on which a frame on `vl` leaves, or None for a forbidden turn."""
         if self.increment is VlIncrement.TABLE and leaves != HOST:
             following = self.turns.get((arriving, leaves, vl % CLASS_VLS))
             return None if following is None else vl - vl % CLASS_VLS + following
@@ -161,7 +157,7 @@ class RuleSet:
         return self._known_vls[key]
 
     def _vls_along(self, directions: Sequence[Direction], entry_vl: int) -> tuple[int, ...] | None:
-        """Return the VL of every hop by the directions of the hops, or None if a turn is forbidden."""
+        """Return the VL of every hop, given the directions of the hops, or None if a turn is forbidden."""
         arriving, vl, vls = HOST, entry_vl, []
         for leaves in directions:
             following = self.next_vl(arriving, leaves, vl)
@@ -174,5 +170,5 @@ class RuleSet:
 
 @computed_once
 def _known_directions(_: Fabric, rules: str) -> dict[tuple[str, str], Direction]:
-    """Return the directions of hops that are known already under the rules of a name, by hop."""
+    """Return the cache of hop directions, by hop, for the rules of this name."""
     return {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discovery of a fabric by source-routed requests, without addresses or routes.
 
-wire     requests and answers of the topology scan, byte for byte
+wire     frames of requests and answers of the topology scan
 scan     state machine: answers go in, requests come out
-cables   the discovered fabric beside the planned fabric: every wrong cable in words
-entries  table entries of the program ub_scan: what a node knows of itself
+cables   comparison of the discovered with the planned fabric: a text for each wrong cable
+entries  table entries of the program ub_scan: a node's GUID, class and ports
 """
 
 from controller.discovery.cables import Finding, compare_cables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A discovered fabric beside the planned fabric: which cable is wrong, and where it belongs."""
+"""Compare a discovered fabric with the planned fabric: which cables are wrong, and where they belong."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Kind = Literal["swapped", "wrong", "missing", "extra", "node"]
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A difference; `ends` are the ports to look at, `text` says what is there and what was planned."""
+    """A difference between fabrics; `ends` are its ports, `text` says what was discovered and planned."""
 
     kind: Kind
     ends: tuple[End, ...]
@@ -25,9 +25,9 @@ class Finding:
 
 
 def compare_cables(fabric: Fabric, discovered: Discovered) -> list[Finding]:
-    """Return all differences between the planned cables of a fabric and the scanned cables.
+    """Return all differences between the cables of a planned fabric and of a scan.
 
-    Empty if the two are the same graph, port by port. Two cables whose ends are exchanged are one finding.
+    The list is empty if both are equal port by port. Two cables whose ends are exchanged are one finding.
     """
     names = {guid_of(node): node.name for node in fabric.nodes}
     cabled = {_end(names, place): _end(names, other) for place, other in discovered.links.items()}
@@ -48,7 +48,7 @@ def _differences(planned: Mapping[End, End], cabled: Mapping[End, End]) -> Itera
         done |= {end, peer}
         here, there = planned.get(end), planned.get(peer)
         if here is not None and there is not None and cabled.get(here) == there:
-            # The other cable joins the ports to which these two should lead.
+            # Another cable joins the planned peers of this cable's two ports.
             done |= {here, there}
             yield Finding(
                 "swapped",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries of the program ub_scan: what a node knows of itself, without a plan."""
+"""Table entries of the program ub_scan: a node's GUID, class and ports, which need no plan."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,12 +13,12 @@ _TOPOLOGY_QUERY = 0
 
 
 def guid_of(node: Node) -> int:
-    """Return the GUID that is burnt into a node, 128 bits: this testbed's name and a serial number."""
+    """Return a node's fixed GUID of 128 bits: the testbed's name, then the node's device id."""
     return _VENDOR << 64 | node.device_id
 
 
 def scan_entries(fabric: Fabric) -> Mapping[str, Sequence[Entry]]:
-    """Return the entries of each node: its GUID, its class and its ports; a port's link is not among them."""
+    """Return the entries of each node by name: its GUID, class and ports, but not the ports' links."""
     return {node.name: tuple(_entries(node)) for node in fabric.nodes}
 
 

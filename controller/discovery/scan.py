@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topology scan: breadth first from a root, a request through every port that leads to an unknown end.
+"""Topology scan: breadth first from a root, with a request through every port whose peer is unknown.
 
-A state machine without clock or socket. Its driver sends the requests of a wave, hands over what comes back,
-and asks for the next wave once nothing comes any more; a port whose request nobody answers is dark.
+The scan is a state machine without clock or socket. Its driver sends the requests of a wave, passes received
+frames to the scan, and asks for the next wave when no more frames come. A port without an answer is dark.
 """
 
 from collections import deque
@@ -23,9 +23,9 @@ SwitchPort = tuple[int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A node as the scan knows it: its GUID, its class, its number of ports, and how it was reached.
+    """A discovered node: its GUID, its class, its number of ports, and the path to it.
 
-    `path` names the egress ports from the root on, `back` those of the way back.
+    `path` lists the egress ports from the root to the node, `back` the egress ports from the node to the root.
     """
 
     guid: int
@@ -38,9 +38,9 @@ class Device:
 @final
 @dataclass(slots=True)
 class Discovered:
-    """Nodes by GUID, the root first; the far end of each port; dark ports; number of requests.
+    """Discovered nodes by GUID, the root first; the peer of each port; dark ports; number of requests.
 
-    `links` has both ends of each link as keys.
+    `links` has both ends of each link as keys. `unexpected` counts frames that answer no request.
     """
 
     nodes: dict[int, Device] = field(default_factory=dict)
@@ -51,28 +51,28 @@ class Discovered:
 
     @property
     def longest_path(self) -> int:
-        """Hops of the longest path of a request that was answered."""
+        """Hops of the longest path from the root to a discovered node."""
         return max((len(device.path) for device in self.nodes.values()), default=0)
 
 
 @final
 class TopologyScan:
-    """A scan from one node; the driver is at that node, and knows no other."""
+    """Topology scan from one node, the root, where the driver is; no other node is known at first."""
 
     def __init__(self, hops: Hops = Hops.BITS_8) -> None:
         self.discovered = Discovered()
         self._hops = hops
-        self._waiting: dict[int, SwitchPort | None] = {}  # by number of the request; None for the root's own
+        self._waiting: dict[int, SwitchPort | None] = {}  # by request number; None for the root itself
         self._nodes: deque[int] = deque()
         self._begun = False
 
     def next_wave(self) -> list[bytes]:
-        """Return the next requests; an empty list if the scan has ended.
+        """Return the frames of the next requests; an empty list if the scan has ended.
 
-        Requests of the wave before that have no answer yet count as unanswered: their ports are dark.
+        Requests of the last wave that have no answer yet count as unanswered: their ports are dark.
 
         Raises:
-            PlanError: The root does not answer, or a node is farther than a path reaches.
+            PlanError: The root does not answer, or a node needs a path longer than a request allows.
         """
         dark = [place for place in self._waiting.values() if place is not None]
         self.discovered.dark += dark
@@ -97,7 +97,7 @@ class TopologyScan:
         return []
 
     def receive(self, frame: bytes) -> None:
-        """Take a frame that came back; a frame that answers no request is counted and ignored."""
+        """Process a received frame; a frame that answers no request is counted and ignored."""
         answer = read_answer(frame)
         if answer is None or answer.number not in self._waiting:
             self.discovered.unexpected += 1

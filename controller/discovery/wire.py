@@ -3,7 +3,7 @@
 
 The layout is that of drivers/ub/ubus/enum.h in openEuler's kernel: link header, CNA16 network header without
 transport header, partition, state of the scan, path, return path, and a protocol data unit. Each 32-bit word
-goes most significant byte first; the first hop of a path is in the least significant bits of its word.
+is big-endian; the first hop of a path is in the least significant bits of its word.
 """
 
 import struct
@@ -28,11 +28,11 @@ _VERSION, _TOPOLOGY_QUERY, _RESPONSE, _REQUEST = 1, 0, 0, 1
 _FLIT_BYTES, _WORD_BYTES = 20, 4
 
 _PATH_WORDS = 4
-"""Words of the longest path that the program ub_scan parses."""
+"""32-bit words of the longest path that the program ub_scan parses."""
 
 
 class Hops(IntEnum):
-    """Width of a hop, by its code on the wire."""
+    """Code, on the wire, of the width of a hop (an egress port) in a path."""
 
     BITS_4 = 0
     BITS_8 = 1
@@ -40,7 +40,7 @@ class Hops(IntEnum):
 
     @property
     def bits(self) -> int:
-        """Bits of a hop."""
+        """Width of a hop in bits."""
         return 4 << self
 
     @property
@@ -52,9 +52,10 @@ class Hops(IntEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer of a node; `port` is where the request came in, `sent_by` the port by which it was sent there.
+    """Answer of a node to the request `number`.
 
-    `number` is that of the request. At a path of no hops both ports are 0.
+    `port` is the node's port where the request arrived, `sent_by` the neighbour's port that sent it there;
+    both are 0 for a path of no hops.
     """
 
     number: int
@@ -66,9 +67,9 @@ class Answer:
 
 
 def request(number: int, path: Sequence[int], back: Sequence[int], hops: Hops = Hops.BITS_8) -> bytes:
-    """Return the frame of a request: `path` names egress ports from the root on, `back` those of the answer.
+    """Return the frame of a request along the egress ports `path`, with the egress ports `back` for the answer.
 
-    The node at the end knows the first port of `back` by itself: 0 will do.
+    The first port of `back` may be 0, as the last node answers through the port of arrival.
 
     Raises:
         PlanError: The path is too long, a port does not fit the width of a hop, or `back` has another length.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Next hops of a switch that chooses by hash, for one destination at a time and without table entries.
 
-After a failure every source of an ECMP fabric has to know what its switches do next, and each source may know
-of other failed links. What differs from the tables without failures are the routes that neighbours have
-withdrawn (controller.tables.segments.withdrawn), so only these are looked up anew; all who know the same of
-the switch's own links share its segments.
+After a failure, every source of an ECMP fabric computes the next hops of its switches, and sources may know
+of different failed links. Only routes that neighbours have withdrawn
+(controller.tables.segments.withdrawn) are looked up for each source; sources that know of the same failures
+near a switch share its segments.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,17 @@ __all__ = ["EcmpGroup", "EcmpTable"]
 @final
 @dataclass(frozen=True, slots=True)
 class EcmpGroup:
-    """Neighbours of which the hash selects one; parallel links count once each. Empty: no route."""
+    """Neighbours from which the hash selects, one element a parallel link; empty without a route.
+
+    The element `hash >> shift & mask`, modulo their number, is selected.
+    """
 
     neighbours: tuple[str, ...]
     shift: int
     mask: int
 
     def select(self, flow_hash: int) -> str | None:
-        """Return the neighbour that gets the frames of a hash; None without a route."""
+        """Return the neighbour for a frame with this hash; None without a route."""
         members = self.neighbours
         if len(members) < 2:
             return members[0] if members else None
@@ -40,9 +43,9 @@ class EcmpGroup:
 
 @final
 class EcmpTable:
-    """Segments of a switch that hold while no neighbour has withdrawn a route.
+    """Segments of a switch, valid while no neighbour has withdrawn a route.
 
-    `finder` needs to know of the failed links near the switch only.
+    `finder` needs to know only the failed links near the switch.
     """
 
     def __init__(self, finder: PathFinder, node: str, lookups: Lookups) -> None:
@@ -60,7 +63,7 @@ class EcmpTable:
         self._groups: dict[NextHop, EcmpGroup] = {}
 
     def group_of(self, finder: PathFinder, address: int) -> EcmpGroup:
-        """Return the group of an address, after the routes that neighbours have withdrawn by a finder."""
+        """Return the group of a destination address, given the failed links that `finder` knows."""
         segment = self._segment(address)
         withdrawn = withdrawn_next_hop(finder, self.node, address, self.uplinks) if finder.failed else None
         if withdrawn is None or (segment is not None and segment.prefix.length > withdrawn[0]):
@@ -68,14 +71,14 @@ class EcmpTable:
         return self._group(withdrawn[1])
 
     def _segment(self, address: int) -> Segment | None:
-        """Return the segment with the longest prefix of an address."""
+        """Return the segment with the longest prefix that matches an address, or None."""
         for rest, segments in self._by_length:
             if (segment := segments.get(address >> rest)) is not None:
                 return segment
         return None
 
     def _group(self, next_hop: NextHop) -> EcmpGroup:
-        """Return the group of a next hop."""
+        """Return the cached group of a next hop."""
         group = self._groups.get(next_hop)
         if group is None:
             group = self._groups[next_hop] = self._group_of(next_hop)

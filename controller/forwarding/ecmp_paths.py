@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the 16 buckets of many pairs where switches choose by hash, followed for all pairs at once."""
+"""Follow the paths of the 16 buckets of many pairs at once, through switches that choose by hash."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,22 @@ __all__ = ["ecmp_columns", "port_of_bucket"]
 # all 60 uplinks of either ToR; with bit 0 they reach 58: tests/controller/test_path_probing.py.
 _PORT_BIT = 1
 
-# Inner nodes of a path that are compared as one number of 64 bits.
+# Nodes of a path, 16 bits each, that are compared as one number of 64 bits.
 _NODES_A_WORD = 4
 
 Ints = NDArray[np.int64]
 
 
 def port_of_bucket(bucket: int, ports: int) -> int:
-    """Return the index of a bucket's port; the bucket counts of any two ports differ by at most 1."""
+    """Return the port, from 0 to `ports` - 1, of a bucket; ports differ by at most 1 in their buckets."""
     rotated = bucket >> _PORT_BIT | (bucket & (1 << _PORT_BIT) - 1) * (BUCKETS >> _PORT_BIT)
     return rotated % ports
 
 
 def ecmp_columns(tables: TableSource, candidates: PathColumns) -> Routes | None:
-    """Return the paths that frames of the buckets of all pairs take; None if a node's entries are to be read.
+    """Return the path of every bucket of all pairs; None if a node on a path has no `ecmp_table`.
 
-    A source route steers a frame to the first switch of a candidate; from there switches choose by hash. The
+    A source route steers a frame to the first switch of a candidate; from there, switches choose by hash. The
     path of a bucket is that of a frame whose lb equals the bucket.
     """
     table = columns(candidates.fabric)
@@ -72,11 +72,14 @@ def ecmp_columns(tables: TableSource, candidates: PathColumns) -> Routes | None:
 
 
 def _steered(candidates: PathColumns, tiers: NDArray[np.int32]) -> tuple[Ints, Ints]:
-    """Return, by pair and bucket, a candidate that begins like the source route, and the hops steered."""
+    """Return a candidate for each pair and bucket, and its number of hops to the first switch.
+
+    Both arrays are flat, (pairs * buckets,). Buckets share the pair's different first hops evenly.
+    """
     heads = candidates.nodes[:, 1:]
     first = candidates.pair_of * len(tiers) + heads[:, 0]
     _, rows = np.unique(first, return_index=True)
-    rows.sort()  # candidates with the first hops of a pair, in the order of the candidates
+    rows.sort()  # first candidate with each first hop of a pair, in the order of the candidates
     counts = np.bincount(candidates.pair_of[rows], minlength=len(candidates.pairs))
     begin = np.cumsum(counts) - counts
     ports = np.zeros((counts.max(initial=0) + 1, BUCKETS), np.int64)
@@ -91,7 +94,7 @@ def _steered(candidates: PathColumns, tiers: NDArray[np.int32]) -> tuple[Ints, I
 def _selected(
     groups: list[EcmpGroup], which: NDArray[np.intp], hashes: Ints, tables: TableSource
 ) -> NDArray[np.int32]:
-    """Return the neighbour that each hash selects in its group, by node number; -1 without a route."""
+    """Return the node number that each hash selects in group `groups[which[i]]`; -1 without a route."""
     fabric = tables.finder.fabric
     widest = max(1, *(len(group.neighbours) for group in groups))
     members = np.full((len(groups), widest), -1, np.int32)
@@ -105,7 +108,7 @@ def _selected(
 
 
 def _routes(candidates: PathColumns, nodes: NDArray[np.int32]) -> Routes:
-    """Return routes of 16 paths a pair, in which equal paths of a pair are one row."""
+    """Return the routes of 16 paths a pair; equal paths of a pair are stored once."""
     count = len(candidates.pairs)
     equal = np.ones((count, BUCKETS, BUCKETS), np.bool_)
     for begin in range(1, nodes.shape[1], _NODES_A_WORD):

@@ -16,24 +16,24 @@ __all__ = ["TableSource", "neighbour_at", "next_hop", "port_choice", "table_path
 
 
 class TableSource(Protocol):
-    """The part of a forwarding scheme that fills the tables of addresses; `cache` is for `computed_once`."""
+    """The part of a forwarding scheme that fills the tables of addresses."""
 
     @property
     def finder(self) -> PathFinder:
-        """Links that work."""
+        """Path finder that knows the fabric and its failed links."""
         ...
 
     @property
     def cache(self) -> dict[Hashable, object]:
-        """Results of `computed_once`."""
+        """Results that `computed_once` stores."""
         ...
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
-        """Return the entries of the tables that map addresses to egress ports."""
+        """Return a node's entries in the tables that map addresses to egress ports."""
         ...
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
-        """Return the groups of a switch that chooses by hash; None where its entries are to be read."""
+        """Return the groups of a switch that chooses by hash; None if its entries must be read instead."""
         ...
 
 
@@ -42,8 +42,8 @@ def next_hop(
 ) -> str | None:
     """Return the neighbour to which the tables of a node send a frame.
 
-    None at the destination and where no entry matches. A group selects the member of a frame with that `lb`
-    from `source`, by default from the node itself.
+    None at the destination, and if no entry matches. A group selects the member by the hash of a frame with
+    this `lb` from `source`, by default from the node itself.
     """
     if node == destination:
         return None
@@ -61,7 +61,7 @@ def next_hop(
 
 
 def port_choice(tables: TableSource, node: str, destination: str) -> PortChoice | None:
-    """Return the egress ports that the hash chooses from at a node; None where no entry matches."""
+    """Return the egress ports from which the hash chooses at a node; None if no entry matches."""
     action = _routing_action(tables, node, destination)
     if isinstance(action, DropReason):
         return None
@@ -70,7 +70,7 @@ def port_choice(tables: TableSource, node: str, destination: str) -> PortChoice 
 
 
 def neighbour_at(fabric: Fabric, node: str, port: int) -> str | None:
-    """Return the node at the other end of a port; None for the node's host."""
+    """Return the neighbour at a port; None for the port to the node's host."""
     if port == HOST_PORT:
         return None
     end = fabric.peer(node, port)
@@ -79,9 +79,9 @@ def neighbour_at(fabric: Fabric, node: str, port: int) -> str | None:
 
 
 def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
-    """Return the path of a frame without a source route; it ends early at a node without an entry for it.
+    """Return the path of a frame by table entries; it ends early at a node without a matching entry.
 
-    `begun` is the part of the path that a source route has steered.
+    `begun` is the first part of the path, which a source route has chosen.
     """
     path = list(begun) or [source]
     path.extend(_hops(tables, path[-1], source, destination, lb, MAX_HOPS + 1 - len(path)))
@@ -91,7 +91,7 @@ def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, 
 def table_paths(
     tables: TableSource, source: str, destination: str, begun: Path, lbs: Sequence[int]
 ) -> list[Path]:
-    """Return `table_path` of each of the values of lb; a switch on several paths is looked up once."""
+    """Return `table_path` for each value of lb; a switch on several paths is looked up once."""
     fabric = tables.finder.fabric
     scna, dcna = fabric.node(source).address, fabric.node(destination).address
     groups: dict[str, EcmpGroup | None] = {destination: EcmpGroup((), 0, 0)}
@@ -125,14 +125,14 @@ def _hops(tables: TableSource, node: str, source: str, destination: str, lb: int
 
 
 def _group(tables: TableSource, node: str, destination: str) -> EcmpGroup | None:
-    """Return the group to which a switch that chooses by hash sends frames; None for other nodes."""
+    """Return the group of a destination at a switch that chooses by hash; None for other nodes."""
     table, finder = tables.ecmp_table(node), tables.finder
     return None if table is None else table.group_of(finder, finder.fabric.node(destination).address)
 
 
 @computed_once
 def _routing_action(tables: TableSource, node: str, destination: str) -> Entry | DropReason:
-    """Return the entry that names a port or a group for a destination."""
+    """Return the entry with the port or the group of a destination, or why a frame is dropped."""
     return _pipeline(tables, node).routing_action(tables.finder.fabric.node(destination).address)
 
 

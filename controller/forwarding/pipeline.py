@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executable specification of the P4 programs: table lookups, the hash, and the decisions of one pass.
 
-Planning asks it where the tables of a plan send a frame, and tests hold the compiled programs against it. It
-knows frames by the fields that the programs look at; bytes are parsed and built elsewhere. Source: the wire
+Planning uses it to follow frames through the tables of a plan, and tests compare the compiled programs with
+it. Frames are the fields that the programs read; other modules parse and build bytes. Source: the wire
 format, docs/reference/wire-format.md.
 """
 
@@ -39,23 +39,23 @@ Ints = NDArray[np.int64]
 
 # Port group of a node's host and controller.
 LOCAL_GROUP = 0
-# The virtual lane of responses, and the number of virtual lanes with turns of their own.
+# The virtual lane of responses, and the number of virtual lanes with entries in the turn table.
 VL_RESPONSE, VL_TURNS = 2, 4
 _ADDRESS_BITS = 16
 
-# First bit of each field in the 40 bits that are hashed, counted from the right, and its bits.
+# Lowest bit of each field in the 40 hashed bits, and its width.
 _SCNA, _DCNA, _LB = (24, 16), (8, 16), (0, 8)
 _HASHED_BYTES = 5
-# Bits of the CRC that switches look at.
+# Bits of the CRC that switches use.
 _HASH_MASK = 0xFFFF
 
-# LPH.length counts in flits of 20 bytes, 32 of them a block, at most 16 blocks.
+# LPH.length counts blocks (at most 16) of 32 flits of 20 bytes.
 _FLIT_BYTES, _BLOCK_FLITS, _MAX_BLOCKS = 20, 32, 16
 
 
 @final
 class DropReason(IntEnum):
-    """Indices of the counter `drops`."""
+    """Reason of a drop, as the index of the counter `drops`."""
 
     TRUNCATED = 1
     ETHERTYPE = 2
@@ -72,9 +72,9 @@ class DropReason(IntEnum):
 
 
 class Frame(NamedTuple):
-    """Fields of a frame that the programs look at; `length` is LPH.length, None if it does not matter.
+    """Fields of a frame that the programs read; `length` is LPH.length, None if it does not matter.
 
-    A named tuple, since every hop makes a new frame.
+    It is a named tuple for speed, as every hop makes a new frame.
     """
 
     dcna: int
@@ -100,7 +100,7 @@ class Departure:
 @final
 @dataclass(frozen=True, slots=True)
 class PortChoice:
-    """Egress ports that the hash chooses from: `ports[hash >> shift & (len(ports) - 1)]`."""
+    """Egress ports from which the hash chooses: `ports[hash >> shift & (len(ports) - 1)]`."""
 
     ports: tuple[int, ...]
     shift: int = 0
@@ -111,28 +111,31 @@ class PortChoice:
 
 
 def frame_hash(scna: int, dcna: int, lb: int) -> int:
-    """Return the 16 bits that switches look at of a frame of lb_mode 0: the low bits of a CRC-32."""
+    """Return the hash, the low 16 bits of a CRC-32, by which switches choose for a frame of lb_mode 0."""
     return zlib.crc32(scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)) & _HASH_MASK
 
 
 def flow_hash(scna: ArrayLike, dcna: ArrayLike, lb: ArrayLike) -> Ints:
     """Return `frame_hash` of many frames, element by element.
 
-    A CRC is affine over GF(2): of texts of one length, crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0), so each field
-    contributes a value of its own.
+    A CRC is affine over GF(2): for inputs of equal length, crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0), so each
+    field contributes a value of its own.
     """
     ends = hash_contributions(*_SCNA)[np.asarray(scna)] ^ hash_contributions(*_DCNA)[np.asarray(dcna)]
     return ends ^ lb_contributions()[np.asarray(lb)] ^ (zlib.crc32(bytes(_HASHED_BYTES)) & _HASH_MASK)
 
 
 def lb_contributions() -> Ints:
-    """Return by value of lb the bits of the hash that it flips."""
+    """Return the bits of the hash that each value of lb flips, (256,)."""
     return hash_contributions(*_LB)
 
 
 @cache
 def hash_contributions(first: int, bits: int) -> Ints:
-    """Return by value of a field, at `first` in the hashed text, the bits of the hash that it flips."""
+    """Return the bits of the hash that each value of a field flips, (2**bits,).
+
+    The lowest bit of the field is bit `first` of the hashed input.
+    """
     contributions = np.zeros(1, np.int64)
     empty = zlib.crc32(bytes(_HASHED_BYTES))
     for bit in range(first, first + bits):
@@ -142,7 +145,7 @@ def hash_contributions(first: int, bits: int) -> Ints:
 
 
 def resized(length: int, octets: int) -> int | None:
-    """Return LPH.length of a frame that grows by some bytes; None if the field cannot hold it."""
+    """Return the value of LPH.length after a frame grows by some bytes; None if it does not fit the field."""
     blocks, flits, tail = length >> 10, length >> 5 & 31, length & 31
     number = (blocks * _BLOCK_FLITS + flits) * _FLIT_BYTES + tail + octets
     blocks, rest = divmod(number, _BLOCK_FLITS * _FLIT_BYTES)
@@ -163,7 +166,7 @@ class Tables:
             self.write(Update("insert", entry))
 
     def copy(self) -> "Tables":
-        """Return tables with the same entries, which change on their own."""
+        """Return an independent copy of the tables."""
         copied = Tables()
         copied._entries = dict(self._entries)
         copied._exact = dict(self._exact)
@@ -174,7 +177,7 @@ class Tables:
         """Insert, modify or delete an entry.
 
         Raises:
-            PlanError: an entry to insert exists, or an entry to modify or delete does not.
+            PlanError: An entry to insert exists, or an entry to modify or delete does not.
         """
         entry, key = update.entry, update.entry.key
         if (key in self._entries) == (update.kind == "insert"):
@@ -191,7 +194,7 @@ class Tables:
 
     @property
     def content(self) -> Mapping[Hashable, Entry]:
-        """Copy of all entries, by their keys."""
+        """All entries by their keys, as a copy."""
         return dict(self._entries)
 
     def entries(self, table: str) -> list[Entry]:
@@ -199,9 +202,9 @@ class Tables:
         return [entry for entry in self._entries.values() if entry.table == table]
 
     def lookup(self, table: str, **key: int) -> Entry | None:
-        """Return the entry that matches a table's key, its fields in the table's order.
+        """Return the entry that matches a table's key, or None; the key's fields are in the table's order.
 
-        Of several the one of the highest priority wins, then the one of the longest prefix.
+        Of several matching entries, the highest priority wins, then the longest prefix.
         """
         exact = self._exact.get((table, tuple(key.values())))
         if exact is not None:
@@ -247,7 +250,7 @@ def _parameter(entry: Entry, name: str) -> int:
 
 
 def _index(array: Entry, value: int) -> int:
-    """Return the index of a value in the array that an action's base, shift and mask describe."""
+    """Return the index of a value in the array that the entry's base, shift and mask describe."""
     shift, mask = _parameter(array, "shift"), _parameter(array, "mask")
     return _parameter(array, "base") + (value >> shift & mask)
 
@@ -256,8 +259,8 @@ def _index(array: Entry, value: int) -> int:
 class Pipeline:
     """Decisions of one switch's program, by its tables; a table that the program lacks is empty.
 
-    A frame is looked at in this order: arrival port, source route to push, rail, source route, PXN, segments
-    with linear lookup, group, departure port, turn, delivery.
+    The order of decisions is: arrival port, source route to push, rail, source route, PXN, segments with
+    linear lookup, group, departure port, turn, delivery.
     """
 
     def __init__(self, tables: Tables, *, has_host: bool = True) -> None:
@@ -265,7 +268,7 @@ class Pipeline:
         self._has_host = has_host
 
     def forward(self, frame: Frame, ingress_port: int) -> Departure | DropReason:
-        """Return the result of one pass of a frame; the program chooses the egress port."""
+        """Return a frame's departure, or the reason of its drop, after one pass through the program."""
         arrival = self.tables.lookup("arrival", port=ingress_port)
         if arrival is None:
             return DropReason.ARRIVAL
@@ -290,7 +293,7 @@ class Pipeline:
         return port if isinstance(port, DropReason) else self.depart(frame, ingress_port, port)
 
     def _pushed(self, frame: Frame) -> Frame | DropReason:
-        """Return the frame with the source route of its destination and bucket, if there is one."""
+        """Return the frame with the source route of its destination and bucket, unchanged without a route."""
         entry = self.tables.lookup("all_path", dcna=frame.dcna, bucket=frame.lb % BUCKETS)
         if entry is None:
             return frame
@@ -299,7 +302,7 @@ class Pipeline:
         return _with_route(frame, route, HEADER_BYTES)
 
     def table_port(self, frame: Frame) -> int | DropReason:
-        """Return the egress port that the tables choose for a frame without an instruction."""
+        """Return the egress port that the tables choose for a frame whose source route names no port."""
         action = self.routing_action(frame.dcna)
         return action if isinstance(action, DropReason) else self.port_of(action, frame)
 
@@ -314,7 +317,7 @@ class Pipeline:
         return ports.ports[int(ports.of(number))]
 
     def ports_of(self, action: Entry) -> PortChoice | DropReason:
-        """Return the ports that a routing action lets the hash choose from; NO_ROUTE without a group."""
+        """Return the ports of a routing action; NO_ROUTE if its group does not exist."""
         if not SET_GROUP.is_called_by(action):
             return PortChoice((_parameter(action, "port"),))
         group = self.tables.lookup("multipath", group=_parameter(action, "group"))
@@ -325,7 +328,7 @@ class Pipeline:
         return PortChoice(tuple(ports[value % len(ports)] for value in values), _parameter(action, "shift"))
 
     def routing_action(self, dcna: int) -> Entry | DropReason:
-        """Return the entry that names a port or a group for a destination."""
+        """Return the entry with the port or the group of a destination address, or the reason of a drop."""
         rail = self.tables.lookup("rail", dcna=dcna)
         if rail is not None and FOREIGN_RAIL.is_called_by(rail):
             return DropReason.FOREIGN_RAIL
@@ -339,7 +342,7 @@ class Pipeline:
         return DropReason.NO_ROUTE if action is None else action
 
     def depart(self, frame: Frame, ingress_port: int, egress_port: int) -> Departure | DropReason:
-        """Return what the second half of a pass makes of a frame for a port: its VL, and delivery."""
+        """Return a frame's departure at an egress port, with its new VL, or the reason of its drop."""
         arrival = self.tables.lookup("arrival", port=ingress_port)
         if arrival is None:
             return DropReason.ARRIVAL
@@ -349,7 +352,7 @@ class Pipeline:
         vl = frame.vl
         if _parameter(arrival, "group") == LOCAL_GROUP:  # a source enters on the first VL of its class
             vl = VL_RESPONSE if frame.mgmt or frame.sl > 7 else 2 * frame.sl
-        turning = vl if vl < VL_TURNS else vl & 1  # every class of data has the turns of the first
+        turning = vl if vl < VL_TURNS else vl & 1  # all classes of data share the turns of the first class
         turn = self.tables.lookup(
             "vl_turn",
             in_group=_parameter(arrival, "group"),
@@ -374,7 +377,7 @@ class Pipeline:
 
 
 def _with_route(frame: Frame, route: SourceRoute | None, octets: int) -> Frame | DropReason:
-    """Return the frame with another source route, which makes it some bytes longer."""
+    """Return the frame with another source route (or None) and its length changed by `octets` bytes."""
     length = None if frame.length is None else resized(frame.length, octets)
     if frame.length is not None and length is None:
         return DropReason.LENGTH

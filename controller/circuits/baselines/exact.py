@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fewest circuits moved, by integer program (the authors' Mini-Rewiring, here by HiGHS): a baseline.
+"""Baseline: fewest circuits moved, by integer program (Mini-Rewiring of LumosCore's authors, with HiGHS).
 
-A 0-1 unknown for each slot and each ordered pair of Pods that want circuits: small fabrics only.
+The program has a 0-1 unknown for each slot and ordered pair of Pods that want circuits: small fabrics only.
 """
 
 from typing import Any, final
@@ -25,10 +25,10 @@ def assign_exact(
     seconds: float = 60.0,
     nodes: int | None = None,
 ) -> Ints:
-    """Assign like `assign_pairs`, but keep the most of `standing` that any maps can keep.
+    """Return maps as `assign_pairs` does, but keep the most circuits of `standing` that any maps can keep.
 
-    PlanError when that takes too many seconds or, where `nodes` limits them instead, too many nodes of the
-    solver's tree, whose number is the same on every machine.
+    PlanError if no optimum is proven within `seconds` or, if given instead, within `nodes` of the solver's
+    tree, whose number is the same on every machine.
     """
     matrix = check_sums(matrix, pairs)
     n = len(matrix)
@@ -47,15 +47,15 @@ def allocate_exact(
 ) -> Ints:
     """Return maps (spines * pairs, N) of a checked demand (N, N) that keep the most standing circuits.
 
-    Each spine has its share of the circuits between two Pods, within less than two, as with `allocate`.
-    PlanError when it takes too many seconds.
+    Each spine is less than two circuits off its share between two Pods, as with `allocate`. PlanError if no
+    optimum is proven within `seconds`.
     """
     n = len(demand)
     program = _Program(demand > 0, spines * pairs, standing)
     low, high = np.minimum(program.row, program.col), np.maximum(program.row, program.col)
     both = np.triu(demand).ravel()
     program.bound_sums(low * n + high, n * n, both, both)
-    # A spine's share, rounded down less one to rounded up and one.
+    # From a spine's share rounded down, less one, to its share rounded up, plus one.
     spine = program.slot // pairs
     least, most = np.maximum(both // spines - 1, 0), -(-both // spines) + 1
     program.bound_sums(
@@ -70,8 +70,9 @@ def allocate_exact(
 def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes: int) -> Ints:
     """Return maps (slots, N) with the most circuits of a demand (N, N) that `working` ports allow.
 
-    No circuit between Pods that want few is given up for Pods that have many. PlanError when it
-    takes too many nodes of the solver's tree, whose number, unlike time, is the same everywhere.
+    A circuit is worth 1, plus up to 0.5 for Pods that want few circuits, plus a little if it stands.
+    PlanError if no optimum is proven within `nodes` of the solver's tree, whose number, unlike time, is the
+    same on every machine.
     """
     n = len(demand)
     program = _Program(demand > 0, len(standing), standing, working)
@@ -83,7 +84,7 @@ def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes:
 
 @final
 class _Program:
-    """Integer program: unknowns x[slot, row, col], each slot a partial permutation; `worth` is maximised."""
+    """Integer program over x[slot, row, col] that maximises `worth`; each slot is a partial permutation."""
 
     def __init__(
         self, wanted: np.ndarray, slots: int, standing: Ints | None, working: WorkingPorts | None = None
@@ -106,7 +107,7 @@ class _Program:
             self.bound_sums(self.slot * self._n + end, slots * self._n, 0, 1)
 
     def bound_sums(self, sums: np.ndarray, count: int, low: np.ndarray | int, high: np.ndarray | int) -> None:
-        """Bound `count` sums; unknown u belongs to sum `sums[u]`."""
+        """Bound `count` sums from `low` to `high`; unknown u belongs to sum `sums[u]`."""
         self._add(sums, np.arange(len(sums)), np.ones(len(sums)))
         self._low.append(np.broadcast_to(low, count))
         self._high.append(np.broadcast_to(high, count))
@@ -116,7 +117,7 @@ class _Program:
         self._parts.append((self._rows + rows, cols, values))
 
     def solve(self, room: str, **limits: float) -> Ints:
-        """Return the maps of the optimum; PlanError when it is not proven within `limits`."""
+        """Return the maps of the optimum; PlanError, naming `room`, if not proven within `limits`."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import coo_array
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uniform wiring, with which cross wiring is compared: both directions of a port are on one optical switch.
+"""Baseline: uniform wiring, where both directions of a port are on one optical switch.
 
-Then port k of every Pod is on switch k, and each switch can only hold a matching of Pods. Whether a demand
-can be realised is the question whether a multigraph's edges can be coloured in so many colours; some cannot,
-and to tell is NP-complete (LumosCore). Three Pods with K/2 circuits between any two want 3 K / 2, and K
-switches hold one each: two thirds.
+Port k of every Pod is on switch k, so each switch holds a matching of Pods. K switches can realise a demand
+if the edges of its multigraph can be coloured in K colours; some demands cannot be realised, and deciding
+it is NP-complete (LumosCore). Example: three Pods with K/2 circuits between any two want 3 K / 2 circuits,
+but K switches hold one circuit each: two thirds.
 """
 
 from itertools import combinations
@@ -26,10 +26,9 @@ def allocate_uniform(
 ) -> tuple[int, Ints]:
     """Return how many circuits of a demand, (N, N), `ports` switches realise, and their maps, (ports, N).
 
-    `maps[k, i] = j` and `maps[k, j] = i` where switch k joins Pods i and j; -1 is dark. Exact, the most that
-    there can be, by integer program; greedy, one heaviest matching a switch, where Pods that want more weigh
-    more. Unless a method is given, exact up to 8 Pods. PlanError when the exact program takes too many
-    seconds.
+    `maps[k, i] = j` and `maps[k, j] = i` where switch k joins Pods i and j; -1 is dark. The method `exact`
+    finds the most circuits by integer program; PlanError after `seconds`. `greedy` gives each switch a
+    matching of maximum weight; Pods with more unmet demand weigh more. The default is `exact` up to 8 Pods.
     """
     check_demand(demand, ports)
     demand = np.asarray(demand, np.int64)
@@ -47,9 +46,9 @@ def allocate_uniform(
 def dual_link_maps(maps: Ints) -> Ints:
     """Return maps, (pairs, 2 P), of the circuits when both ports of a pair are on one optical switch.
 
-    Port 2 i of such a switch is the even port of Pod i, 2 i + 1 the odd one: each joined to the other, so
-    that every demand can be realised, but with P ports a switch serves P / 2 Pods. The scheme is recalled
-    from LumosCore's paper, unverified.
+    Port 2 i of such a switch is the even port of Pod i, port 2 i + 1 its odd port. Circuits join even to odd
+    ports, so every demand can be realised, but a switch of P ports serves only P / 2 Pods. The scheme is
+    recalled from LumosCore's paper, unverified.
     """
     pairs, n = maps.shape
     joined = np.full((pairs, 2 * n), -1)
@@ -85,7 +84,7 @@ def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, 
     edges = len(low)
     if not edges:
         return []
-    # What one switch may hold: a Pod has one port; three Pods one circuit, five two, as no halves exist.
+    # Bounds of a switch's matching: one circuit a Pod, one among any three Pods, two among any five.
     held = [((low == pod) | (high == pod), 1) for pod in range(n)]
     for size in (3, 5):
         held += [
