@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocate a demand between Pods: choose the circuits of every optical switch."""
+"""Allocation of a demand between Pods to the circuits of every optical switch."""
 
 from typing import Literal
 
@@ -31,19 +31,19 @@ def allocate(
     working: np.ndarray | None = None,
     seconds: float = 60.0,
 ) -> CircuitPlan:
-    """Return a plan with all circuits of a demand between Pods, (P, P), symmetric.
+    """Allocate all circuits of a demand between Pods, (P, P); a spine has `ports` ports to optical switches.
 
-    Each spine gets its share of the circuits between two Pods, in proportion to its working pairs, within
-    less than two circuits (four if spines differ in working pairs). PlanError names the Pod that asks for too
-    much, or says that `exact` took more than `seconds`.
+    `working[h, k]` marks the usable pairs of switches; by default all are. Every demand that `check_demand`
+    accepts is allocated whole. Each spine gets its share of the circuits between two Pods, by the number of
+    its working pairs, within less than two circuits (four where these numbers differ).
 
-    Args:
-        ports: ports of a spine to optical switches.
-        working: usable pairs of switches, (spines, ports / 2); None means all.
-        method: `flow` moves few circuits of `standing`: it places each new circuit by a shortest chain of
-            moves, and bisects by min-cost flows if a circuit does not fit or the spread is too uneven.
-            `scratch` bisects without regard to standing circuits. `greedy` splits the demand evenly over
-            spines, then runs `assign_greedy`. `exact` moves the fewest circuits under the same guarantees.
+    The method `flow` moves few circuits of `standing`: it places new circuits one by one, each by a shortest
+    chain of moves; where a circuit has no place or the spread gets too uneven, recursive bisection decides,
+    by min-cost flows that always have a solution. `scratch` is bisection that ignores standing circuits.
+    `greedy` shares circuits over spines from scratch, then assigns them one by one (`assign_greedy`).
+    `exact` moves the fewest circuits under the same guarantees.
+
+    PlanError names the Pod that asks for too much, or says that `exact` took more than `seconds`.
     """
     demand = np.asarray(demand)
     slots = _usable_slots(spines, ports, demand.shape[-1], standing, working)
@@ -69,10 +69,10 @@ def allocate(
 def allocate_by_spine(
     counts: Ints, ports: int, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
-    """Return a plan for the demand of each spine, (H, P, P); few standing circuits move.
+    """Allocate a demand given by spine, (H, P, P); few standing circuits move, as with `allocate`.
 
-    A group with an unchanged demand keeps its circuits. PlanError names the spine and the Pod that asks for
-    too many of its circuits. `ports` and `working` are as in `allocate`.
+    A group whose demand did not change keeps its circuits. PlanError names the spine and the Pod that asks
+    for too much of it.
     """
     counts = np.asarray(counts)
     spines, n = counts.shape[0], counts.shape[-1]
@@ -103,7 +103,7 @@ def allocate_by_spine(
 
 
 def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
-    """Return maps, (slots, N), of a demand, (N, N); spine s has `each[s]` slots, in order."""
+    """Return maps, (slots, N), where spine s has `each[s]` slots."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     if old is None:
@@ -118,7 +118,7 @@ def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
 
 
 def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
-    """Allocate by bisection; if the result is uneven over spines, bisect again with an even spread."""
+    """Allocate by bisection, with an even spread over spines only where the first result is uneven."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     circuits = Entries.standing(standing)
@@ -130,7 +130,7 @@ def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
 
 
 def _is_even_over_spines(demand: Ints, maps: Ints, each: Ints) -> bool:
-    """Return whether each spine is less than two circuits off its share between any two Pods."""
+    """Return whether each spine has its share of circuits between any two Pods, within less than two."""
     n, spines = len(demand), len(each)
     slot, row = np.nonzero(maps >= 0)
     col = maps[slot, row]
@@ -142,7 +142,7 @@ def _is_even_over_spines(demand: Ints, maps: Ints, each: Ints) -> bool:
 
 
 def _place_in_group(demand: Ints, maps: Ints, mine: np.ndarray) -> bool:
-    """Place a group's new circuits in the slots `mine` of `maps`, and return whether all were placed."""
+    """Place a group's new circuits in its slots, and return whether all were placed."""
     maps[mine], done = place_circuits(demand, maps[mine], np.array([mine.sum()]), either_way=True)
     return done
 
@@ -150,7 +150,7 @@ def _place_in_group(demand: Ints, maps: Ints, mine: np.ndarray) -> bool:
 def _usable_slots(
     spines: int, ports: int, pods: int, standing: CircuitPlan | None, working: np.ndarray | None
 ) -> Ints:
-    """Check the arguments, and return the numbers h * pairs + k of the usable slots."""
+    """Return the usable slots h * pairs + k after checking the arguments."""
     if spines < 1 or ports < 2 or ports % 2:
         raise PlanError(
             f"{spines} spines of {ports} ports were given; expected at least one spine and an "

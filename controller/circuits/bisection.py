@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recursive bisection of a demand over slots by min-cost flows that move few standing circuits.
+"""Recursive bisection of a demand over slots; each cut is a min-cost flow that moves few standing circuits.
 
-A slot is a pair of optical switches, with at most one circuit from each Pod and one to each Pod; for
-`even_split`, it is a part of the matrix, without these limits. The slots of a spine have consecutive numbers.
-A block is a range of slots with the demand to carry. Each round cuts every block in two, first between
-spines, then between the pairs of a spine, with one flow for all blocks, until every block is one slot.
-Source: LumosCore, FindConnectionAlgorithm, which cuts one block at a time.
+A slot is what takes one circuit from each Pod and one to each: a pair of optical switches; or a part of a
+matrix that may hold more. Slots are numbered through; those of one spine follow each other. A block is a run
+of slots with the demand that it is to carry. Each round cuts every block in two, first between spines, then
+between the pairs of a spine, all blocks in one flow, and stops when every block is one slot. Source:
+LumosCore, FindConnectionAlgorithm, there one block at a time.
 
-A flow always exists: if the first half has n0 of n slots, n0 / n of every entry meets all bounds.
+A flow always exists: if the first half has n0 of n slots, then the fraction n0 / n of every entry keeps all
+bounds.
 """
 
 from collections.abc import Sequence
@@ -34,21 +35,18 @@ def bisect(
     limited: bool = True,
     even: bool = True,
 ) -> Entries:
-    """Return the entries of the matrices `wanted`, (blocks, n, n), divided over slots: `block` is the slot.
+    """Return the entries of each slot; `block` is the slot.
 
-    Args:
-        spines: number of slots of each spine.
-        first: first spine of each block of `wanted`; a block ends where the next begins.
-        standing: standing circuits by slot; few of them move.
-        limited: at most one circuit a row and a column in a slot; else row and column sums are shared evenly.
-        even: each spine gets its share of every entry in proportion to its slots: rounded up or down if all
-            spines have equally many slots, else with the rounding errors of repeated halving.
+    `spines[s]` is the number of slots of spine s; `first` are the spines with which the blocks of `wanted`
+    begin, each reaching to the next. A slot holds at most one circuit a row and a column. Unless not `even`,
+    each spine gets its share of every entry by its slots: rounded up or down where all have as many, else by
+    roundings of halves. Not `limited`, a slot holds what comes, and rows and columns are shared like entries.
     """
     ends = np.concatenate(([0], np.cumsum(spines))).astype(np.int64)
     spine_of = np.repeat(np.arange(len(spines)), spines)
     start = ends[first]
     stop = np.append(start[1:], ends[-1])
-    # With equal spines, each gets `share` of an entry, or 1 more if `more`; halves need only allow that.
+    # What one of equal spines may have of an entry. Halves of spines may then be as uneven as that allows.
     alike = int(spines[0]) if len(np.unique(spines)) == 1 else 0
     share, more = np.divmod(wanted.count, (np.append(first[1:], len(spines)) - first)[wanted.block])
     more = more > 0
@@ -80,10 +78,11 @@ def bisect(
 
 
 def even_split(matrix: Ints, parts: int) -> Ints:
-    """Return (parts, N, N) matrices whose sum is an integer matrix, (N, N), as even as integers allow.
+    """Return (parts, N, N) that sum up to an integer matrix (N, N), as evenly as integers allow.
 
-    Every entry, row sum and column sum of a part is 1 / parts of the matrix's, rounded up or down, as in
-    LumosCore; repeated halving needs fewer flows than peeling off one part at a time. PlanError if parts < 1.
+    Every entry, row sum and column sum of each part is the share of one in `parts`, rounded up or down.
+    Halved again and again rather than peeled off one by one: the bounds are those of LumosCore, the flows
+    fewer. PlanError without parts.
     """
     if parts < 1:
         raise PlanError(f"a matrix cannot be divided into {parts} parts", remedy="ask for one part or more")
@@ -96,10 +95,7 @@ def even_split(matrix: Ints, parts: int) -> Ints:
 @final
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """Cut of each block into slots `start` to `cut` and `cut` to `stop`; `shared` if it has several spines.
-
-    A block of one slot stays whole, in the first half.
-    """
+    """Cut of each block, and whether it lies between spines; a single slot stays in the first half."""
 
     start: Ints
     cut: Ints
@@ -117,7 +113,7 @@ class _Cuts:
 def _choose_first_half(
     wanted: Entries, n: int, cuts: _Cuts, standing: Entries | None, low: Ints, high: Ints, limited: bool
 ) -> Ints:
-    """Return how much of each entry, from `low` to `high`, goes to the first half of its block."""
+    """Return the part of each entry, from `low` to `high`, that goes to the first half of its block."""
     a, block = wanted.count, wanted.block
     n0, size = cuts.cut - cuts.start, np.maximum(cuts.stop - cuts.start, 1)
     whole = size[block]
@@ -130,7 +126,7 @@ def _choose_first_half(
     low_sum, high_sum = _sum_bounds(sums.reshape(-1, 2 * n), n0[:, None], size[:, None], limited)
     low_sum[:, n:], high_sum[:, n:] = -high_sum[:, n:], -low_sum[:, n:]
     nodes = Nodes(low_sum.ravel(), high_sum.ravel(), np.repeat(np.arange(len(n0)), 2 * n))
-    # Fractions are rounded down and up in turn, so that the flow has less to correct.
+    # Odd entries are rounded up and down in turn, which leaves the flow less to correct.
     wish = (a * n0[block] + (np.arange(len(a)) & 1) * (whole - 1)) // whole
     return minimise_cost(Items(points, slopes, row, col), nodes, wish)
 
@@ -147,7 +143,7 @@ def _count_standing(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> 
 
 
 def _sum_bounds(sums: Ints, n0: Ints, size: Ints, limited: bool) -> tuple[Ints, Ints]:
-    """Return the lower and upper bounds of the row and column sums of each first half, (blocks, 2 n)."""
+    """Return bounds of the row and column sums of the first half, (blocks, 2 n)."""
     if limited:
         return np.maximum(sums - (size - n0), 0), np.minimum(sums, n0)
     share, rest = np.divmod(sums * n0, size)

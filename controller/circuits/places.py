@@ -23,14 +23,14 @@ _Link = tuple[int, int, int]
 WorkingPorts = tuple[np.ndarray, np.ndarray]
 """Usable even and odd ports, (N, slots) each."""
 
-_MAX_CHAIN = 8  # circuits that a chain moves
-_MAX_NEW_SHARE = 0.25  # new circuits of the demand; above this share,
-_MAX_NEW = 600  # and above this number, circuits are not placed one by one
-_MAX_DISPLACEMENTS = 400  # circuits placed by displacing others
-_ROUNDS = 4  # of placing circuits and balancing spines
-_MAX_LEVEL = 512  # circuits in a level of the search for a chain
-_MAX_UNEVENNESS = 1.999  # circuits between two Pods that a spine has above or below its share
-_UNUSABLE = 64  # penalty of a slot with a failed port, above all other penalties
+_MAX_CHAIN = 8  # circuits that a chain moves; longer ones are not looked for
+_MAX_NEW_SHARE = 0.25  # of the demand that is new is too much to place one by one,
+_MAX_NEW = 600  # unless it is no more than that
+_MAX_DISPLACEMENTS = 400  # circuits that are put where there is no place for them
+_ROUNDS = 4  # of placing and evening out
+_MAX_LEVEL = 512  # circuits that are looked at together
+_MAX_UNEVENNESS = 1.999  # a spine's circuits between two Pods, more or less than its share
+_UNUSABLE = 64  # worse than all that counts against a place
 
 
 def place_circuits(
@@ -38,13 +38,10 @@ def place_circuits(
 ) -> tuple[Ints, bool]:
     """Return maps, (slots, N), with the circuits that a demand, (N, N), adds, and whether all were placed.
 
-    The second value is False, too, if a spine is two or more circuits off its share between two Pods, or if
-    the demand has too many new circuits to try.
-
-    Args:
-        spines: number of slots of each spine.
-        either_way: the demand is symmetric, and either Pod may use its even port; else the row's Pod does.
-        working: usable ports; `maps` use no other ports. Spines then have no shares.
+    `spines` are the numbers of slots of each. With `either_way` the demand is symmetric and a circuit may
+    have its even port at either Pod; else at that of the row. It is not all either where some spine's
+    circuits between two Pods could not be brought to its share by slots, give or take less than two. Where
+    some ports are not `working`, none of which maps use, spines have no shares.
     """
     room = _Placement(demand, maps, spines, either_way, working)
     wanted = np.argwhere((np.triu(room.missing) if either_way else room.missing) > 0).tolist()
@@ -78,12 +75,11 @@ def place_circuits(
 @final
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Level of a breadth-first search for a chain: circuits equally many moves from the new circuit.
+    """Circuits in search of a place, all as many moves away from the new circuit.
 
-    Circuit (row, col) stands in `slot`; -1 for the new circuit. Its parent, the circuit at index `parent` of
-    the level before, displaces it: the parent moves to `slot`, even port at Pod `a`, odd port at Pod `b`.
-    That frees the displaced circuit's other port in `slot`, at `left_pod` on `left_side` (0 even, 1 odd). The
-    parent has freed the port of `given_pod` on `given_side` in its old slot `given_slot`.
+    Each stands in a slot, or in none, -1, and would leave its port at one Pod to what drives it out, that at
+    `left_pod` to whoever comes, on the even side, 0, or on the odd, 1. Likewise what its parent has given up.
+    The parent goes to `slot` with its even port at Pod a and its odd one at Pod b.
     """
 
     row: Ints
@@ -106,7 +102,7 @@ class _Level:
 
 @final
 class _Placement:
-    """Slots and their circuits; `missing[i, j]` counts wanted circuits without a slot, < 0 for a surplus."""
+    """Slots and their circuits; `missing[i, j]` circuits are wanted beyond them, a surplus if negative."""
 
     def __init__(
         self, demand: Ints, maps: Ints, spines: Ints, either_way: bool, working: WorkingPorts | None
@@ -122,7 +118,7 @@ class _Placement:
         self.missing = demand - has - has.T if either_way else demand - has
         self._either_way = either_way
         self._first, self._spine_of = np.cumsum(spines) - spines, np.repeat(np.arange(len(spines)), spines)
-        # Whether the even and the odd port are free, (N, slots); a failed port never is.
+        # By Pod, then slot: whether its even and its odd port are free. What does not work never is.
         self._working = working
         all_of = np.ones((n, slots), bool)
         self._even_free, self._odd_free = (usable.copy() for usable in working or (all_of, all_of))
@@ -150,7 +146,7 @@ class _Placement:
     def place_by_chain(self, i: int, j: int, spine: int | None = None) -> bool:
         """Place one circuit from i to j by a short chain of moves; False if no chain is short enough.
 
-        With `spine`, the new circuit goes to a slot of this spine.
+        Only within `spine` if it is given.
         """
         for self._allow_extra in (False, True):
             if chain := self._chain(i, j, spine):
@@ -163,7 +159,7 @@ class _Placement:
         return bool(chain)
 
     def place_by_swap(self, i: int, j: int) -> bool:
-        """Place one circuit from i to j by swapping circuits of two slots of a spine along a shortest path.
+        """Place one circuit from i to j by a swap along the shortest path between two slots of one spine.
 
         False unless one Pod has a free even port in that spine and the other Pod a free odd port.
         """
@@ -188,7 +184,7 @@ class _Placement:
         return True
 
     def _swap_path(self, slot: int, other: int, col: int, longest: int) -> list[_Link] | None:
-        """Return circuits to swap so that `col`'s odd port, free in `other`, is free in `slot`; else None."""
+        """Return the circuits to exchange so that an odd port free in `other` becomes free in `slot`."""
         path: list[_Link] = []
         while not self._odd_free[col, slot]:
             row = int(self._row_of[slot, col])
@@ -204,10 +200,7 @@ class _Placement:
         return path
 
     def place_by_force(self, i: int, j: int, spine: int | None = None) -> None:
-        """Place one circuit from i to j in a random slot, of the slots where it displaces fewest circuits.
-
-        Slots of `spine` come first if it is given. No circuit goes to a failed port.
-        """
+        """Place one circuit from i to j in a random slot among those where it displaces fewest circuits."""
         self._allow_extra = True
         ways = self._candidate_slots(_Level.new(i, j))
         self._allow_extra = False
@@ -238,7 +231,7 @@ class _Placement:
                 self._remove_from_spine(i, j, int(self._spine_of[has[0].argmax()]))
 
     def even_out(self) -> None:
-        """Move circuits between two Pods from spines with too many to spines with too few, by displacing."""
+        """Move circuits from spines with too many between two Pods to other spines, displacing some."""
         slot, row = np.nonzero(self.maps >= 0)
         col = self.maps[slot, row]
         low, high = np.nonzero(np.triu(self._demand) if self._either_way else self._demand)
@@ -263,10 +256,9 @@ class _Placement:
         self._remove_circuit(slot, *((i, j) if mine[slot] else (j, i)))
 
     def _spread(self, row: Ints, col: Ints, own: Ints | None = None) -> tuple[Ints, np.ndarray]:
-        """Return the circuits from row to col in each slot's spine, and whether one more is allowed.
+        """Return circuits from row to col in the spine of each slot, (circuits, slots), and room for more.
 
-        Both arrays are (circuits, slots). `own` are the slots of these circuits themselves, which do not
-        count.
+        `own` are the slots of the circuits in question, which do not count.
         """
         there = self.maps[:, row] == col
         if self._either_way:
@@ -282,7 +274,7 @@ class _Placement:
         return has[self._spine_of].T, allowed[self._spine_of].T
 
     def _chain(self, i: int, j: int, spine: int | None) -> list[tuple[int, int, int]]:
-        """Return the moves, (slot, even Pod, odd Pod), the new circuit first; empty if there is no chain."""
+        """Return the moves, (slot, even end, odd end), the new circuit first; empty if there is no chain."""
         n = len(self._even_free)
         levels: list[_Level] = []
         level = _Level.new(i, j)
@@ -307,7 +299,7 @@ class _Placement:
         return []
 
     def _candidate_slots(self, level: "_Level") -> list[_Candidate]:
-        """Return even Pods, odd Pods, and where their ports are free, (circuits, slots), by orientation."""
+        """Return even end, odd end and slots where their ports are free, (circuits, slots)."""
         row, col = level.row, level.col
         _, allowed = self._spread(row, col, level.slot if level.slot[0] >= 0 else None)
         candidates = []
@@ -320,7 +312,7 @@ class _Placement:
         return candidates
 
     def _next_level(self, level: "_Level", ways: list[_Candidate], seen: np.ndarray) -> "_Level":
-        """Return the circuits that a level's circuits would displace, each circuit once."""
+        """Return the circuits that would be displaced, each once."""
         parts = []
         for a, b, even, odd in ways:
             index, slot = np.nonzero(even ^ odd)
@@ -344,13 +336,13 @@ class _Placement:
         self.maps[slot, row] = self._row_of[slot, col] = -1
         self._even_free[row, slot] = self._odd_free[col, slot] = True
         self._adjust_missing(row, col, 1)
-        if self.missing[row, col] == 0:  # the circuits left between these Pods are wanted
+        if self.missing[row, col] == 0:  # those that are left are wanted
             for a, b in ((row, col), (col, row)) if self._either_way else ((row, col),):
                 stay = np.flatnonzero(self.maps[:, a] == b)
                 self._even_free[a, stay] = self._odd_free[b, stay] = False
 
     def _put_circuit(self, slot: int, row: int, col: int) -> None:
-        """Put a circuit into a slot after removing the circuits at its two ports."""
+        """Put a circuit into a slot in place of the circuits at its ports."""
         if (standing := int(self.maps[slot, row])) >= 0:
             self._remove_circuit(slot, row, standing)
         if (standing := int(self._row_of[slot, col])) >= 0:

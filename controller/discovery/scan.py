@@ -25,7 +25,7 @@ SwitchPort = tuple[int, int]
 class Device:
     """A discovered node: its GUID, its class, its number of ports, and the path to it.
 
-    `path` lists the egress ports from the root to the node, `back` the egress ports from the node to the root.
+    `path` lists the egress ports from the root to the node, `back` those from the node to the root.
     """
 
     guid: int
