@@ -190,7 +190,7 @@ def _mesh(height: int, number: int) -> Stage:
 
 
 def _number_stages(stages: Set[Stage]) -> dict[Stage, int]:
-    """Return numbers of the stages from 1 in route order; the last climb and the first descent share a number."""
+    """Return the number of each stage, from 1 in route order; last climb and first descent share one."""
     numbers: dict[Stage, int] = {}
     number = 0
     before: Stage | None = None
