@@ -91,8 +91,8 @@ def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
 def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
     """Return circuits between Pods, (P, P), in proportion to their traffic, for `ports` ports a Pod.
 
-    Pods with any traffic get at least 1 circuit; the Pod with most traffic gets about `ports`, others fewer.
-    This rule is our own: the paper takes demands as given.
+    Pods with traffic between them get 1 circuit, and further circuits such that no Pod exceeds its ports, if
+    1 circuit to each peer fits. This rule is our own: the paper takes demands as given.
     """
     most = traffic.sum(axis=1).max(initial=0)
     if not most:

@@ -67,7 +67,7 @@ class Answer:
 
 
 def request(number: int, path: Sequence[int], back: Sequence[int], hops: Hops = Hops.BITS_8) -> bytes:
-    """Return the frame of a request along the egress ports `path`, with the ports `back` for the answer.
+    """Return the frame of a request along the egress ports `path`; its answer takes the ports `back`.
 
     The first port of `back` may be 0, as the last node answers through the port of arrival.
 

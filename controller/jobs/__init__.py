@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities and paths of jobs, chosen so that accelerators compute most (Crux, SIGCOMM 2024); all arrays.
+"""Choose priorities and paths of jobs so that accelerators compute most (Crux, SIGCOMM 2024).
 
 job         a job, its traffic by link, its intensity W / t          -> Schedule: paths, levels, shifts
 timeline    simulation of jobs over shared links, event by event
-paths       path selection: most intensive jobs first, least congested paths; by hash
-priority    intensity, corrected by trying both orders on one link
+paths       path selection: least congested paths, most intensive jobs first; or paths by hash
+priority    intensity, corrected by trying both orders of two jobs on one link
 compress    priorities on few levels: Max-K-Cut of the contention graph
 shifts      start shifts, so that jobs that share links send in turns
-schedulers  Crux and its baselines behind one interface: jobs, rates, levels, seed -> Schedule
+schedulers  Crux and its baselines as functions: jobs, rates, levels, seed -> Schedule
 optimal     best of all schedules, for few jobs
 """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compression of many priorities to few levels: a Max-K-Cut of the contention graph that turns no edge round.
+"""Compress priorities to few levels: a Max-K-Cut of the contention graph that inverts no priority.
 
-Published (Crux, section 4.3, algorithm 1): an edge leads from the job of higher priority to that of lower
-where the two share a link, and weighs the intensity of the higher, which is what is lost when both get one
-level; m = 10 random topological orders by breadth-first search, the best cut of each by dynamic programming,
-the best of all.
+Published (Crux, section 4.3, algorithm 1): if two jobs share a link, an edge leads from the job of higher
+priority to the other. Its weight is the intensity of the first job, which is lost if both get one level. Of
+m = 10 random topological orders by breadth-first search, dynamic programming finds the best cut of each; the
+best cut of all is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ SAMPLES = 10
 
 
 def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Floats:
-    """Return the weights (jobs, jobs) of the graph; `uses` (jobs, links) marks the links of each job."""
+    """Return the edge weights of the contention graph, (jobs, jobs); 0 without an edge.
+
+    `uses`, (jobs, links), marks the links of each job; `order` lists jobs by falling priority.
+    """
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     shared = uses.astype(np.float32)
@@ -31,7 +34,7 @@ def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Flo
 
 
 def cut_weight(weights: Floats, levels: Ints) -> float:
-    """Return the weight of the edges between levels."""
+    """Return the total weight of edges between different levels."""
     return float(weights[levels[:, None] != levels].sum())
 
 
@@ -41,7 +44,7 @@ def has_inversion(weights: Floats, levels: Ints) -> bool:
 
 
 def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0) -> Ints:
-    """Return a level for each job, 0 served first; PlanError for a graph with a cycle, or no levels."""
+    """Return one of `levels` levels for each job, 0 served first; PlanError for a graph with a cycle."""
     if levels < 1 or samples < 1:
         raise PlanError(
             f"{levels} levels and {samples} samples were given", remedy="give at least one of each"
@@ -59,12 +62,12 @@ def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0
             best[order] = np.searchsorted(ends, np.arange(len(order)), side="right")
         if inside <= 0:
             break
-    # Empty levels are left out.
+    # Renumber the levels without the empty levels.
     return np.unique(best, return_inverse=True)[1].astype(np.int64)
 
 
 def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
-    """Return a topological order, breadth first, with random order among jobs that become free together."""
+    """Return a topological order, breadth first; jobs that become free together are in random order."""
     edges = weights > 0
     waiting = edges.sum(axis=0)
     front = np.flatnonzero(waiting == 0)
@@ -84,12 +87,12 @@ def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
 
 
 def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
-    """Return the least weight within at most `levels` runs of a sequence, and the ends of the runs."""
+    """Split jobs in order into at most `levels` runs; return the least weight inside runs, and runs' ends."""
     number = len(weights)
     sums = np.zeros((number + 1, number + 1))
     sums[1:, 1:] = weights.cumsum(axis=0).cumsum(axis=1)
     own = np.diagonal(sums)
-    # inside[i, j]: of what leads from one to another of i .. j - 1.
+    # inside[i, j]: weight of the edges among i .. j - 1.
     inside = own[None, :] - sums - sums.T + own[:, None]
     inside[np.tril_indices(number + 1, -1)] = np.inf
     best = inside[0].copy()
@@ -107,7 +110,7 @@ def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
 
 
 def best_cut(weights: Floats, levels: int) -> Ints:
-    """Return the best levels by trying all assignments; PlanError above two million assignments."""
+    """Return the levels of the best cut by trying all assignments; PlanError above two million."""
     number = len(weights)
     if levels < 1 or levels**number > 2_000_000:
         raise PlanError(

@@ -2,8 +2,8 @@
 """A job as data, its traffic by link and its GPU intensity.
 
 Published: W_j, M_{j,e}, B_e, t_j = max over e of M_{j,e} / B_e, I_j = W_j / t_j (Crux, definitions 1 and 2).
-That a job computes first and sends in one piece, which may begin before the computation ends, is the paper's
-simplification of section 4.2 as well.
+A job computes first, then sends without a break; sending may begin before the computation ends. This
+simplification is the paper's as well (section 4.2).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ Ints = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A job: what an iteration computes and sends, and the candidate paths of its flows.
+    """A job: the computation and the traffic of an iteration, and the candidate paths of its flows.
 
-    `gpus` accelerators compute for `compute` seconds, the last `overlap` of which goes on while the job
-    sends; `work` is what they do in that time, GPU-seconds where it is None, else FLOP or any unit that all
-    jobs share.
+    `gpus` accelerators compute for `compute` seconds. The job may send during the last share `overlap`, 0 to
+    1, of that time. `work` is the work of an iteration: FLOP or any unit that all jobs share; GPU-seconds if
+    it is None.
 
-    Flow f sends `amounts[f]`, bytes where rates are bytes a second, over one of `paths[f]`: shape (flows,
-    candidates, hops), numbers of links, -1 where a path is shorter; nothing but -1 where there are fewer
-    paths. `port` is the rate of the link to the network that each flow has for itself.
+    Flow f sends `amounts[f]`, bytes if rates are bytes a second, over one of `paths[f]`. `paths`, (flows,
+    candidates, hops), has link numbers, and -1 behind the end of a path and for missing paths. `port` is the
+    rate of each flow's own link to the network.
     """
 
     name: str
@@ -76,27 +76,27 @@ class Job:
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
-        """Candidates that are paths, by flow: (flows, candidates)."""
+        """Mask of the candidates that are paths, (flows, candidates); the others have only -1."""
         return np.asarray((self.paths >= 0).any(axis=2))
 
     @property
     def port_seconds(self) -> float:
-        """Seconds that the largest flow takes through its port."""
+        """Seconds that the largest flow needs to pass its port."""
         return float(self.amounts.max(initial=0.0)) / self.port
 
     @property
     def iteration_work(self) -> float:
-        """W, the work of an iteration."""
+        """W_j, the work of an iteration."""
         return self.gpus * self.compute if self.work is None else self.work
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Choices by job: the path of each flow, the priority level (0 is served first) and a start shift.
+    """Choices for each job: the path of each flow, a priority level (0 is served first) and a start shift.
 
-    Jobs of one `group` have a common circle of time, on which job j goes round `turns[j]` times, beginning
-    `shifts[j]` of its iteration late. Group -1: the job begins whenever it does.
+    Jobs of one `group` share a circle of time, which job j fills with `turns[j]` iterations, `shifts[j]`
+    seconds late. A job of group -1 has no prescribed start.
     """
 
     choices: tuple[Ints, ...]
@@ -107,14 +107,14 @@ class Schedule:
 
     @classmethod
     def of(cls, choices: Sequence[Ints], levels: Ints | None = None) -> Schedule:
-        """Return a schedule without shifts, with a single level unless levels are given."""
+        """Return a schedule without shifts; all jobs have level 0 unless levels are given."""
         number = len(choices)
         level = np.zeros(number, np.int64) if levels is None else levels
         return cls(tuple(choices), level, np.full(number, -1), np.ones(number, np.int64), np.zeros(number))
 
 
 def link_loads(job: Job, choice: Ints, links: int) -> Floats:
-    """Return M_{j,e}, the traffic of an iteration on each link."""
+    """Return M_{j,e}, an iteration's traffic on each link, (links,); `choice` has a path for each flow."""
     taken = job.paths[np.arange(len(choice)), choice]
     used = taken >= 0
     amounts = np.broadcast_to(job.amounts[:, None], taken.shape)
@@ -122,25 +122,25 @@ def link_loads(job: Job, choice: Ints, links: int) -> Floats:
 
 
 def bottleneck_seconds(job: Job, choice: Ints, rates: Floats) -> float:
-    """Return t_j, the seconds of the slowest link for an iteration alone; 0 for a job that sends nothing."""
+    """Return t_j, the seconds of an iteration's traffic on its slowest link, alone; 0 without flows."""
     if not len(choice):
         return 0.0
     return max(float((link_loads(job, choice, len(rates)) / rates).max()), job.port_seconds)
 
 
 def intensity(job: Job, choice: Ints, rates: Floats) -> float:
-    """Return I_j = W_j / t_j; infinite for a job that sends nothing."""
+    """Return the intensity I_j = W_j / t_j; infinite for a job that sends nothing."""
     seconds = bottleneck_seconds(job, choice, rates)
     return job.iteration_work / seconds if seconds else np.inf
 
 
 def iteration_seconds(compute: float, sending: float, overlap: float) -> float:
-    """Return the seconds of an iteration alone; sending overlaps the last `overlap` of computation."""
+    """Return the seconds of an iteration alone; sending overlaps the last share `overlap` of `compute`."""
     return max(compute, (1 - overlap) * compute + sending)
 
 
 def check_rates(rates: Floats) -> None:
-    """Raise PlanError unless all links have a rate."""
+    """Raise PlanError unless all links have a rate above 0."""
     if len(rates) and not (rates > 0).all():
         link = int(np.argmin(rates))
         raise PlanError(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Best of all schedules by exhaustive search, for few jobs: the reference for the steps of Crux.
 
-The paper compares each step with the best choice of that step alone while the others are the best (Crux,
-section 4.4): `best_paths`, `best_levels` and `best` are for that. Ours: what is best is the share of time
-that accelerators compute in `timeline`, over a stated time.
+The paper compares each step with the best choice for this step while the other steps are optimal (Crux,
+section 4.4): `best_paths`, `best_levels` and `best_schedule` are for that. The measure is ours: the share of
+time that accelerators compute in `timeline`, over a stated time.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ __all__ = [
     "horizon",
 ]
 
-# Largest number of schedules that are tried.
+# Largest number of schedules to try.
 MAX_SCHEDULES = 50_000
 
 Objective = Callable[[Schedule], float]
 
 
 def horizon(jobs: Sequence[Job], rates: Floats, iterations: int = 20) -> float:
-    """Return the duration in seconds of `iterations` of the longest job alone."""
+    """Return the seconds of `iterations` of the longest job, alone, if its flows send one after another."""
     return iterations * max(
         iteration_seconds(job.compute, float((job.amounts / rates.max()).sum()), job.overlap) for job in jobs
     )
 
 
 def every_choice(jobs: Sequence[Job]) -> Iterator[tuple[Ints, ...]]:
-    """Yield every choice of paths for all flows."""
+    """Yield every choice of paths for all flows: an array of paths for each job."""
     flows = [np.flatnonzero(usable) for job in jobs for usable in job.candidates]
     ends = np.cumsum([len(job.amounts) for job in jobs])[:-1]
     for taken in product(*(flow.tolist() for flow in flows)):
@@ -51,7 +51,7 @@ def every_choice(jobs: Sequence[Job]) -> Iterator[tuple[Ints, ...]]:
 
 
 def every_order(number: int) -> Iterator[Ints]:
-    """Yield every order of the jobs, each job on a level of its own."""
+    """Yield the levels of every order of `number` jobs; each job has a level of its own."""
     for order in permutations(range(number)):
         levels = np.empty(number, np.int64)
         levels[list(order)] = np.arange(number)
@@ -59,7 +59,7 @@ def every_order(number: int) -> Iterator[Ints]:
 
 
 def best_of(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedule, float]:
-    """Return the first schedule of highest value, and its value."""
+    """Return the first schedule of highest value, and its value; PlanError without schedules."""
     best: Schedule | None = None
     most = -np.inf
     for schedule in schedules:
@@ -72,7 +72,7 @@ def best_of(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedu
 
 
 def best_paths(jobs: Sequence[Job], levels: Ints, objective: Objective) -> tuple[Schedule, float]:
-    """Return the best schedule over all paths for given levels."""
+    """Return the best schedule over all paths for given levels, and its value; PlanError if too many."""
     _check(prod(int(usable.sum()) for job in jobs for usable in job.candidates))
     return best_of((Schedule.of(choice, levels) for choice in every_choice(jobs)), objective)
 
@@ -80,12 +80,12 @@ def best_paths(jobs: Sequence[Job], levels: Ints, objective: Objective) -> tuple
 def best_levels(
     choices: Sequence[Ints], every: Iterable[Ints], objective: Objective
 ) -> tuple[Schedule, float]:
-    """Return the best schedule over all levels for given paths."""
+    """Return the best schedule over the levels of `every` for given paths, and its value."""
     return best_of((Schedule.of(choices, levels) for levels in every), objective)
 
 
 def best_schedule(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Return the best schedule over all paths and levels; PlanError above MAX_SCHEDULES."""
+    """Return the schedule of highest utilisation over all paths and levels; PlanError above MAX_SCHEDULES."""
     paths = prod(int(usable.sum()) for job in jobs for usable in job.candidates)
     few = min(levels, len(jobs))
     _check(paths * few ** len(jobs))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Path selection: the candidate path that each flow takes.
 
-Published: from the most GPU-intensive job to the least, each takes the least congested path given those
-placed (Crux, section 4.1). How congestion is measured is ours: a link's is the share of time that jobs placed
-before keep it busy when alone, and flows of the job itself, which all send at once, count in full.
+Published: from the most to the least GPU-intensive job, each job takes the least congested path, given the
+jobs placed before (Crux, section 4.1). The measure of congestion is ours: the share of time for which the
+jobs placed before, each alone, keep a link busy. Flows of the job itself send at once and count in full.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from controller.jobs.job import Floats, Ints, Job, iteration_seconds, link_loads
 
 __all__ = ["busy_shares", "hash_paths", "largest_flow_seconds", "least_congested", "mean_hops"]
 
-# How often the flows of a job are placed while some of them meet so that they slow each other down.
+# Times that the flows of a job are placed while some of them slow each other down.
 _PASSES = 3
 
 
 def hash_paths(job: Job, seed: int = 0) -> Ints:
-    """Return a random path for each flow, as ECMP hashing does; it depends on the name and the seed only."""
+    """Return a random path for each flow, as ECMP hashing does; job name and seed determine it."""
     rng = np.random.default_rng((seed, zlib.crc32(job.name.encode())))
     among = job.candidates
     place = (rng.random(len(among)) * among.sum(axis=1)).astype(np.int64)
-    # The place-th of those candidates that are paths.
+    # Index of the candidate that is path number `place` of the flow.
     return np.argmax(np.cumsum(among, axis=1) > place[:, None], axis=1).astype(np.int64)
 
 
 def least_congested(
     jobs: Sequence[Job], order: Iterable[int], rates: Floats, busy: Floats | None = None
 ) -> tuple[Ints, ...]:
-    """Return a candidate for each flow of each job: jobs in order, within a job the largest flows first.
+    """Return a candidate path for each flow of each job: jobs in `order`, the largest flows of a job first.
 
-    Of candidates the one whose worst link is least congested; of equal ones that with the least over all
-    links; then the first. Where flows of a job slow each other down then, they are placed again, each given
-    all others. `busy` is by link what others keep there, as `busy_shares` gives it.
+    A flow takes the candidate whose worst link is least congested; ties go to the least sum over links, then
+    to the first candidate. If flows of a job slow each other down, they are placed again, given its other
+    flows. `busy`: utilisation of each link by jobs already placed, as from `busy_shares`.
     """
-    # A place more than there are links, which is what -1 leads to.
+    # An extra element at the end, which the index -1 selects, stands for missing hops.
     taken = np.append(np.zeros(len(rates)) if busy is None else busy, 0.0)
     per_second = 1 / np.append(rates, np.inf)
     choices: list[Ints] = [np.zeros(len(job.amounts), np.int64) for job in jobs]
@@ -67,7 +67,7 @@ def least_congested(
 
 
 def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Floats:
-    """Return, by link, the sum of the shares of time for which each job alone keeps it busy."""
+    """Return each link's sum, over jobs, of the share of time for which the job alone keeps it busy."""
     shares = np.zeros(len(rates))
     for job, choice in zip(jobs, choices, strict=True):
         if len(choice):
@@ -80,12 +80,12 @@ def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
 
 
 def largest_flow_seconds(job: Job, rates: Floats) -> float:
-    """Return the seconds of the largest flow."""
+    """Return the seconds of the largest flow alone at the highest rate, or at its port; 1 if it is empty."""
     return max(float((job.amounts / rates.max()).max()), job.port_seconds) or 1.0
 
 
 def _uncontended_seconds(job: Job, most: float) -> float:
-    """Return the seconds of an iteration in which no two flows of the job share a link."""
+    """Return the seconds of an iteration whose flows share no links; `most` is for the largest flow."""
     return iteration_seconds(job.compute, most, job.overlap)
 
 
@@ -108,15 +108,15 @@ def _flow_groups(job: Job) -> list[tuple[Ints, Ints, bool]]:
 
 
 def _remove_flows(paths: Ints, own: Floats, more: Floats) -> None:
-    """Remove flows from the links of their paths."""
+    """Subtract flows' loads, `more` by link, from `own` on the links of their paths."""
     np.subtract.at(own, paths, more[paths])
     own[-1] = 0.0
 
 
 def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> Ints:
-    """Place flows on link-disjoint candidates, each on the best, and add their load to `own`."""
+    """Place equal flows on link-disjoint candidates, each on the best, and add their loads to `own`."""
     adds = more[paths]
-    # By candidate and how many flows it has by then, what its links are at.
+    # Congestion of links, (candidates, flows already placed on the candidate, hops).
     there = (taken + own)[paths][:, None] + np.arange(number)[:, None] * adds[:, None]
     worst = there.max(axis=2).round(12).ravel()
     places = np.lexsort((there.sum(axis=2).ravel(), worst))[:number] // number

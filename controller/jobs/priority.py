@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P_j = k_j I_j: intensity, corrected for how long iterations are and how much of their sending is hidden.
+"""Priority P_j = k_j I_j: intensity, corrected for the length of iterations and for overlapped sending.
 
-Published (Crux, section 4.2): the reference job is the one with the most network traffic, k = 1; for another
-job both orders are tried on one link, and if j gains a seconds of sending by being first and the reference
-gains b seconds by it, k_j = a / b. In the paper's example, 3 s and 2 s, k is 1.5. So P_j > P_r exactly when j
-first brings more of the sum of intensity by time.
+Published (Crux, section 4.2): the reference job is the job with the most network traffic; its k is 1. For
+another job j, both orders are tried on one link: if j gains a seconds of sending by going first, and the
+reference job gains b seconds by going first, k_j = a / b. In the paper's example, a is 3 s and b is 2 s, so k
+is 1.5. Thus P_j > P_r exactly if serving j first gives the larger sum of intensity times seconds of sending.
 
-Ours: both orders are run for HORIZON iterations of the longer job, both jobs starting to compute at once;
-where neither gains anything k is 1, and it stays within LIMITS, for the other job may lose next to nothing.
+Ours: both orders run for HORIZON iterations of the longer job, and both jobs begin to compute at time 0. If
+neither job gains, k is 1; k stays within LIMITS, as b may be almost 0.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ HORIZON = 24
 LIMITS = (0.01, 100.0)
 
 _LINK = 0
-# Of a job's sending in the horizon, what counts as no gain: the last iteration may be cut off.
+# Share of a job's sending in the horizon that counts as no gain: the last iteration may be cut off.
 _NEGLIGIBLE = 0.5 / HORIZON
 
 
 def reference_job(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> int:
     """Return the job with the most network traffic.
 
-    Traffic is the sum over links of what an iteration sends, divided by its length alone.
+    A job's traffic is the sum of an iteration's loads of all links, divided by the iteration's length alone.
     """
     traffic = []
     for job, choice in zip(jobs, choices, strict=True):
@@ -52,12 +52,12 @@ def priority_gains(job: JobProfile, other: JobProfile, seconds: float) -> tuple[
 
 
 def correction(job: JobProfile, other: JobProfile, horizon: int = HORIZON) -> float:
-    """Return k_j of a job against the reference job."""
+    """Return k_j of a job against the reference job `other`."""
     own, others = (profile.sending for profile in (job, other))
     if not own or not others:
         return 1.0
     values = (job.compute, own, job.overlap, other.compute, others, other.overlap)
-    # Three digits are more than a measurement is good for, and the same pairs come again and again.
+    # Three digits suffice for measured values, and let the cache find equal pairs of jobs.
     return _correction(*(float(f"{value:.3g}") for value in values), horizon)
 
 
@@ -92,5 +92,5 @@ def corrections(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
 
 
 def ranking(values: Floats) -> Ints:
-    """Return jobs from the highest value to the lowest; ties keep their order."""
+    """Return the indices of jobs from the highest value to the lowest; ties keep their order."""
     return np.argsort(-np.asarray(values), kind="stable").astype(np.int64)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedulers: Crux and its baselines, which give jobs paths and levels, behind one interface.
+"""Schedulers, Crux and its baselines: functions that choose paths and levels of jobs.
 
-Of the baselines TACCL* is the paper's own adaptation (Crux, section 4.4, footnote 3): the least congested
-links, and the longer the distance the higher the priority. Sincronia and CASSINI are named there and not
-described: `bottleneck_order` is Sincronia's algorithm BSSI with an iteration's sending as a coflow, and
-`shifts` CASSINI's circles; papers.crux.baselines holds both against examples.
+The baseline TACCL* is the paper's own adaptation (Crux, section 4.4, footnote 3): least congested links, and
+higher priority for longer distances. The paper only names Sincronia and CASSINI: `bottleneck_order` is
+Sincronia's algorithm BSSI with an iteration's sending as a coflow, and controller.jobs.shifts has CASSINI's
+circles; papers.crux.baselines compares both with examples.
 
-An installed package adds a scheduler by an entry point of the group `railyard.schedulers`; a scenario names
-a function in a Python file as FILE.py:NAME.
+An installed package adds a scheduler by an entry point of the group `railyard.schedulers`; a scenario may
+also name a function in a Python file as FILE.py:NAME.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ __all__ = [
 GROUP = "railyard.schedulers"
 """Entry point group of schedulers in installed packages."""
 
-# Jobs in order of arrival, rates of links, number of levels, seed -> schedule.
+# Function: jobs in order of arrival, rates of links, number of levels, seed -> schedule.
 Scheduler = Callable[[Sequence[Job], Floats, int, int], Schedule]
 
 
 def link_usage(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDArray[np.bool_]:
-    """Return (jobs, links): whether a job sends over a link."""
+    """Return whether each job sends over each link, (jobs, links)."""
     usage = np.zeros((len(jobs), links), bool)
     for row, job, choice in zip(usage, jobs, choices, strict=True):
         row[:] = link_loads(job, choice, links) > 0
@@ -62,7 +62,7 @@ def link_usage(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDAr
 
 
 def levels_by_rank(order: Ints, levels: int) -> Ints:
-    """Give the first jobs a level each and all others the last level (Sincronia; Crux, figure 13)."""
+    """Return a level for each job of `order`: its rank, or the last level (Sincronia; Crux, figure 13)."""
     assigned = np.empty(len(order), np.int64)
     assigned[order] = np.minimum(np.arange(len(order)), levels - 1)
     return assigned
@@ -73,26 +73,26 @@ def _hashes(jobs: Sequence[Job], seed: int) -> tuple[Ints, ...]:
 
 
 def hash_only(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Choose paths by hash and one level: a network without a scheduler."""
+    """Choose paths by hash, and one level for all jobs: a network without a scheduler."""
     return Schedule.of(_hashes(jobs, seed))
 
 
 def fair(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Choose least congested paths in order of arrival, and one level: no job precedes another."""
+    """Choose least congested paths in order of arrival, and one level for all jobs."""
     return Schedule.of(least_congested(jobs, range(len(jobs)), rates))
 
 
 def shortest_first(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Choose paths by hash and levels by bottlenecks, like Sincronia."""
+    """Choose paths by hash, and levels by `bottleneck_order`, like Sincronia."""
     choices = _hashes(jobs, seed)
     return Schedule.of(choices, levels_by_rank(bottleneck_order(jobs, choices, rates), levels))
 
 
 def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Ints:
-    """Return Sincronia's order of jobs.
+    """Return Sincronia's order of jobs (BSSI), the first job first.
 
-    On the busiest link the job that sends most for its weight goes last; weights are scaled, and the rest is
-    ordered in the same way. A job is a coflow of what its iteration sends, all weights 1 at first.
+    On the busiest link, the job with the most sending for its weight goes last; weights are scaled, and the
+    step repeats for the other jobs. A job is a coflow of its iteration's traffic, with weight 1 at first.
     """
     busy = np.array(
         [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
@@ -125,7 +125,7 @@ def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: in
 
 
 def interleave(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Choose paths by hash, one level, and time shifts: jobs with shared links send in turns (CASSINI)."""
+    """Choose paths by hash, one level, and shifts so that jobs that share links send in turns (CASSINI)."""
     choices = _hashes(jobs, seed)
     groups, turns, shifts = interleaving_shifts(jobs, choices, rates)
     return replace(Schedule.of(choices), groups=groups, turns=turns, shifts=shifts)
@@ -140,13 +140,16 @@ def crux(
     paths: bool = True,
     compressed: bool = True,
 ) -> Schedule:
-    """Choose paths and levels by Crux; without `paths` by hash, without `compressed` a level for each job."""
+    """Choose paths and levels by Crux.
+
+    Without `paths`, paths are chosen by hash; without `compressed`, each job has a level of its own.
+    """
     check_rates(rates)
     if not jobs:
         return Schedule.of(())
     choices = _hashes(jobs, seed)
     if paths:
-        # What an intensity is before paths are chosen: as if no flow of a job met another of its own.
+        # Before paths are chosen, intensity assumes that flows of a job share no links.
         alone = np.array(
             [
                 job.iteration_work / largest_flow_seconds(job, rates) if len(job.amounts) else np.inf
@@ -158,14 +161,14 @@ def crux(
     order = ranking(value)
     if not compressed:
         return Schedule.of(choices, levels_by_rank(order, len(jobs)))
-    # A job that sends nothing loses nothing.
+    # A job that sends nothing has infinite intensity, but loses nothing.
     finite = np.where(np.isfinite(intensities), intensities, 0.0)
     graph = contention(link_usage(jobs, choices, len(rates)), order, finite)
     return Schedule.of(choices, compress(graph, levels, seed=seed))
 
 
 def priorities(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> tuple[Floats, Floats]:
-    """Return P_j and I_j of every job."""
+    """Return the priority P_j and the intensity I_j of every job."""
     intensities = np.array([intensity(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)])
     return corrections(jobs, choices, rates) * intensities, intensities
 
@@ -185,7 +188,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 
 
 def _checked(name: str, origin: str, chosen: object) -> Scheduler:
-    """Return a scheduler of the user, whose schedule is checked."""
+    """Return a user's scheduler with a check of the schedules that it returns."""
     if not callable(chosen):
         raise PlanError(f"scheduler {name} is {chosen!r}, which is not a function", remedy="name a function")
     function = cast(Scheduler, chosen)
@@ -207,10 +210,10 @@ _REGISTRY: Registry[Scheduler] = Registry("scheduler", GROUP, SCHEDULERS, _check
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all schedulers, those of installed packages last."""
+    """Return the names of all schedulers; schedulers of installed packages come last."""
     return _REGISTRY.names()
 
 
 def find(name: str) -> Scheduler:
-    """Return the scheduler of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
+    """Return the scheduler with a name, or of FILE.py:NAME; PlanError lists close matches, or all names."""
     return _REGISTRY.find(name)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start shifts of jobs on a common circle of time: jobs with shared links send in turns (CASSINI).
+"""Start shifts on a common circle of time, so that jobs that share links send in turns (CASSINI).
 
 CASSINI (NSDI 2024, recalled) rolls the time of jobs that share a link around a circle whose perimeter is the
-least common multiple of their iterations, rotates the jobs so that their demand exceeds the link's capacity
-least, and joins the rotations of all links over a graph of jobs and links without loops.
+least common multiple of their iterations. It rotates the jobs so that their demand exceeds the link's
+capacity least, and combines the rotations of all links over a graph of jobs and links without loops.
 
-Here: measured iterations have no common multiple, so a circle is up to CIRCLES times the longest iteration,
-and a job fits it if it goes round a whole number of times, give or take TOLERANCE; CASSINI's agents correct
-such a drift. Jobs that share links, directly or through other jobs, form a group with a single circle. Jobs
-are placed from the one that sends for the largest share of time to the least, each at that of STEPS rotations
-at which demand exceeds the capacity of its links least; CASSINI solves all rotations of a link together.
+This module differs in three points. Measured iterations have no common multiple, so a circle is up to CIRCLES
+times the longest iteration, and a job fits it if a whole number of its iterations fills it within TOLERANCE;
+CASSINI's agents correct such a drift. Jobs that share links, directly or through other jobs, form a group
+with one circle. Jobs are placed in order of the share of time that they send, largest first, each at one of
+STEPS rotations: the one with the least excess of demand over the capacity of its links. CASSINI solves all
+rotations of a link together.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ __all__ = ["CIRCLES", "STEPS", "TOLERANCE", "circle_turns", "interleaving_shifts
 STEPS = 24
 TOLERANCE = 0.02
 CIRCLES = 6
-# Moments of a circle for each round of its longest job.
+# Sampled moments of a circle for each iteration of its longest job.
 _MOMENTS = 48
 
 
 def interleaving_shifts(
     jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
 ) -> tuple[Ints, Ints, Floats]:
-    """Return group, turns and shift of each job; -1, 1 and 0 for a job that fits no group."""
+    """Return each job's group, iterations a circle and shift in seconds; -1, 1 and 0 without a group."""
     number = len(jobs)
     busy = np.array(
         [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
@@ -68,13 +69,13 @@ def interleaving_shifts(
 
 
 def circle_turns(circle: float, length: float) -> int:
-    """Return how often an iteration goes round a circle, or 0 if that is no whole number within TOLERANCE."""
+    """Return the number of iterations that fill a circle; 0 if it is not whole within TOLERANCE."""
     turns = round(circle / length)
     return turns if turns and abs(circle / length / turns - 1) <= TOLERANCE else 0
 
 
 def _rounds(first: int, length: Floats, others: Ints) -> int:
-    """Return the fewest rounds of a job whose circle most of its neighbours fit."""
+    """Return the fewest iterations of job `first` in a circle that fits the most of the jobs `others`."""
     own, theirs = float(length[first]), length[others].tolist()
     fitting = [
         sum(circle_turns(rounds * own, other) > 0 for other in theirs) for rounds in range(1, CIRCLES + 1)
@@ -83,7 +84,7 @@ def _rounds(first: int, length: Floats, others: Ints) -> int:
 
 
 def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> list[int]:
-    """Return the jobs that fit a circle and are reached from a job over shared links."""
+    """Return the jobs that fit a circle and that job `first` reaches over shared links."""
     members, open_ = [first], [first]
     while open_:
         for other in np.flatnonzero(sharing[open_.pop()]).tolist():
@@ -94,7 +95,7 @@ def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> 
 
 
 def _active(job: Job, length: float, sending: float, late: float, moments: Floats) -> Floats:
-    """Return 1 at moments at which a job sends, over into its next iteration, else 0."""
+    """Return 1 for each moment at which a job with delay `late` sends, else 0; all times in seconds."""
     return (((moments - late) % length - (1 - job.overlap) * job.compute) % length < sending).astype(float)
 
 
@@ -129,7 +130,7 @@ def _place(
 def largest_excess(
     jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats, shifts: Floats, circle: float
 ) -> float:
-    """Return the largest mean demand above a link's capacity, over a circle, in shares of the capacity."""
+    """Return the largest excess of a link's demand over its capacity: a mean over the circle, as a share."""
     moments = (np.arange(960) + 0.5) / 960 * circle
     demand = np.zeros((len(rates), len(moments)))
     for job, choice, late in zip(jobs, choices, shifts.tolist(), strict=True):

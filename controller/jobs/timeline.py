@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact simulation, event by event, of jobs that compute and send in turns over shared links.
 
-All flows of a job advance together, as fast as its most congested link lets them (Crux, section 3.3). Levels
-are served strictly in order; jobs of one level are slowed alike on a link that is too narrow for them.
+All flows of a job advance together, as fast as its most congested link allows (Crux, section 3.3). Levels
+are served strictly in order; an overloaded link slows all jobs of one level by the same factor.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from controller.jobs.job import Floats, Job, Schedule, iteration_seconds, link_l
 
 __all__ = ["JobProfile", "RunTotals", "job_profiles", "simulate", "utilisation"]
 
-# Share of a step that rounding may leave over.
+# Share of an iteration or a run below which remaining time is a rounding error.
 _ROUNDING = 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JobProfile:
-    """Iteration of a job: `compute` seconds, then sending that alone takes `busy` seconds on each link.
+    """Iteration of a job: `compute` seconds, then sending that takes `busy[link]` seconds alone on a link.
 
-    Sending takes at least `min_sending` seconds. The first iteration begins after `start_delay` seconds.
+    Sending begins during the last share `overlap` of `compute` and takes at least `min_sending` seconds. The
+    first iteration begins after `start_delay` seconds.
     """
 
     compute: float
@@ -38,7 +39,7 @@ class JobProfile:
 
     @property
     def sending(self) -> float:
-        """Seconds of sending of an iteration alone, t_j."""
+        """Seconds of an iteration's sending alone, t_j."""
         return max(self.min_sending, *self.busy.values(), 0.0)
 
     @property
@@ -52,8 +53,8 @@ class JobProfile:
 class RunTotals:
     """Totals by job over `seconds`.
 
-    `computed` are seconds of computation, `sent` the seconds that the sending would have taken alone,
-    `iterations` the iterations completed.
+    `computed` are seconds of computation, `sent` the seconds that the finished sending takes alone,
+    `iterations` the numbers of completed iterations.
     """
 
     seconds: float
@@ -65,8 +66,8 @@ class RunTotals:
 class _JobState:
     """Progress of a job in its iteration.
 
-    `wait` and `head` are the seconds until the job begins and until it may send; `tail` and `left` are the
-    seconds of computation and of sending left.
+    `wait`: seconds until the job begins. `head`: seconds of computation until it may send. `tail`, `left`:
+    seconds of computation and of sending, alone, that are left.
     """
 
     __slots__ = ("computed", "ended", "head", "left", "sent", "shape", "tail", "usage", "wait", "whole")
@@ -88,9 +89,9 @@ class _JobState:
 
 
 def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) -> RunTotals:
-    """Run jobs for some seconds, each from the beginning of an iteration.
+    """Run jobs for `seconds`, each from the beginning of an iteration, and return their totals.
 
-    Links have the rate 1: a busy time of one second each second.
+    A link serves 1 second of `busy` time each second; lower levels go first.
     """
     if len(levels) != len(jobs):
         raise PlanError(
@@ -121,7 +122,7 @@ def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) 
 
 
 def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
-    """Return the speeds of the sending jobs, each as a share of its speed alone."""
+    """Return the speed of each sending job, as a share of its speed alone; `ranks` has jobs by level."""
     room: dict[int, float] = {}
     speeds: dict[_JobState, float] = {}
     for rank in ranks:
@@ -146,7 +147,7 @@ def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
 
 
 def _seconds_to_event(state: _JobState, speed: float) -> float:
-    """Return the seconds until the next event of a job."""
+    """Return the seconds until the next event of a job that sends at `speed`."""
     if state.wait > 0:
         return state.wait
     seconds = state.tail if state.tail > 0 else np.inf
@@ -178,7 +179,7 @@ def _subtract(left: float, amount: float, scale: float) -> float:
 
 
 def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list[JobProfile]:
-    """Return the profiles of jobs on the paths of a schedule, delayed by its shifts."""
+    """Return each job's profile on the paths of a schedule, delayed by its shift."""
     profiles = []
     for job, choice, late in zip(jobs, schedule.choices, schedule.shifts.tolist(), strict=True):
         busy = link_loads(job, choice, len(rates)) / rates
@@ -189,7 +190,7 @@ def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list
 
 
 def utilisation(jobs: Sequence[Job], schedule: Schedule, rates: Floats, seconds: float) -> float:
-    """Return the share of `seconds` for which the accelerators of all jobs compute."""
+    """Return the mean share of `seconds` for which an accelerator of any job computes."""
     ran = simulate(job_profiles(jobs, schedule, rates), schedule.levels.tolist(), seconds)
     gpus = np.array([job.gpus for job in jobs], float)
     return float(gpus @ ran.computed / (gpus.sum() * seconds))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4Runtime client: the only way in which the controller programs switches. No other module opens a socket.
 
-A synchronous face on the event loop in the background. One channel serves every device of an address.
+Calls are synchronous and run on an event loop in the background. All devices of an address share a channel.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _MAX_MESSAGE_BYTES = 128 << 20
 _OPTIONS = [
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
-    # A refused batch is answered with one status an update, in metadata; the default 8 KiB hold a hundred.
+    # The metadata of a refused batch has a status for each update; the default 8 KiB hold about a hundred.
     ("grpc.max_metadata_size", 4 << 20),
     ("grpc.absolute_max_metadata_size", 4 << 20),
 ]
@@ -39,10 +39,10 @@ _OPTIONS = [
 
 _READ, _WRITE = "/p4.v1.P4Runtime/Read", "/p4.v1.P4Runtime/Write"
 
-# Largest number of devices with a call in progress: a gRPC server refuses some above a thousand.
+# Most devices with a call in progress: a gRPC server refuses some calls above a thousand.
 _AT_ONCE = 64
 
-# The same for pipelines and batches of entries, each of which takes a megabyte as messages.
+# Most devices to which pipelines or batches of entries, of a megabyte each, are sent at once.
 _LARGE_AT_ONCE = 8
 
 
@@ -57,12 +57,12 @@ class ProgramFiles:
 
 @final
 class P4RuntimeClient:
-    """Controls every device of one server, or of many: `address` is one, or one for each node.
+    """P4Runtime client of the devices of one server (one `address`), or of many (an address for each node).
 
-    An address is "host:port", "unix:path", or that of a server of this process. Every method raises
-    InstallError, which names the node, what was asked and what the server said. `timeout` in seconds bounds
-    each exchange with a server. `on_packet_in`, set before connect(), is called with the node in the client's
-    own thread whenever packet_in() has one more to give.
+    An address is "host:port", "unix:path", or `local.offer`'s for a server of this process. Every method
+    raises InstallError, which names the node, the operation and the server's reason. `timeout` in seconds
+    bounds each exchange with a server. `on_packet_in`, set before connect(), is called with the node, in the
+    client's own thread, for each packet that packet_in() can return.
     """
 
     def __init__(self, address: str | Mapping[str, str], *, timeout: float = 60.0) -> None:
@@ -80,7 +80,7 @@ class P4RuntimeClient:
         self.close()
 
     def connect(self, devices: Mapping[str, int], election_id: int = 1) -> None:
-        """Become the primary controller of `devices` (node to device id)."""
+        """Connect, and become the primary controller of `devices` (node to device id)."""
         run(self._connect(devices, election_id))
 
     async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
@@ -101,7 +101,7 @@ class P4RuntimeClient:
         channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._channels.append(channel)
         stub = p4r_grpc.P4RuntimeStub(channel)
-        # Entries are serialised already, and counters are decoded in columns: their bytes pass unchanged.
+        # Write takes serialised updates, and counters are decoded as arrays: their bytes pass unchanged.
         stub.ReadSerialised = channel.unary_stream(  # pyright: ignore[reportAttributeAccessIssue]
             _READ, request_serializer=p4r.ReadRequest.SerializeToString
         )
@@ -109,7 +109,7 @@ class P4RuntimeClient:
         return stub
 
     def push_pipeline(self, programs: Mapping[str, ProgramFiles]) -> None:
-        """Give each node its program; its tables, counters and registers are cleared."""
+        """Load each node's program, which clears its tables, counters and registers."""
         parsed: dict[ProgramFiles, tuple[P4Info, p4r.ForwardingPipelineConfig]] = {}
         for files in programs.values():
             if files not in parsed:
@@ -125,9 +125,9 @@ class P4RuntimeClient:
         progress: Callable[[int, int], None] | None = None,
         cache: UpdateCache | None = None,
     ) -> int:
-        """Insert entries, all nodes at once; returns how many. `progress` gets (done, total).
+        """Insert entries into all nodes at once; return their number. `progress` gets (done, total).
 
-        `cache` has the serialised entries of earlier calls, and gets those of this call.
+        `cache` keeps serialised entries between calls.
         """
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         devices = {node: self._device(node) for node in entries}
@@ -145,11 +145,11 @@ class P4RuntimeClient:
         return done
 
     def write(self, node: str, updates: Sequence[Update]) -> None:
-        """Carry out updates in order; a refused update does not stop the rest."""
+        """Write updates to a node in order; a refused update does not stop later updates."""
         self.write_all({node: updates})
 
     def write_all(self, updates: Mapping[str, Sequence[Update]]) -> None:
-        """Carry out the updates of several nodes: all nodes at once, the updates of a node in order."""
+        """Write updates to several nodes at once, in order at each node."""
         devices = {node: self._device(node) for node in updates}
         writes = NodeWrites(updates, _infos(devices))
         run(_all((device.write(writes) for device in devices.values()), _LARGE_AT_ONCE))
@@ -157,7 +157,7 @@ class P4RuntimeClient:
     def replicate(
         self, node: str, entries: Sequence[p4r.PacketReplicationEngineEntry], kind: Kind = "insert"
     ) -> None:
-        """Insert, modify or delete multicast groups and clone sessions."""
+        """Insert, modify or delete multicast groups and clone sessions of a node."""
         run(self._device(node).replicate(entries, kind))
 
     def read(self, node: str, table: str | None = None) -> list[Entry]:
@@ -169,7 +169,7 @@ class P4RuntimeClient:
         return self.read_counters([node], counter)[node]
 
     def read_counters(self, nodes: Iterable[str], counter: str) -> dict[str, CounterCells]:
-        """Return the packets and bytes of every index of an indexed counter by node, all nodes at once."""
+        """Return, by node, the packets and bytes of every index of an indexed counter; all nodes at once."""
         decoder = CellDecoder()
         devices = {node: self._device(node) for node in nodes}
 
@@ -181,7 +181,7 @@ class P4RuntimeClient:
         return {node: cells[node] for node in devices}
 
     def read_registers(self, nodes: Iterable[str], register_id: int) -> dict[str, dict[int, int] | None]:
-        """Return the cells of a register by node and index; None where a server reads no registers."""
+        """Return a register's values by node and index; None for a server that cannot read registers."""
         values: dict[str, dict[int, int] | None] = dict.fromkeys(nodes)
 
         async def read(node: str) -> None:
@@ -191,13 +191,13 @@ class P4RuntimeClient:
         return values
 
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
-        """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
+        """Send a frame into a switch; missing metadata is 0. A refusal makes the next barrier() raise."""
         self.packet_outs(node, [(payload, metadata)])
 
     def packet_outs(
         self, node: str, packets: Sequence[tuple[bytes, Mapping[str, int]]], *, barrier: bool = False
     ) -> None:
-        """Send frames with their metadata into a switch, in order; with `barrier`, then do as barrier()."""
+        """Send frames with their metadata into a switch, in order; with `barrier`, then call barrier()."""
         device = self._device(node)
         if all(device.packet_out_at_once(*packet) for packet in packets):
             if barrier:
@@ -216,17 +216,17 @@ class P4RuntimeClient:
             await device.barrier()
 
     def barrier(self, node: str) -> None:
-        """Wait until the switch has handled every packet-out sent before.
+        """Wait until the switch has handled every packet-out sent before; InstallError if it refused any.
 
-        It repeats the arbitration, whose answer comes after them on the same stream. BMv2 does not answer a
-        repeated arbitration, so with it there is no barrier: this raises after the timeout.
+        The client repeats the arbitration, whose answer follows the packet-outs on the same stream. BMv2 does
+        not answer a repeated arbitration: with BMv2 this raises InstallError after the timeout.
         """
         run(self._device(node).barrier())
 
     def packet_in(self, node: str, timeout: float | None = None) -> PacketIn:
         """Return the next packet-in of a node, in the order in which the switch sent them.
 
-        Waits for at most `timeout` seconds, by default those of the client.
+        InstallError after `timeout` seconds, by default the client's timeout.
         """
         device = self._device(node)
         timeout = self._timeout if timeout is None else timeout
@@ -243,7 +243,7 @@ class P4RuntimeClient:
         return packet
 
     def close(self) -> None:
-        """Leave every device. Calling it again does nothing."""
+        """Disconnect from every device. Calling it again does nothing."""
         run(self._close())
 
     async def _close(self) -> None:
@@ -264,7 +264,7 @@ def _infos(devices: Mapping[str, Device]) -> dict[str, P4Info | None]:
 
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]], at_once: int = _AT_ONCE) -> None:
-    """Run all coroutines, at most `at_once` at a time; the first error cancels the rest."""
+    """Run all coroutines, at most `at_once` at a time; the first error cancels the others."""
     free = asyncio.Semaphore(at_once)
     work = list(coroutines)
 

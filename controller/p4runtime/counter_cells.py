@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of indexed counters as columns, read from serialised ReadResponses without an object a cell."""
+"""Cells of indexed counters as arrays, decoded from serialised ReadResponses without an object a cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import final
@@ -14,13 +14,13 @@ from controller.p4runtime.field_encoding import tag, varint
 
 __all__ = ["CellDecoder", "CounterCells"]
 
-# Bytes of responses that are decoded at once: their columns stay in the cache of a core.
+# Bytes of responses that are decoded at once: their arrays stay in the cache of a core.
 _BYTES_AT_ONCE = 1 << 20
 
-# Zeros behind the responses, so that a number that seems to go on beyond them is read without an error.
+# Zeros behind the responses, so that reading a number past their end is no error.
 _PADDING = bytes(16)
 
-# Largest size of a counter that is not in the order of its indices: 16 MiB of columns.
+# Most cells of a counter whose cells come in another order than their indices: 16 MiB of arrays.
 _MOST_CELLS = 1 << 20
 _REMEDY = "compare the server with the P4Runtime specification: it sent no cells of a counter"
 
@@ -37,7 +37,7 @@ _Column = NDArray[np.int64]
 class CounterCells(Mapping[int, tuple[int, int]]):
     """Cells of an indexed counter: `packets` and `bytes` by index, each of shape (cells,).
 
-    As a mapping it gives (packets, bytes) by index.
+    As a mapping, it maps an index to (packets, bytes).
     """
 
     __slots__ = ("bytes", "packets")
@@ -63,10 +63,10 @@ class CounterCells(Mapping[int, tuple[int, int]]):
 
 @final
 class CellDecoder:
-    """Decodes the responses to reads of a whole counter of each of several nodes.
+    """Decoder of the responses to reads of a whole counter of each of several nodes.
 
-    Responses of several nodes are decoded together. Those of a server with another order of fields, or with
-    anything but cells of the counter, are read as messages.
+    Responses of several nodes are decoded together. If a server sends fields in another order, or anything
+    but cells of the counter, the responses are parsed as messages.
     """
 
     def __init__(self) -> None:
@@ -75,8 +75,8 @@ class CellDecoder:
         self._waiting_bytes = 0
 
     def add(self, node: str, counter_id: int, responses: Sequence[bytes]) -> None:
-        """Take all responses of a node."""
-        data = b"".join(responses)  # as a message: its entities are those of all responses
+        """Add all responses of a node to decode."""
+        data = b"".join(responses)  # joined messages parse as one message with all entities
         self._waiting.setdefault(counter_id, {})[node] = data
         self._waiting_bytes += len(data)
         if self._waiting_bytes > _BYTES_AT_ONCE:
@@ -94,7 +94,7 @@ class CellDecoder:
 
 
 def _decode_all(responses: Mapping[str, bytes], counter_id: int) -> dict[str, CounterCells]:
-    """Return the cells of a counter by node, from the responses of each node."""
+    """Return the cells of each node from its responses, all of one counter."""
     bounds = np.cumsum([0, *map(len, responses.values())])
     columns = _columns(b"".join((*responses.values(), _PADDING)), counter_id)
     if columns is None:
@@ -115,7 +115,7 @@ def _decode_all(responses: Mapping[str, bytes], counter_id: int) -> dict[str, Co
 
 
 def _by_index(node: str, index: _Column, packets: _Column, octets: _Column) -> CounterCells:
-    """Return cells that came in any order; an index that did not come has counts of 0."""
+    """Return cells sorted by index; an index without a cell has counts of 0."""
     wrong = index[(index < 0) | (index >= _MOST_CELLS)]
     if len(wrong):
         expected = f"expected indices of a counter from 0 to {_MOST_CELLS - 1}"
@@ -143,14 +143,14 @@ def _from_message(node: str, response: bytes) -> CounterCells:
 
 
 def _columns(data: bytes, counter_id: int) -> tuple[_Column, _Column, _Column, _Column] | None:
-    """Return the start, index, packets and bytes of every cell; behind the starts stands the end.
+    """Return the start, index, packets and bytes of every cell; the starts end with the end of the data.
 
-    `data` ends with the padding. None if it is anything but cells of this counter whose fields are in the
-    order of their numbers, as protocol buffers write them.
+    `data` ends with the padding. None unless it has only cells of this counter, with fields in the order of
+    their numbers, as protocol buffers write them.
     """
     raw = np.frombuffer(data, np.uint8)
     end = len(raw) - len(_PADDING)
-    # A cell starts with these bytes; -1 stands for a length.
+    # A cell starts with these bytes; -1 is a length byte of any value.
     head = [*_ENTITY, -1, *_COUNTER_ENTRY, -1, *_COUNTER_ID, *varint(counter_id), *_INDEX]
     is_head = np.ones(end, np.bool_)
     for offset, byte in enumerate(head):
@@ -158,7 +158,7 @@ def _columns(data: bytes, counter_id: int) -> tuple[_Column, _Column, _Column, _
             is_head &= raw[offset : offset + end] == byte
     starts = np.append(np.flatnonzero(is_head), end)
     cells, cell_ends = starts[:-1], starts[1:]
-    # Every cell ends where the next one starts: no head was found inside a cell, and none is missing.
+    # If every cell ends where the next cell starts, no head was found inside a cell, and none is missing.
     sizes = raw[cells + 1].astype(np.int64)
     if not (
         starts[0] == 0
@@ -186,9 +186,9 @@ def _columns(data: bytes, counter_id: int) -> tuple[_Column, _Column, _Column, _
 
 
 def _number(raw: NDArray[np.uint8], at: _Column, ends: _Column, field: bytes) -> tuple[_Column, _Column]:
-    """Return a field of each message that ends at `ends`, and the positions behind it; 0 if it is absent.
+    """Return the varint field at `at` of each message, 0 if it is absent, and the positions behind it.
 
-    A number of more than ten bytes has no position behind it that is the end of a message.
+    `ends` are the ends of the messages. For a number of more than ten bytes the position is -1.
     """
     values = np.zeros(len(at), np.uint64)
     behind = at.copy()

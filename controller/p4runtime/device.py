@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device of a P4Runtime server: its stream, and the calls that name it.
+"""A device of a P4Runtime server: its stream and its calls.
 
-Lives in the event loop of the client, which opens the channel and hands down the stub.
+It runs in the event loop of the client, which opens the channel and passes the stub.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from controller.plan.updates import Kind, Update, Written
 
 __all__ = ["Device", "PacketIn"]
 
-# Time for a server to end a stream; a server that has died or hangs never does.
+# Time for a server to end a stream; a dead or hanging server never ends it.
 _FAREWELL_SECONDS = 5.0
 _CODE_NAMES: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
 _REMEDIES: dict[int, str] = {
@@ -43,7 +43,7 @@ _REMEDIES: dict[int, str] = {
 @final
 @dataclass(frozen=True, slots=True)
 class PacketIn:
-    """A frame a switch sent to its controller; `metadata` by the names of the p4info's packet_in."""
+    """A frame from a switch to its controller; `metadata` by the names of the p4info's packet_in."""
 
     payload: bytes
     metadata: Mapping[str, int]
@@ -55,7 +55,10 @@ def _ignore(_count: int) -> None:
 
 @final
 class Device:
-    """A device of a server. Everything but `packets` and packets sent at once belongs to the event loop."""
+    """A device of a server. Call all methods but `packet_out_at_once` and `check_refused` in the event loop.
+
+    `packets` is the queue of packet-ins, which ends with None; any thread may read it.
+    """
 
     def __init__(
         self,
@@ -71,7 +74,7 @@ class Device:
         self._node = node
         self._id = device_id
         self._election_id = U128.encode(election_id)
-        # All that WriteRequests of this device have in common, in front of their updates.
+        # Common first part of this device's WriteRequests, before their updates.
         self._write_head = p4r.WriteRequest(
             device_id=device_id, election_id=self._election_id
         ).SerializeToString()
@@ -102,7 +105,7 @@ class Device:
         """End the stream, so that the server forgets the election id."""
         if self._reader is None:
             return
-        # Ended from this side, the stream is over only when the server has forgotten the election id.
+        # After done_writing(), the stream ends only when the server has forgotten the election id.
         await self._stream.done_writing()
         await asyncio.wait([self._reader], timeout=_FAREWELL_SECONDS)
         self._stream.cancel()
@@ -153,7 +156,10 @@ class Device:
             raise self.broken()
 
     def packet_out_at_once(self, payload: bytes, metadata: Mapping[str, int]) -> bool:
-        """Send a frame into a switch of this process, without the event loop; False if it is elsewhere."""
+        """Send a frame into a switch of this process, without the event loop; False if that is not possible.
+
+        It needs a local server and a known p4info.
+        """
         if self._direct is None or self._direct.to_service is None or self._info is None:
             return False
         if self._broken is not None:
@@ -171,7 +177,7 @@ class Device:
         try:
             await self._stream.write(message)
         except (grpc.RpcError, asyncio.InvalidStateError):
-            # The stream has ended; why is what reading it says.
+            # The stream has ended; the reader learns the reason.
             if self._reader is not None:
                 await asyncio.wait([self._reader])
 
@@ -205,17 +211,17 @@ class Device:
             case "error":
                 self._refused.append(f"{message.error.message} ({_code_name(message.error.canonical_code)})")
             case _:
-                pass  # the news that another controller has come or gone; a write will tell if it matters
+                pass  # notice of a change of controllers; a write fails if this one is no longer primary
 
     def broken(self) -> InstallError:
-        """Return why the stream ended, as a new error for each caller."""
+        """Return a new error with the reason why the stream ended."""
         error = self._broken or self._error(rpc_code.UNAVAILABLE, "the stream has ended")
         return InstallError(error.message, remedy=error.remedy)
 
     # -- calls
 
     async def push_pipeline(self, info: P4Info, config: p4r.ForwardingPipelineConfig) -> None:
-        """Give the device its program."""
+        """Load a program into the device."""
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self._id,
             election_id=self._election_id,
@@ -230,11 +236,11 @@ class Device:
 
     @property
     def info(self) -> P4Info | None:
-        """The p4info that was pushed, or read from the switch; None before."""
+        """The p4info that was pushed to or read from the switch; None before."""
         return self._info
 
     async def _p4info(self) -> P4Info:
-        """Return the pushed p4info, else the p4info of the switch."""
+        """Return the pushed p4info; read it from the switch if none was pushed."""
         if self._info is None:
             request = p4r.GetForwardingPipelineConfigRequest(
                 device_id=self._id, response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
@@ -258,7 +264,7 @@ class Device:
             report(len(batch))
 
     async def _send_updates(self, serialised: bytes, count: int, update: Callable[[int], Update]) -> None:
-        """Write serialised updates; `update` returns one by its position, for the message of a refusal."""
+        """Write serialised updates; `update` returns the update at a position, for error messages."""
         try:
             await self._stub.Write(self._write_head + serialised, timeout=self._timeout)
         except grpc.RpcError as error:
@@ -309,7 +315,7 @@ class Device:
             raise self._failure(f"read of counter {counter}", error) from error
 
     async def read_register(self, register_id: int) -> dict[int, int] | None:
-        """Return the value of every cell of a register by its index; None where the server reads none."""
+        """Return the value of every cell of a register by index; None if the server cannot read registers."""
         request = p4r.ReadRequest(device_id=self._id)
         request.entities.add().register_entry.register_id = register_id
         try:
@@ -353,7 +359,7 @@ class Device:
 
 
 def _update_at(written: Written, position: int) -> Update:
-    """Return an update, or the update that brings an entry into an empty table."""
+    """Return the update at a position; for an entry, the update that adds it to an empty table."""
     item = written[position]
     if isinstance(item, Update):
         return item
@@ -372,7 +378,7 @@ def _details(error: Any) -> list[p4r.Error]:
 
 
 def _refuses_all(error: Any) -> bool:
-    """Return whether a server does not support the request."""
+    """Return whether a server does not implement the requested operation."""
     return error.code().value[0] == rpc_code.UNIMPLEMENTED
 
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table entries of a user's own program, from JSON or a P4Runtime WriteRequest in text form.
 
-JSON gives a list of entries by node; `*` stands for every node:
+JSON maps each node to a list of entries; `*` stands for every node:
 
     {"npu0": [{"table": "ipv4", "match": {"dst": ["10.0.1.0", 24]},
                "action": "forward", "params": {"port": 2}}]}
 
-A folder gives a node's list by a file NODE.json or NODE-runtime.json, which may be the value of a key
+A folder has a file NODE.json or NODE-runtime.json with a node's list, which may be the value of a key
 `table_entries`, as in the tutorials of the P4 language project. An entry with `"default_action": true` sets
 the default action of its table.
 
-A value is a number, a number as text (0x1f), an IPv4 or IPv6 address or a MAC. Beside it in a list stands
-the prefix of an lpm key, the mask of a ternary key, the upper end of a range. `action_name` and
+A value is a number, a number as text (0x1f), an IPv4 or IPv6 address or a MAC. The value of an lpm, ternary
+or range key is a list with a second value: the prefix length, the mask or the upper end. `action_name` and
 `action_params`, as in the entries of many BMv2 programs, are read as `action` and `params`.
 """
 
@@ -43,7 +43,11 @@ _PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {
 
 
 def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, list[Entry]]:
-    """Return the entries of every node; InstallError names file, node and entry, and a remedy."""
+    """Return the entries of each of `nodes`, from a file or a folder.
+
+    A WriteRequest is for the node at its device id, from 1, or for every node if it is 0. InstallError names
+    the file, node and entry; an entry of a WriteRequest that the p4info lacks, only its table id.
+    """
     names = list(nodes)
     if path.is_dir():
         return _from_folder(path, info, names)
@@ -104,7 +108,7 @@ def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list
 
 
 def node_entries(path: Path, node: str, rows: Any, info: P4Info) -> list[Entry]:
-    """Return the entries of a node; each is encoded, so that a wrong entry is refused before any start."""
+    """Return the entries of a node from JSON `rows`; InstallError for an entry that no message can carry."""
     if not isinstance(rows, list):
         raise InstallError(f"{path}: the value of {node} is not a list of entries", remedy=_SHAPE)
     entries: list[Entry] = []
@@ -144,7 +148,7 @@ def _entry(row: Any, info: P4Info) -> Entry:
     match: list[tuple[str, Match]] = []
     for name, value in row.get("match", {}).items():
         match.append((name, _match(name, value, kinds.get(name))))
-    # In the order of the action, as an entry has them; unknown ones last, for the message.
+    # Parameters in the order of the action; unknown parameters come last, for the error message.
     order = {name: at for at, name in enumerate(actions.get(action, ()))}
     values = sorted(params.items(), key=lambda item: order.get(item[0], len(order)))
     return Entry(
@@ -169,7 +173,7 @@ def _match(name: str, value: Any, kind: type[Match] | None) -> Match:
 
 
 def _number(name: str, value: Any) -> int:
-    """Return the number that a value stands for."""
+    """Return the number of a value: a number, its text, an IP address or a MAC."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     readers: tuple[Callable[[str], int], ...] = (

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table entries as bytes of P4Runtime messages.
 
-A fabric has up to millions of entries. To build a message object for each field takes several times as long
-as to join serialised fields, whose tags and lengths follow from the p4info. Errors are InstallErrors that do
-not name a node: the client does.
+A fabric has up to millions of entries. Building a message object for each field takes several times as long
+as joining serialised fields, whose tags and lengths follow from the p4info. Errors are InstallErrors without
+a node; the client adds its name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +61,7 @@ def _show(match: Match) -> str:
 
 
 def unknown(kind: str, name: str, among: Iterable[str] | Sequence[str]) -> InstallError:
-    """Return the error for a name that the p4info lacks, with similar names."""
+    """Return the error for a name that the p4info lacks; its remedy suggests similar names of `among`."""
     close = get_close_matches(name, list(among), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(among)) or 'none'}"
     return InstallError(f"{kind} {name} is not in the p4info", remedy=hint)
@@ -83,8 +83,8 @@ Key = tuple[tuple[str, Match], ...]
 
 T = TypeVar("T")
 
-# Serialised parts of entries by the identity of the value, which stands beside them so that it stays alive.
-# Entries of a large fabric have few different keys and parameters, most of which are the same objects.
+# Serialised parts of entries by id() of a value; the value is kept as well, so that its id stays valid.
+# Entries of a large fabric share few different keys and parameters, mostly as the same objects.
 _Known = dict[int, tuple[T, bytes]]
 MOST_KNOWN = 1 << 17
 
@@ -98,7 +98,7 @@ def _remember(known: "_Known[T]", value: T, encoded: bytes) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class ActionEncoder:
-    """An action of a p4info, its parameters in order."""
+    """Encoder of calls of an action of a p4info; its parameters are in order."""
 
     id: int
     name: str
@@ -152,7 +152,7 @@ class ActionEncoder:
 @final
 @dataclass(frozen=True, slots=True)
 class TableEncoder:
-    """A table of a p4info; `actions` has each action by its alias and by its full name."""
+    """Encoder of a table's entries; `actions` has each action by its alias and by its full name."""
 
     id: int
     name: str
@@ -169,12 +169,12 @@ class TableEncoder:
         object.__setattr__(self, "_head", _TABLE_ID + varint(self.id))
 
     def encode_update(self, kind: Kind, entry: Entry) -> bytes:
-        """Return the serialised field `updates` of a WriteRequest; a deletion names the key only."""
+        """Return the serialised field `updates` of a WriteRequest; a deletion has only the key."""
         content = self._match(entry) + _rank(entry) if kind == "delete" else self.encode(entry)
         return _head(kind, len(content)) + content
 
     def encode(self, entry: Entry) -> bytes:
-        """Return the serialised TableEntry."""
+        """Return the content of the serialised TableEntry."""
         key = self._match(entry)
         chosen = self._action(entry)
         if not entry.members:
@@ -184,14 +184,14 @@ class TableEncoder:
         return key + _ACTION + sized(content) + _rank(entry)
 
     def _action(self, entry: Entry) -> ActionEncoder:
-        """Return the action of an entry."""
+        """Return the encoder of an entry's action."""
         chosen = self.actions.get(entry.action)
         if chosen is None:
             raise unknown(f"table {entry.table}: action", entry.action, self.actions)
         return chosen
 
     def _match(self, entry: Entry) -> bytes:
-        """Return the serialised table and match."""
+        """Return the serialised table id and match fields, from the cache if possible."""
         known = self._known.get(id(entry.match))
         if known is not None:
             return known[1]
@@ -218,7 +218,7 @@ class TableEncoder:
 
 @cache
 def _head(kind: Kind, size: int) -> bytes:
-    """Return the bytes before a TableEntry of a given size in an update of a WriteRequest."""
+    """Return the bytes of a WriteRequest's update before a TableEntry of `size` bytes."""
     head = b""
     for start in (_TABLE_ENTRY, _HEADS[kind], _UPDATES):
         head = start + varint(len(head) + size) + head
@@ -226,7 +226,7 @@ def _head(kind: Kind, size: int) -> bytes:
 
 
 def _rank(entry: Entry) -> bytes:
-    """Return the serialised priority, and the mark of a default entry."""
+    """Return the serialised priority, and the field is_default_action of a default entry."""
     mark = _IS_DEFAULT if entry.default else b""
     if not entry.priority:
         return mark

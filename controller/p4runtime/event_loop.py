@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An asyncio event loop in a thread of its own, for code that is not asynchronous itself.
+"""An asyncio event loop in a thread of its own, for synchronous code.
 
-A process has one such loop, and neither the loop nor gRPC's poller is ever closed: gRPC wakes closed loops,
-and reads from a poller that closed with the last channel.
+A process has one such loop. Neither the loop nor gRPC's poller is ever closed, as gRPC wakes closed loops and
+reads from a poller that closed with the last channel.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _starting = threading.Lock()
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """Return the loop; its thread starts with the first call and ends with the process."""
+    """Return the process's loop; its thread starts with the first call and ends with the process."""
     with _starting:  # `cache` alone would give two concurrent first callers a loop each
         return _started()
 
@@ -41,10 +41,10 @@ async def _hold_poller() -> None:
 
 
 def submit(coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:
-    """Start a coroutine on the loop."""
+    """Start a coroutine on the loop, and return the future of its result."""
     return asyncio.run_coroutine_threadsafe(coroutine, background_loop())
 
 
 def run(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine on the loop and wait for its result. Not to be called on the loop itself."""
+    """Run a coroutine on the loop and return its result; a call on the loop itself would block forever."""
     return submit(coroutine).result()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Match fields and parameters as bytes of P4Runtime messages, in the wire format of protocol buffers.
 
-Errors are InstallErrors that do not name a node: the client does.
+Errors are InstallErrors without a node; the client adds its name.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,12 +17,12 @@ __all__ = ["ENCODERS", "REMEDY", "Field", "bytestring", "match_field", "paramete
 
 REMEDY = "plan entries for the program whose p4info was pushed"
 
-# Key by which tables look up destinations, and the bits of addresses in plans.
+# Name of the key field with the destination address, and the bits of addresses in plans.
 _ADDRESS_KEY, _ADDRESS_BITS = "dcna", 16
 
 
 def varint(number: int) -> bytes:
-    """Return a number in groups of seven bits, the lowest first."""
+    """Return a number as a protobuf varint: groups of seven bits, the lowest first."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -35,13 +35,13 @@ _SIZES = [varint(size) for size in range(1 << 10)]
 
 
 def sized(content: bytes) -> bytes:
-    """Return a string or message behind its length."""
+    """Return a string or message with its length in front."""
     length = len(content)
     return (_SIZES[length] if length < len(_SIZES) else varint(length)) + content
 
 
 def tag(message: type, name: str) -> bytes:
-    """Return the tag of a field of a message."""
+    """Return the tag (number and wire type) of a field of a protobuf message."""
     descriptor = message.DESCRIPTOR.fields_by_name[name]  # type: ignore[attr-defined]
     is_number = descriptor.cpp_type not in (descriptor.CPPTYPE_STRING, descriptor.CPPTYPE_MESSAGE)
     return varint(descriptor.number << 3 | (0 if is_number else 2))
@@ -54,7 +54,7 @@ _PARAM_ID, _PARAM_VALUE = (tag(p4r.Action.Param, name) for name in ("param_id", 
 
 
 def bytestring(value: int, bits: int, what: str) -> bytes:
-    """Return the canonical bytestring of a number that fits in `bits`."""
+    """Return the canonical bytestring of a number; InstallError, naming `what`, if it exceeds `bits`."""
     if value < 0 or value >> bits:
         raise InstallError(f"{what} = {value:#x} does not fit in {bits} bits", remedy=REMEDY)
     return value.to_bytes((value.bit_length() + 7) >> 3 or 1)
@@ -63,11 +63,11 @@ def bytestring(value: int, bits: int, what: str) -> bytes:
 @final
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A match field or a parameter; `kind` is None for a parameter, and for a kind of match not supported.
+    """A match field or a parameter; `kind` is None for a parameter and for an unsupported kind of match.
 
-    `heads`, by the number of bytes of its value: all that comes before the value in the serialised field.
-    `wider`: bits of the key beyond those of an address, of a program whose network header is CNA24. They are
-    0 in every address, and prefixes of a plan do not count them.
+    `heads[n]`: the bytes of the serialised field before a value of n bytes. `wider`: bits by which the key
+    exceeds an address of a plan, in programs with CNA24 headers. These bits are 0 in every address, and
+    prefix lengths in plans do not count them.
     """
 
     id: int
@@ -78,7 +78,7 @@ class Field:
     wider: int = 0
 
     def encode(self, value: int) -> bytes:
-        """Return the serialised field with a single value."""
+        """Return the serialised field with a single value; InstallError if it exceeds `bits`."""
         if value < 0 or value >> self.bits:
             bytestring(value, self.bits, self.name)  # raises
         size = (value.bit_length() + 7) >> 3 or 1
@@ -86,7 +86,7 @@ class Field:
 
 
 def parameter(id: int, name: str, bits: int) -> Field:
-    """Return a parameter of an action: an element of Action.params."""
+    """Return the encoder of a parameter of an action, an element of Action.params."""
     inside = _PARAM_ID + varint(id) + _PARAM_VALUE
     heads = (
         _PARAMS + varint(len(inside) + len(varint(size)) + size) + inside + varint(size)
@@ -96,7 +96,7 @@ def parameter(id: int, name: str, bits: int) -> Field:
 
 
 def match_field(id: int, name: str, bits: int, kind: type[Match] | None) -> Field:
-    """Return a field of a table's key: an element of TableEntry.match."""
+    """Return the encoder of a field of a table's key, an element of TableEntry.match."""
     heads: Iterable[bytes] = ()
     if kind is Exact or kind is Optional:
         chosen, message = ("exact", p4r.FieldMatch.Exact) if kind is Exact else _OPTIONAL

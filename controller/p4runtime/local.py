@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime between a client and a server of the same process: same messages, same event loop, no socket.
+"""P4Runtime between a client and a server of one process: equal messages, one event loop, no socket.
 
 A server offers its service under an address of the form "local:N", and the client's calls run the methods of
 the service. gRPC has such a transport in C++ and Java, but not in Python. Packets do not wait for the event
-loop: each side passes them to the other at once (`DirectPackets`).
+loop: `DirectPackets` passes them on immediately.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ _PREFIX = "local:"
 
 
 class Service(Protocol):
-    """The methods of P4RuntimeServicer that a controller calls; `context` is used for abort() only."""
+    """The methods of P4RuntimeServicer that a controller calls; `context` is only for abort()."""
 
     def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, context: Any
     ) -> Coroutine[Any, Any, p4r.SetForwardingPipelineConfigResponse]:
-        """Give a device its program."""
+        """Load a program into a device."""
         ...
 
     def GetForwardingPipelineConfig(
@@ -44,13 +44,13 @@ class Service(Protocol):
         ...
 
     def ReadSerialised(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[bytes]:
-        """Yield the same as Read, as serialised ReadResponses."""
+        """Yield the responses of Read, serialised."""
         ...
 
     def StreamChannel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: Any
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
-        """Answer the messages of a controller."""
+        """Yield the messages to a controller, whose messages are `request_iterator`."""
         ...
 
 
@@ -76,7 +76,7 @@ def is_local(address: str) -> bool:
 
 
 class LocalError(grpc.RpcError):
-    """A refused call: the methods are those of a call that gRPC refuses."""
+    """Error of a refused call, with the methods of a gRPC error."""
 
     def __init__(
         self, code: grpc.StatusCode, details: str, metadata: tuple[tuple[str, bytes], ...] = ()
@@ -91,21 +91,21 @@ class LocalError(grpc.RpcError):
         return self._code
 
     def details(self) -> str:
-        """Return the reason."""
+        """Return the reason of the refusal."""
         return self._details
 
     def trailing_metadata(self) -> Any:
-        """Return the server's trailing metadata of an error, by key."""
+        """Return the server's metadata about the refusal: pairs of key and value."""
         return self._metadata
 
 
 @final
 @dataclass(slots=True)
 class DirectPackets:
-    """Calls that hand packet-outs to a service and packet-ins to its client, in the caller's thread.
+    """Functions that pass packet-outs to a service and packet-ins to its client, in the caller's thread.
 
-    Each side sets the call by which it receives. A testbed in virtual time sends and receives many thousand
-    packets while nothing else happens; a turn of the event loop for each would take most of that time.
+    Each side sets the function by which it receives. A testbed in virtual time sends and receives many
+    thousand packets in a row; a turn of the event loop for each packet would take most of that time.
     """
 
     to_service: Callable[[p4r.StreamMessageRequest], None] | None = None
@@ -114,7 +114,7 @@ class DirectPackets:
 
 @final
 class _Context:
-    """The part of a gRPC servicer context that a service uses, and the direct way of packets."""
+    """The part of a gRPC servicer context that a service uses, and `packets` for direct passing."""
 
     def __init__(self, packets: DirectPackets | None = None) -> None:
         self.packets = packets
@@ -127,9 +127,9 @@ class _Context:
 
 @final
 class LocalStub:
-    """Calls the service that is offered at an address; every method is one of P4RuntimeStub.
+    """Client stub of the service at a local address, with methods of P4RuntimeStub.
 
-    The service gets each request by reference: neither side changes a message that it has handed over.
+    The service gets each request by reference, so neither side may change a message after passing it.
     """
 
     def __init__(self, address: str) -> None:
@@ -141,12 +141,12 @@ class LocalStub:
             raise LocalError(grpc.StatusCode.UNAVAILABLE, f"no server of this process is at {self._address}")
         return service
 
-    # A method of the service waits for nothing but the event loop, so no timeout can pass.
+    # Timeouts are ignored: a method of the service waits only for the event loop.
 
     def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, timeout: float | None = None
     ) -> Coroutine[Any, Any, p4r.SetForwardingPipelineConfigResponse]:
-        """Give a device its program."""
+        """Load a program into a device."""
         return self._service().SetForwardingPipelineConfig(request, _Context())
 
     def GetForwardingPipelineConfig(
@@ -164,7 +164,7 @@ class LocalStub:
         return self._service().Read(request, _Context())
 
     def ReadSerialised(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[bytes]:
-        """Yield the same as Read, as serialised ReadResponses."""
+        """Yield the responses of Read, serialised."""
         return self._service().ReadSerialised(request, _Context())
 
     def StreamChannel(self) -> "LocalStream":
@@ -174,7 +174,7 @@ class LocalStub:
 
 @final
 class LocalStream:
-    """A StreamChannel: written messages go to the service, iteration yields the messages of the service."""
+    """A StreamChannel: written messages go to the service, iteration yields the service's messages."""
 
     def __init__(self, service: Service) -> None:
         self._requests: asyncio.Queue[p4r.StreamMessageRequest | None] = asyncio.Queue()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serialised updates of all nodes whose tables are filled or changed at once."""
+"""Serialise the updates of several nodes whose tables are filled or changed at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
@@ -15,16 +15,16 @@ from controller.plan.updates import Part, Update, Written, parts_of
 
 __all__ = ["NodeWrites"]
 
-# Entries that are encoded at once. Columns of one node are too short for NumPy to be fast.
+# Entries, of several nodes, that are encoded at once: arrays of one node are too short for fast NumPy.
 _ENTRIES_AT_ONCE = 1 << 16
 
 
 @final
 class NodeWrites:
-    """Serialised updates by node: of entries to install, or of updates.
+    """Serialised updates of each node in `written`: of entries to install, or of updates.
 
-    Blocks of consecutive nodes with the same program are encoded together, when the first of the nodes asks
-    for its updates. `cache` has the updates of earlier installations, and gets those of this one.
+    Entries of consecutive nodes with the same program are encoded together, at the request for the first of
+    these nodes. `cache` keeps serialised updates between installations.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class NodeWrites:
         self._cache = cache
         self._nodes = list(written)
         self._positions = {node: position for position, node in enumerate(self._nodes)}
-        self._ready: dict[str, Batches] = {}  # encoded for a node that has not asked yet
+        self._ready: dict[str, Batches] = {}  # encoded, but not requested yet
 
     def batches(self, node: str, info: P4Info) -> Batches:
-        """Return the entries or updates of each WriteRequest of a node, and their bytes.
+        """Return, for each WriteRequest of a node, its entries or updates and their bytes.
 
         Raises:
             InstallError: An entry of the node does not fit in a message; the error does not name the node.
@@ -64,7 +64,7 @@ class NodeWrites:
         nodes = {node: parts, **dict(self._following(node, info, len(written)))}
         try:
             encoded = info.encode_nodes(list(nodes.values()))
-        except InstallError:  # of any of these nodes
+        except InstallError:  # perhaps of another node
             nodes = {node: parts}
             encoded = info.encode_nodes([parts])
         ready = {name: _batches(self._written[name], own) for name, own in zip(nodes, encoded, strict=True)}
@@ -73,7 +73,7 @@ class NodeWrites:
         return batches
 
     def _following(self, node: str, info: P4Info, count: int) -> Iterator[tuple[str, tuple[Part, ...]]]:
-        """Yield nodes after `node` with the same program, and their blocks, up to the limit."""
+        """Yield the next nodes with the program of `node`, and their parts, up to _ENTRIES_AT_ONCE."""
         for other in islice(self._nodes, self._positions[node] + 1, None):
             written = self._written[other]
             count += len(written)
@@ -92,7 +92,7 @@ def _encode_batch(info: P4Info, batch: Written) -> bytes:
 
 
 def _batches(written: Written, parts: Sequence[SerialisedUpdates]) -> Batches:
-    """Return serialised updates in batches."""
+    """Divide a node's serialised updates into batches."""
     data = b"".join(part.data for part in parts)
     batches = list(batches_of(written))
     if len(batches) < 2:

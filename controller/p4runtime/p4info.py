@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, counters and controller headers by the names and ids of a p4info.
 
-Names are resolved once and every number is checked against its width. Errors are InstallErrors that do not
-name a node: the client does.
+Names are resolved once, and every number is checked against its width. Errors are InstallErrors without a
+node; the client adds its name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from controller.plan.updates import Kind, Part, Update, parts_of
 
 __all__ = ["P4Info"]
 
-# Blocks of entries whose updates are kept for further nodes with the same block.
+# Most blocks of entries whose updates are kept for other nodes with the same block.
 _MOST_BLOCKS = 1 << 12
 
 _MATCH_KINDS: dict[int, type[Match]] = {
@@ -83,8 +83,8 @@ class P4Info:
             )
             self._tables_by_id[table.id] = self._tables[info.preamble.name] = table
             self._tables[table.name] = table
-        self._installing: dict[int, tuple[Entry, bytes]] = {}  # by the identity of the entry
-        self._blocks: dict[int, tuple[Block, SerialisedUpdates]] = {}  # by the identity of the block
+        self._installing: dict[int, tuple[Entry, bytes]] = {}  # by id() of the entry
+        self._blocks: dict[int, tuple[Block, SerialisedUpdates]] = {}  # by id() of the block
         self._counters = {counter.preamble.name: counter.preamble.id for counter in message.counters}
         self._counters |= {counter.preamble.alias: counter.preamble.id for counter in message.counters}
         self._headers = {
@@ -97,7 +97,7 @@ class P4Info:
     @classmethod
     @lru_cache(maxsize=16)
     def parse(cls, text: bytes) -> "P4Info":
-        """Parse the text form that p4c writes; callers share the result of equal texts."""
+        """Parse the text form that p4c writes; equal texts give the same object."""
         message = p4i.P4Info()
         try:
             text_format.Parse(text.decode(), message)
@@ -108,7 +108,7 @@ class P4Info:
         return cls(message)
 
     def layout(self, name: str) -> tuple[dict[str, type[Match] | None], dict[str, tuple[str, ...]]]:
-        """Return the kinds of a table's keys, and the parameters of its actions by their names."""
+        """Return the kind of match of each key field of a table, and the parameter names of each action."""
         table = self._tables.get(name)
         if table is None:
             raise unknown("table", name, self._tables)
@@ -120,31 +120,31 @@ class P4Info:
     # -- entries out
 
     def encode(self, entry: Entry) -> bytes:
-        """Return the serialised TableEntry of an entry."""
+        """Return the content of an entry's serialised TableEntry."""
         return self._table(entry).encode(entry)
 
     def encode_update(self, kind: Kind, entry: Entry) -> bytes:
-        """Return the serialised field `updates` of a WriteRequest; a deletion names the key only."""
+        """Return the serialised field `updates` of a WriteRequest; a deletion has only the key."""
         return self._table(entry).encode_update(kind, entry)
 
     def encode_installing(self, entries: Sequence[Entry]) -> bytes:
-        """Return the updates that install entries in empty tables: `encode_update` of each, joined."""
+        """Return the joined serialised updates that install entries in empty tables."""
         parts = parts_of(entries)
         if parts is not None:
             return b"".join(part.data for part in self.encode_nodes([parts])[0])
         return b"".join(self._installing_updates(entries))
 
     def encode_updates(self, updates: Sequence[Update]) -> bytes:
-        """Return `encode_update` of each update, joined."""
+        """Return the joined results of `encode_update` for each update."""
         return b"".join([self.encode_update(update.kind, update.entry) for update in updates])
 
     def encode_nodes(self, nodes: Sequence[Sequence[Part]]) -> list[list[SerialisedUpdates]]:
-        """Return the updates of the parts of each node; rows of equal layout are encoded together.
+        """Return the serialised updates of each part of each node; rows of equal layout are encoded together.
 
-        A default entry that is inserted modifies the default action.
+        A default entry to insert becomes a modification of the default action.
 
         Raises:
-            InstallError: That of the first entry, in order, which no message can carry.
+            InstallError: The first entry, in order, that no message can carry.
         """
         parts = [part for node in nodes for part in node]
         alike: dict[tuple[Kind, object], dict[int, Rows]] = {}
@@ -180,7 +180,7 @@ class P4Info:
         return encode_rows(table, blocks, kind)
 
     def _encode_tuple(self, block: tuple[Entry, ...], kind: Kind) -> SerialisedUpdates:
-        """Return the updates of a block; one to install is kept, other nodes may have the same object."""
+        """Return a block's updates; inserts are cached, as other nodes may have the same block object."""
         if kind != "insert":
             return joined_updates([self.encode_update(kind, entry) for entry in block])
         known = self._blocks.get(id(block))
@@ -191,9 +191,9 @@ class P4Info:
         return known[1]
 
     def _installing_updates(self, entries: Sequence[Entry]) -> list[bytes]:
-        """Return the update of each entry.
+        """Return the update that installs each entry.
 
-        Nodes of a fabric have most entries in common, as the same objects: their updates are looked up.
+        Nodes of a fabric share most entry objects, so updates are cached by object.
         """
         known = self._installing
         if len(known) >= MOST_KNOWN:
@@ -213,9 +213,9 @@ class P4Info:
     # -- entries in
 
     def decode(self, message: p4r.TableEntry) -> Entry:
-        """Return the entry in a message of a switch; InstallError if the p4info does not have its action.
+        """Return the entry in a message; InstallError if the p4info lacks its table or action.
 
-        A group of members consists of calls of a single action; a member of weight w appears w times.
+        All members of a group must call one action; a member of weight w appears w times.
         """
         table = self._tables_by_id.get(message.table_id)
         group = message.action.action_profile_action_set.action_profile_actions
@@ -300,7 +300,7 @@ def _decode(key: Field, field: p4r.FieldMatch) -> Match:
 
 
 def _matches_all(match: Match, bits: int) -> bool:
-    """Return whether a match accepts every value; BMv2 returns full ranges that an entry left out."""
+    """Return whether a match accepts every value; BMv2 returns full ranges for omitted fields."""
     if isinstance(match, Range):
         return match.low == 0 and match.high == (1 << bits) - 1
     return (isinstance(match, Lpm) and match.prefix == 0) or (isinstance(match, Ternary) and match.mask == 0)

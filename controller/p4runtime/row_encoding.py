@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a table as bytes of P4Runtime messages, all rows at once.
+"""Encode the rows of a table as bytes of P4Runtime messages, all rows at once.
 
-The update of a row is constant bytes with numbers in between. A number has as few bytes as it can, so the
-length of a message and the constant bytes follow from the sizes of its numbers: rows whose numbers have the
-same sizes share a template. A matrix of bytes gets the template of each row, then the numbers as columns. It
-has room for the longest numbers and lengths; a mask leaves out the bytes that a row does not use.
+The update of a row is constant bytes with numbers in between. Each number has its minimum of bytes, so the
+sizes of the numbers determine the lengths and the constant bytes: rows whose numbers have equal sizes share a
+template. A matrix of bytes gets the template of each row, then the numbers as columns. It has room for the
+longest numbers and lengths; a mask leaves out the bytes that a row does not use.
 
-The bytes are those of `TableEncoder.encode_update`, which also raises every error.
+The result equals that of `TableEncoder.encode_update`, which also raises every error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,24 +25,24 @@ from controller.plan.updates import Kind
 
 __all__ = ["NO_UPDATES", "SerialisedUpdates", "encode_rows", "joined_updates"]
 
-# Rows of a matrix: about a megabyte, which stays in the cache of a core.
+# Most rows of a matrix: about a megabyte, which stays in the cache of a core.
 _CHUNK = 1 << 13
 
-# Sizes of numbers are counted in a table up to this number of combinations, and sorted beyond.
+# Combinations of sizes are counted in a table of at most this length; above it, they are sorted first.
 _MOST_COMBINATIONS = 1 << 14
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SerialisedUpdates:
-    """The field `updates` of a WriteRequest, and the end of each update in it, shape (updates,)."""
+    """Serialised field `updates` of a WriteRequest, and the end of each update in it, (updates,)."""
 
     data: bytes
     ends: NDArray[np.int64]
 
 
 def joined_updates(updates: Sequence[bytes]) -> SerialisedUpdates:
-    """Return serialised updates one after the other."""
+    """Join serialised updates."""
     ends = np.cumsum([len(update) for update in updates], dtype=np.int64)
     return SerialisedUpdates(b"".join(updates), ends)
 
@@ -55,10 +55,10 @@ def encode_rows(
 ) -> list[SerialisedUpdates]:
     """Return the updates of one kind for the rows of each block; all blocks have the same layout.
 
-    At least one block has a row.
+    At least one block must have a row.
 
     Raises:
-        InstallError: That of the first row which no message can carry, as of `TableEncoder.encode_update`.
+        InstallError: The error of `TableEncoder.encode_update` for the first row that no message can carry.
     """
     lengths = [len(block) for block in blocks]
     rows = _joined(blocks)
@@ -92,7 +92,7 @@ def _joined(blocks: Sequence[Rows]) -> Rows:
 
 
 def _cut(encoded: SerialisedUpdates, lengths: Sequence[int]) -> Iterator[SerialisedUpdates]:
-    """Yield the updates of each block."""
+    """Split the updates into those of blocks of `lengths` rows."""
     first = begin = 0
     for length in lengths:
         ends = encoded.ends[first : first + length]
@@ -102,7 +102,7 @@ def _cut(encoded: SerialisedUpdates, lengths: Sequence[int]) -> Iterator[Seriali
 
 
 def _one_by_one(table: TableEncoder, rows: Rows, kind: Kind) -> SerialisedUpdates:
-    """Return the updates of rows whose values or layout need the encoder of single entries."""
+    """Return the updates of rows with values or a layout that only `TableEncoder` can encode or refuse."""
     return joined_updates([table.encode_update(kind, entry) for entry in rows])
 
 
@@ -114,7 +114,7 @@ def _one_by_one(table: TableEncoder, rows: Rows, kind: Kind) -> SerialisedUpdate
 class _Number:
     """Numbers in a message: row i has the last `sizes[i]` bytes of `values[i]`, the most significant first.
 
-    No size is above `most`. `head` comes before a number of any bytes: the tag of a field that may be absent.
+    No size is above `most`. `head` is the tag in front of a number, absent if the size is 0.
     """
 
     values: NDArray[Any]
@@ -126,7 +126,7 @@ class _Number:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sized:
-    """A string or message behind its tag and its length."""
+    """A string or message, after its tag and its length."""
 
     tag: bytes
     parts: "tuple[_Part, ...]"
@@ -144,7 +144,7 @@ _PARAMS, _PREFIX_LENGTH = tag(p4r.Action, "params"), tag(p4r.FieldMatch.LPM, "pr
 _PARAM_ID, _PARAM_VALUE = (tag(p4r.Action.Param, name) for name in ("param_id", "value"))
 _HEADS = {kind: _TYPE + varint(number) for kind, number in UPDATE_TYPES.items()}
 
-# Tags of the kinds of a match, then those of their values.
+# For each kind of match: its field in FieldMatch, its message and the names of its values; then their tags.
 _KINDS = {
     Exact: ("exact", p4r.FieldMatch.Exact, ("value",)),
     Optional: ("optional", p4r.FieldMatch.Optional, ("value",)),
@@ -159,7 +159,7 @@ _KIND_TAGS = {
 
 
 def _message(table: TableEncoder, rows: Rows, kind: Kind) -> _Sized | None:
-    """Return the update of a row; None if `TableEncoder` must look at the rows, most often to refuse."""
+    """Return the layout of a row's update; None if `TableEncoder` must encode or refuse the rows."""
     action = table.actions.get(rows.action)
     priority = _priority(rows.priority)
     match = [_field(table.keys_by_name.get(field.name), field) for field in rows.match]
@@ -199,7 +199,7 @@ def _field(key: Field | None, field: MatchColumn) -> _Sized | None:
 
 
 def _bytestring(before: bytes, column: Column, bits: int) -> _Sized | None:
-    """Return the field of canonical bytestrings; None if a number is negative or exceeds `bits` bits."""
+    """Return a field of canonical bytestrings; None if a number is negative or exceeds `bits` bits."""
     values = _array(column)
     if values is None:
         return None
@@ -214,7 +214,7 @@ def _bytestring(before: bytes, column: Column, bits: int) -> _Sized | None:
 
 
 def _prefix(column: Column, wider: int) -> _Number | None:
-    """Return prefix lengths as the protocol has them; a length of 0 is left out."""
+    """Return the prefix lengths of the key, `wider` bits more than a plan's; a length of 0 is left out."""
     values = _array(column)
     if values is None or not 0 <= int(values.min()) + wider <= int(values.max()) + wider < 0x80:
         return None
@@ -234,14 +234,14 @@ def _priority(column: Column) -> _Number | None:
     for size in range(1, most + 1):
         more = values >= 1 << 7 * (size - 1) if size > 1 else values > 0
         if size > 1:
-            numbers += more * 0x80  # the byte before is not the last
+            numbers += more * 0x80  # continuation bit of the previous byte
         numbers = np.where(more, numbers << 8 | values >> 7 * (size - 1) & 0x7F, numbers)
         sizes += more
     return _Number(numbers, sizes, most, _PRIORITY)
 
 
 def _array(column: Column) -> NDArray[Any] | None:
-    """Return a column as an array; one that has a single row stands for all. None beyond 64 bits."""
+    """Return a column as an array, with one element for a constant; None for a constant beyond 64 bits."""
     if not isinstance(column, int):
         return column
     if not -(1 << 63) <= column < 1 << 63:
@@ -249,7 +249,7 @@ def _array(column: Column) -> NDArray[Any] | None:
     return np.array([column])
 
 
-# -- its bytes
+# -- the bytes of rows
 
 
 def _at_once(message: _Sized, count: int) -> SerialisedUpdates:
@@ -291,7 +291,7 @@ def _part_of(number: _Number, start: int, rows: int) -> _Number:
 def _combinations(
     sizes: Sequence[NDArray[np.uint8]], rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return for each row the index of its sizes, and the sizes by index: (rows,), (kinds, numbers)."""
+    """Return each row's kind, (rows,), and the sizes of the numbers of each kind, (kinds, numbers)."""
     varied = [number for number, own in enumerate(sizes) if len(own) == rows and own.min() < own.max()]
     codes = np.zeros(rows, np.int64)
     combinations = 1
@@ -313,10 +313,10 @@ def _combinations(
 
 @final
 class _Templates:
-    """The bytes of a message without its numbers, for each combination of their sizes.
+    """The bytes of a message without its numbers, for each kind: a combination of the numbers' sizes.
 
-    `bytes` and `used`, shape (kinds, width): byte by position, and whether a row of this kind has the
-    position. `lengths`, shape (kinds,): bytes in use. `positions`: end of each number.
+    `bytes` and `used`, (kinds, width): the byte at each position, and whether the kind uses the position.
+    `lengths`, (kinds,): number of used bytes. `positions`: end of each number.
     """
 
     def __init__(self, message: _Sized, kinds: NDArray[np.uint8], most: Sequence[int]) -> None:
@@ -366,12 +366,12 @@ def _pieces(message: _Sized, sizes: Sequence[int]) -> list[bytes]:
 
 
 def _write(matrix: NDArray[np.uint8], end: int, number: _Number) -> None:
-    """Write numbers into the columns of a matrix before `end`, the least significant byte last."""
+    """Write numbers, big-endian, into the columns of a matrix before `end`."""
     rows, width = matrix.shape
     written = 0
     while written < number.most:
         size = next(size for size in (8, 4, 2, 1) if written + size <= number.most)
-        # Not aligned: NumPy writes each number where it stands.
+        # An unaligned view of the matrix: NumPy writes each number into its row.
         column = np.ndarray((rows,), f">u{size}", matrix, end - written - size, (width,))
         values = number.values
         column[...] = values if written == 0 else values >> values.dtype.type(8 * written)

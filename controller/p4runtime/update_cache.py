@@ -13,29 +13,29 @@ _BATCH = 1 << 14
 """Largest number of updates in a WriteRequest: about a megabyte, all entries of most switches."""
 
 Batches = list[tuple[Written, bytes]]
-"""Entries or updates of each WriteRequest of a node, and their bytes."""
+"""For each WriteRequest of a node: its entries or updates, and their bytes."""
 
 T = TypeVar("T")
 
 
 def batches_of(updates: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the parts that go into a WriteRequest each."""
+    """Yield consecutive parts of updates, one for each WriteRequest."""
     for start in range(0, len(updates), _BATCH):
         yield updates[start : start + _BATCH]
 
 
 @final
 class UpdateCache:
-    """Serialised updates by node. It keeps the entries and the p4info as well, whose identity it compares.
+    """Serialised updates by node, valid for the same objects of entries and p4info.
 
-    A sequence of entries must not change after it was given.
+    A sequence of entries must not change after a call of `keep`.
     """
 
     def __init__(self) -> None:
         self._by_node: dict[str, tuple[P4Info, Written, Batches]] = {}
 
     def find(self, node: str, info: P4Info, entries: Written) -> Batches | None:
-        """Return the batches that install these entries of a node; None if they were not kept."""
+        """Return the kept batches that install these entries in a node, or None."""
         kept = self._by_node.get(node)
         return kept[2] if kept is not None and kept[0] is info and kept[1] is entries else None
 

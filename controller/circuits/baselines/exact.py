@@ -68,7 +68,7 @@ def allocate_exact(
 
 
 def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes: int) -> Ints:
-    """Return maps (slots, N) with the most circuits of a demand (N, N) that `working` ports allow.
+    """Return maps (slots, N) of the circuits of a demand (N, N) with most worth that `working` ports allow.
 
     A circuit is worth 1, plus up to 0.5 for Pods that want few circuits, plus a little if it stands.
     PlanError if no optimum is proven within `nodes` of the solver's tree, whose number, unlike time, is the
