@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions in lists, with a type for each kind of element.
+// Typed indices and the lists that they address, and prefetching.
 #pragma once
 
 #include <compare>
@@ -14,19 +14,19 @@
 
 namespace railyard {
 
-// Let the processor fetch a line of memory while it goes on.
+// Prefetch the cache line of an address.
 inline void fetch(const void* address) {
     __builtin_prefetch(address);
     asm volatile("" : : "r"(address));  // a compiler may drop a function that only fetches
 }
-// Fetch `count` lines, none if the address of the first is null.
+// Prefetch `count` cache lines from an address on; none if it is null.
 inline void fetch_lines(const void* first, std::size_t count) {
     if (first == nullptr) return;
     const auto* const bytes = static_cast<const char*>(first);
     for (std::size_t line = 0; line < count; ++line) fetch(bytes + 64 * line);
 }
 
-// Position of a T in its list; none by default.
+// Index of a T in its list; none by default.
 template <typename T>
 class Index {
    public:
@@ -46,8 +46,7 @@ class Index {
     std::uint32_t at_ = kNone;
 };
 
-// A vector with an element for each T, addressed by the index of the T. The elements are the Ts themselves,
-// or what their owner keeps about them.
+// A vector addressed by the index of a T. Its elements are the Ts themselves, or other data for each T.
 template <typename T, typename Element = T, typename Allocator = std::allocator<Element>>
 class List : public std::vector<Element, Allocator> {
     using Base = std::vector<Element, Allocator>;
@@ -65,7 +64,7 @@ class List : public std::vector<Element, Allocator> {
         ASSERT(index.at() < this->size());
         return (*this)[index.at()];
     }
-    // For indices from outside of the engine. std::out_of_range names the index.
+    // Checked access, for indices from outside of the engine. std::out_of_range names the index.
     Element& at(Index<T> index) {
         check(index);
         return (*this)[index.at()];

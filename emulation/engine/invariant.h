@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that hold whatever programs, frames and control planes do. A false one is a mistake of the
-// engine.
+// Assertions of conditions that no program, frame or control plane can violate. A false condition is a bug of
+// the engine.
 #pragma once
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// An invariant of builds without assertions is false. The state of the engine is of no further use.
+// Thrown by ASSERT_ALWAYS in Release builds. The engine must not be used afterwards.
 class InvariantError : public std::logic_error {
    public:
     using std::logic_error::logic_error;
@@ -30,8 +30,8 @@ namespace detail {
 
 }  // namespace detail
 
-// ASSERT ends the process. It costs nothing in a Release build, where the condition is not evaluated.
-// ASSERT_ALWAYS throws InvariantError in a Release build: for conditions that cost less than can be measured.
+// ASSERT ends the process if the condition is false; Release builds do not evaluate it. ASSERT_ALWAYS throws
+// InvariantError in Release builds: for conditions whose cost is too small to measure.
 #ifdef NDEBUG
 #define ASSERT(condition) static_cast<void>(sizeof((condition) ? 1 : 0))
 #define ASSERT_ALWAYS(condition)                                \

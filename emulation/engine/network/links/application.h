@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on a host of the network, sans-IO: frames and the time go in, frames and the next deadline come
-// out.
+// Interface of a program on a host, sans-IO: its input is frames and the time, its output is frames and the
+// next deadline.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ constexpr Time kNever = Time{1} << 62;
 struct Actions {
     struct Departure {
         FrameHandle frame;
-        int vl;  // number of the VL for users
+        int vl;  // VL number of users
     };
 
     // `room` is memory for reuse.
@@ -25,7 +25,7 @@ struct Actions {
         : pool(frames_of), departures(std::move(room)) {}
     void add(FrameHandle frame, int vl) { departures.push_back({std::move(frame), vl}); }
 
-    FramePool& pool;  // for these frames
+    FramePool& pool;  // allocates these frames
     std::vector<Departure> departures;
     std::optional<Time> deadline;  // time at which to call on_timer; none: never
 };
@@ -39,15 +39,15 @@ class Application {
     virtual void start(Time now, Actions& actions) = 0;
     virtual void on_frame(FrameHandle frame, Time now, Actions& actions) = 0;
     virtual void on_timer(Time now, Actions& actions) = 0;
-    // Let the processor fetch what on_frame will read for a frame that arrives soon; nothing depends on it.
-    // Called kStages times for a frame: `stage` 1 and later find what the stages before have fetched.
+    // Prefetch the memory that on_frame will read for a frame that arrives soon; never changes results.
+    // Called kStages times for a frame, with `stage` from 0: a stage may read what earlier stages fetched.
     static constexpr unsigned kStages = 3;
     virtual void prefetch(const Frame& /*frame*/, unsigned /*stage*/) const {}
-    // True if it shares nothing that changes with other applications. Calls to the outside may then wait for
-    // the end of a window (Partition::defer).
+    // Return true if the application shares no mutable state with other applications, so that partitions may
+    // run it in parallel. Its calls to the outside may be deferred to the end of a window (Partition::defer).
     virtual bool isolated() const { return false; }
-    // Let go of all frames and callbacks: the network goes away, or has another application in this place. No
-    // event follows.
+    // Release all frames and callbacks, since the network ends or the host gets another application. No event
+    // follows.
     virtual void detach() {}
 };
 

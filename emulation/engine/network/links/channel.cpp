@@ -30,8 +30,7 @@ Channel::Channel(const LinkConfig& given, std::string called)
 }
 
 Time Channel::serialisation(std::uint32_t bytes) const {
-    constexpr std::uint64_t kBits =
-        8 * 1'000'000'000'000ULL;  // bits of a byte, times picoseconds of a second
+    constexpr std::uint64_t kBits = 8 * 1'000'000'000'000ULL;  // bits of a byte times picoseconds of a second
     const auto rate = static_cast<std::uint64_t>(rate_bps);
     if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62)
         return static_cast<Time>((bytes * kBits + rate - 1) / rate);
@@ -46,7 +45,8 @@ void Channel::check_fits(const Frame& frame) const {
                                  " bytes; raise credit_bytes or lower the payload");
 }
 
-// Let a frame that found no room lose its payload, if it may; its headers need room in their own queue.
+// Trim a frame that found a full queue. Return false if it may not be trimmed, or the queue of trimmed frames
+// has no room.
 bool Channel::cut(Frame& frame) {
     if (!config.policy || !config.policy->queues[frame.vl].trims || frame.pending) return false;
     const std::uint8_t vl = config.policy->trimmed[frame.vl % 2];
@@ -113,13 +113,13 @@ void Channel::put_back(FrameHandle frame) {
 std::optional<std::size_t> Channel::next() {
     if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
     if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
-    // Trimmed headers would fill a link on which many senders meet, so data has a turn after some of them.
+    // In an incast, trimmed frames would fill the link: after kHeadersPerData of them, data has a turn.
     if (headers_ >= kHeadersPerData)
         if (const auto data = highest(ready & ~header_lanes_)) return data;
     return highest(ready);
 }
 
-// The highest VL first: by standard_metadata.priority, as in BMv2, then by lane.
+// Return the highest VL of `vls` that may send: by standard_metadata.priority, as in BMv2, then by lane.
 std::optional<std::size_t> Channel::highest(unsigned vls) {
     while (vls != 0) {
         const auto vl = static_cast<std::size_t>(std::bit_width(vls)) - 1;
@@ -156,7 +156,7 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to
         deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
     }
     if (header_lanes_ != 0) headers_ = (header_lanes_ >> vl & 1u) != 0 ? headers_ + 1 : 0;
-    ASSERT(up && now >= busy_until);  // one frame at a time is on its way into the wire
+    ASSERT(up && now >= busy_until);  // transmissions do not overlap
     busy_until = now + serialisation(frame->length);
     ASSERT(busy_until >= now);
     load.busy += busy_until - now;
@@ -185,7 +185,7 @@ void Channel::instrument(Flying& flight, Time now) {
     losses.impaired += lost;
 }
 
-// Uniform in [0, 1), by SplitMix64 (Steele, Lea and Flood): one word of state for each channel.
+// Return a random number in [0, 1), by SplitMix64 (Steele, Lea and Flood): its state is a word per channel.
 double Channel::draw() {
     std::uint64_t z = chance_ += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -238,7 +238,7 @@ void Channel::give_back(const Held& freed, Time when) {
 void Channel::return_credit(Returning credit) {
     ASSERT(lossless() && credit.vl < kVls);
     returning.push_back(credit);
-    // Most credits return in the order in which they were given back.
+    // Keep the credits sorted by time; most are given back in that order already.
     for (std::size_t at = returning.size() - 1; at > 0 && returning[at].time < returning[at - 1].time; --at)
         std::swap(returning[at], returning[at - 1]);
     ASSERT(returning.front().time <= credit.time);
@@ -247,7 +247,7 @@ void Channel::return_credit(Returning credit) {
 void Channel::bring_up(Time now) {
     ASSERT(!up && flying.empty() && waiting == 0 && ready == 0);
     up = true;
-    // Credits of buffers that are not free yet return later.
+    // Grant credits for free buffers; those that return more than a link delay from now are still pending.
     while (!returning.empty() && returning.front().time <= now + config.delay) returning.pop_front();
     for (std::size_t v = 0; v < kVls; ++v) lanes[v].credits = config.credit_bytes - lanes[v].held;
     for (std::size_t at = 0; at < returning.size(); ++at)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One direction of a link: queues by VL, scheduler, credits for the receive buffers, frames in flight.
+// Channel: a direction of a link, with queues by VL, scheduler, credits and frames in flight.
 #pragma once
 
 #include <array>
@@ -18,21 +18,21 @@
 
 namespace railyard {
 
-// Scheduler of the VLs of an output. Deficit: deficit round robin (Shreedhar and Varghese), fair in bytes.
+// Scheduler of a port's VLs. Deficit: deficit round robin (Shreedhar and Varghese), fair in bytes.
 enum class Scheduler : int { Strict, RoundRobin, Deficit };
 
 struct LinkConfig {
     std::int64_t rate_bps = 0;
     Time delay = 0;
-    std::int64_t credit_bytes = 0;       // receive buffer of a VL; 0: no flow control, drop-tail
+    std::int64_t credit_bytes = 0;       // receive buffer of a VL; 0: no credits, drop-tail
     std::int64_t queue_bytes = 1 << 20;  // drop-tail limit of a VL
     Scheduler scheduler = Scheduler::Strict;
     std::array<std::int64_t, kVls> quanta{};  // Deficit: bytes of a VL in a round
-    // Limits by VL in place of queue_bytes, of a link without flow control; null: none.
+    // For a link without credits: limits by VL that replace queue_bytes; null: none.
     std::shared_ptr<const QueuePolicy> policy = nullptr;
 };
 
-// Impairment of a channel, for frames sent from now on; none by default.
+// Impairment of a channel for frames sent from now on; the default impairs nothing.
 struct Impairment {
     bool blocked = false;                    // loses all frames
     double loss = 0;                         // probability of losing a frame
@@ -40,7 +40,7 @@ struct Impairment {
     Time extra_delay = 0;
 };
 
-// Sums over the frames sent, and the longest queue.
+// Load so far: time and bytes of all frames sent, and the longest queue of a VL.
 struct ChannelLoad {
     Time busy = 0;
     std::uint64_t bytes = 0, max_queued_bytes = 0;
@@ -52,7 +52,7 @@ struct ChannelLosses {
     std::uint64_t impaired = 0;      // sent, and lost by impairment
     std::uint64_t refused_down = 0;  // sent to a link that was down
     std::uint64_t refused_full = 0;  // drop-tail queue full
-    std::uint64_t trimmed = 0;       // cut behind their headers, which may have arrived
+    std::uint64_t trimmed = 0;       // payload removed by a full queue; the headers may have arrived
 };
 
 class Switch;
@@ -60,58 +60,57 @@ struct Crossing;
 struct Host;
 struct Link;
 
-// The members that every frame needs stand in the first kHotLines lines of the cache; that order leaves gaps.
+// Members needed for every frame come first, in kHotLines cache lines; that order leaves gaps.
 class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
     Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
 
     bool lossless() const { return config.credit_bytes > 0; }
-    // Time on the wire, rounded up: no link exceeds its rate.
+    // Transmission time of a frame in ps, rounded up so that no link exceeds its rate.
     Time serialisation(std::uint32_t bytes) const;
 
-    // Enqueue a frame. False, counted in `losses`, if the frame is refused and stays with the caller;
-    // runtime_error if it can never be sent.
+    // Enqueue a frame, trimmed if necessary. If it is refused, count it in `losses`, leave it with the caller
+    // and return false. runtime_error if it is larger than the receive buffer.
     bool put(FrameHandle& frame);
     void check_fits(const Frame& frame) const;
-    // False if `put` would drop the frame, or trim it.
+    // Return false if `put` would refuse or trim the frame because of a full queue.
     bool admits(const Frame& frame) const {
         const Lane& lane = lanes[frame.vl];
         return lossless() ||
                (config.policy ? config.policy->admits(frame.vl, lane.queued, lane.queue.size(), frame.length)
                               : lane.queued + frame.length <= config.queue_bytes);
     }
-    // True if a frame may go on the wire at once, past an empty queue; counted in `load` as a frame that
-    // waited in the queue for no time. False without effect but on credits that have returned.
+    // Return true if a frame may be sent at once, without queueing; `load` then counts it as if it had been
+    // queued. Collects returned credits.
     bool passes(const Frame& frame, Time now);
     // Remove the first frame of a queue; put_back undoes it.
     FrameHandle take(std::size_t vl);
     void put_back(FrameHandle frame);
-    // VL to serve now; none if no VL has both a frame and credits for it. Without side effects on the
-    // schedule.
+    // Return the VL to serve next; none if no VL has a frame that may be sent. Repeated calls without a send
+    // return the same VL.
     std::optional<std::size_t> next();
-    // Put a frame taken from `vl` on the wire at `now`, and append it to `to`; return the end of its
-    // transmission.
+    // Send a frame taken from `vl` at `now`, and append it to `to`; return the end of its transmission.
     struct Flying;
     Time send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to);
 
-    // No frame is under way any more.
+    // Drop all frames in flight.
     void clear_wire() {
         flying.clear();
         last_arrival_ = 0;
     }
 
-    // Credits on their way back.
+    // Credits on their way back to the sender.
     struct Returning {
         Time time = 0;
         std::uint32_t bytes = 0;
         std::uint8_t vl = 0;
     };
-    // Add the credits that have returned by `now`.
+    // Make the credits available that have returned by `now`.
     void collect(Time now);
-    // Free a receive buffer at `when`; its credits return a link delay later.
+    // Free receive buffer at `when`; its credits return a link delay later.
     void give_back(const Held& freed, Time when);
     void return_credit(Returning credit);
-    // Bring the link up, with credits for the free part of the receive buffers.
+    // Bring the channel up, with credits for the free part of the receive buffers.
     void bring_up(Time now);
 
     void impair(const Impairment& how);  // invalid_argument names the wrong value
@@ -119,7 +118,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void seed(std::uint64_t seed) { chance_ = seed; }
     void record(std::shared_ptr<PcapFile> file);  // in addition to earlier files
     void end_recordings() { recorders_.clear(); }
-    // Keep the last frames in `recent`, which the other direction may share; null: no longer.
+    // Keep the latest frames in `recent`, which the other direction may share; null: stop.
     void keep_recent(std::shared_ptr<RecentFrames> recent, int direction);
     const RecentFrames* recent() const { return recent_.get(); }
 
@@ -130,16 +129,16 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
     static constexpr std::size_t kHotLines = 3;
     Time busy_until = 0, wake_at = -1;
-    std::int64_t rate_bps;      // present rate
+    std::int64_t rate_bps;      // current rate, with impairment
     std::uint32_t waiting = 0;  // frames in all queues
     unsigned ready = 0;         // a bit for each VL with frames
     bool up = true;
-    bool instrumented = false;             // impaired or recorded; other channels only pay for the test
+    bool instrumented = false;             // is or was impaired or recorded: send() calls instrument()
     bool pausing = false;                  // has `pauses`
-    Index<Switch> from_switch, to_switch;  // none: `host`
+    Index<Switch> from_switch, to_switch;  // none: this end is `host`
     std::uint32_t from_port = 0, to_port = 0;
     Index<Host> host;
-    Index<Channel> successor;  // channel that has taken over the receive buffer
+    Index<Channel> successor;  // channel that now has this channel's receive buffer, after Links::plug
     Index<Crossing> crossing;  // none: both ends are in the same partition
     Ring<Flying> flying;
     Ring<Returning> returning;  // by time
@@ -147,14 +146,14 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     LinkConfig config;
     ChannelLosses losses;
     std::unique_ptr<Pauses> pauses;  // of a channel with priority flow control
-    // State of a VL. held: bytes in the receive buffer; sent: frames.
+    // State of a VL: bytes queued, bytes of credit, bytes held in the receive buffer; frames sent.
     struct alignas(64) Lane {
         Ring<FrameHandle> queue;
         std::int64_t queued = 0, credits = 0, held = 0;
         std::uint64_t sent = 0;
     };
     std::array<Lane, kVls> lanes;
-    Index<Link> link;  // none: the channel is of the link of `host`
+    Index<Link> link;  // none: the channel joins a switch and `host`
     int direction = 0;
     std::string name;
 
@@ -172,16 +171,16 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     double draw();
 
     Impairment wrong_;
-    Time last_arrival_ = 0;  // of an instrumented channel's frames
-    std::uint64_t chance_ = 0;
+    Time last_arrival_ = 0;     // latest arrival of frames sent while instrumented
+    std::uint64_t chance_ = 0;  // state of the random number generator
     std::vector<std::shared_ptr<PcapFile>> recorders_;
     std::shared_ptr<RecentFrames> recent_;
     int direction_ = 0;     // for `recent_`
-    std::size_t turn_ = 0;  // the VL whose turn it is
+    std::size_t turn_ = 0;  // VL whose turn it is in round robin
     bool started_ = false;  // the quantum of this turn has been added
     std::array<std::int64_t, kVls> deficits_{};
-    unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; none unless a queue trims
-    unsigned headers_ = 0;       // frames of these VLs sent since the last frame of another VL
+    unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; 0 unless a queue trims
+    unsigned headers_ = 0;       // frames of header_lanes_ sent since the last frame of another VL
 };
 
 }  // namespace railyard

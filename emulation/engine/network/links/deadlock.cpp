@@ -5,8 +5,8 @@
 
 namespace railyard {
 
-// Search the waits-for graph: a queue waits for the receive buffer of its channel, which is held by frames in
-// queues of the next switch. A cycle is a deadlock.
+// Search the waits-for graph for a cycle, which is a deadlock: a queue waits for its channel's receive
+// buffer, which is held by frames in queues of the next switch.
 std::vector<Waiting> Links::deadlock() const {
     const auto n = channels_.size() * kVls;
     std::vector<std::vector<std::size_t>> waits(n);

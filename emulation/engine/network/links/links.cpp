@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kPorts = 510;
 
-// Mixes a seed, so that the generators of neighbouring channels are unrelated.
+// Mix the bits of a seed, so that the random numbers of neighbouring channels are unrelated.
 std::uint64_t mixed(std::uint64_t z) {
     z = (z ^ z >> 33) * 0xff51afd7ed558ccd;
     z = (z ^ z >> 33) * 0xc4ceb9fe1a85ec53;
@@ -33,7 +33,7 @@ Index<Channel> Links::channel_of(Index<Link> link, int direction) const {
     return links_.at(link).channels.at(static_cast<std::size_t>(direction));
 }
 
-// The channel that a port leads to; none without a link.
+// Return a reference to the egress channel of a port; none without a link.
 Index<Channel>& Links::port_of(Index<Switch> switch_index, std::uint32_t port) {
     auto& ports = out_.at(switch_index);
     if (ports.size() <= port) ports.resize(port + 1);
@@ -85,7 +85,7 @@ Links::HostChannels Links::attach(Index<Host> host, Index<Switch> switch_index, 
     const std::string name = switches_.at(switch_index)->name() + "-host";
     LinkConfig own = config;
     if (config.policy) {
-        // A host keeps what it cannot send yet in its memory.
+        // A host's queue has no limit: frames wait in its memory.
         auto unlimited = std::make_shared<QueuePolicy>(*config.policy);
         unlimited->queues = {};
         own.policy = std::move(unlimited);
@@ -98,8 +98,8 @@ Links::HostChannels Links::attach(Index<Host> host, Index<Switch> switch_index, 
     return {.out = out, .in = in};
 }
 
-// Connect the ports of a link to it; earlier links of the ports must be down. A port has one receive buffer
-// whatever its link: the new channel takes over the credits of frames that are still in it.
+// Connect a link to its ports; invalid_argument if an earlier link of a port is up. The receive buffer
+// belongs to the port: the new channel takes over the bytes still held in it and the credits still to return.
 void Links::plug(Index<Link> link) {
     const auto& own = links_.at(link).channels;
     for (const Index<Channel> index : own) {

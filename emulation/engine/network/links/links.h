@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links of a network: which channels they have, where their ports lead, what impairs and records them.
+// Links of a network: their channels, ports, impairments and recordings.
 #pragma once
 
 #include <array>
@@ -20,20 +20,21 @@ struct Link {
     std::array<Index<Channel>, 2> channels;  // by direction
 };
 
-// State of all links at one time, for pictures: a byte for each direction of a link, and one for each link.
-// Bytes that wait to be sent on a channel, on all VLs, and whether the other end has paused one of them.
+// Bytes waiting to be sent on a channel, over all VLs. `paused`: the other end has paused at least one VL.
 struct QueueDepth {
     std::int64_t bytes = 0;
     bool paused = false;
 };
 
+// State of all links at a time, for visualisation. `load` and `queue` have a byte per direction of each link,
+// `state` has a byte per link.
 struct LinkSample {
-    std::string load;   // share of the time since the last sample spent sending, 255: all of it
-    std::string queue;  // bytes that wait, as share of the receive buffer of one VL, 255: as many or more
-    std::string state;  // 1: up, 2 and 4: its first and its second direction are impaired
+    std::string load;   // share of the time since the last sample spent sending; 255: all of it
+    std::string queue;  // queue fill as in queue_share(); 255: full
+    std::string state;  // bits: 1 up; 2, 4 impaired; 8, 16 paused (first and second direction)
 };
 
-// A queue that waits for credits: a VL of a direction of a link, or of the link of a host.
+// A queue that waits for credits: a VL of a link's direction, or of a host's link.
 struct Waiting {
     Index<Link> link;
     int direction = 0;
@@ -49,38 +50,38 @@ class Links {
         Index<Channel> out, in;
     };
 
-    // switches: those whose ports links connect, for their names.
+    // `switches` give the names of the switches that links connect.
     explicit Links(const Switches& switches) : switches_(switches) {}
 
     void add_switch() { out_.emplace_back(); }
-    // An unplugged link is down and no port leads to it, until `plug`.
+    // Create a link. Without `plugged` it is down and not connected to its ports until plug().
     Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
                         const LinkConfig& config, bool plugged);
     HostChannels attach(Index<Host> host, Index<Switch> switch_index, int port, const LinkConfig& config);
     void plug(Index<Link> link);
-    // invalid_argument if a port of the link does not lead to it.
+    // Throw invalid_argument if the channel's egress port is not connected to it.
     void check_plugged(Index<Channel> index);
     void impair(Index<Link> link, int direction, const Impairment& how);
     void set_seed(std::uint64_t seed);
-    // Record the frames of one direction or both.
+    // Record the frames of a direction, or of both, in a PCAP file.
     void record(Index<Link> link, std::optional<int> direction, const std::string& path);
     void end_recordings();
     void flush_recordings() const;
-    // Keep the last `most` frames of a link, both directions together; 0: none. Nothing depends on it.
+    // Keep the latest `most` frames of a link, both directions together; 0: none. Never changes results.
     void keep_recent(Index<Link> link, std::size_t most);
     [[nodiscard]] std::vector<RecentFrames::Item> recent(Index<Link> link) const;
-    // True if channels share what windows of several partitions do not know.
+    // True if links are recorded or frames are kept; several partitions would write to the same objects.
     [[nodiscard]] bool observed() const { return !recordings_.empty() || kept_recent_; }
 
     [[nodiscard]] const Channel& channel(Index<Link> link, int direction) const;
     [[nodiscard]] Channel& operator[](Index<Channel> index) { return channels_[index]; }
     [[nodiscard]] const Channel& operator[](Index<Channel> index) const { return channels_[index]; }
     [[nodiscard]] const Link& at(Index<Link> link) const { return links_.at(link); }
-    // Channels by the ports of a switch.
+    // Return the egress channels of a switch, by port.
     [[nodiscard]] const std::vector<Index<Channel>>& out_of(Index<Switch> switch_index) const {
         return out_[switch_index];
     }
-    // The channel that leads to the receive buffer of `held`.
+    // Return the channel that now owns the receive buffer of `held`.
     [[nodiscard]] Index<Channel> buffer_of(const Held& held) const {
         Index<Channel> index = held.channel;
         while (channels_[index].successor) [[unlikely]]
@@ -88,16 +89,16 @@ class Links {
         return index;
     }
 
-    // Bytes that wait on a direction, by the VL's number for users.
+    // Return the bytes waiting on a direction, by the VL number of users.
     [[nodiscard]] std::vector<std::int64_t> queued_by_vl(Index<Link> link, int direction) const;
-    // Changes nothing but the time from which the next sample counts.
+    // Return the state of all links; load counts from the previous sample.
     LinkSample sample(Time now);
-    // Depths of the queues of both directions of each link.
+    // Return the queue depth of both directions of each link, in turn.
     [[nodiscard]] std::vector<QueueDepth> queue_depths() const;
     [[nodiscard]] QueueDepth queue_depth(Index<Channel> channel) const;
-    // Queues that wait for each other in a cycle; empty if there is none.
+    // Return queues that wait for each other in a cycle; empty if there is no cycle.
     [[nodiscard]] std::vector<Waiting> deadlock() const;
-    // Let go of all frames.
+    // Remove all channels and their frames.
     void clear() { channels_.clear(); }
 
     Lanes lanes;
@@ -114,10 +115,10 @@ class Links {
     List<Link> links_;
     List<Switch, std::vector<Index<Channel>>> out_;  // by port
     std::uint64_t seed_ = 0;
-    std::vector<std::shared_ptr<PcapFile>> recordings_;  // several channels write to a file
+    std::vector<std::shared_ptr<PcapFile>> recordings_;  // a file may be shared by several channels
     bool kept_recent_ = false;
     Time sampled_ = 0;                  // time of the last sample
-    List<Channel, Time> sampled_busy_;  // by channel, time spent sending up to then
+    List<Channel, Time> sampled_busy_;  // by channel, sending time counted in samples so far
 };
 
 }  // namespace railyard

@@ -10,7 +10,7 @@ namespace railyard {
 namespace {
 
 constexpr std::size_t kBytes = 64;
-// Destination of MAC control frames, then the sender's address, the type, and the operation of 802.1Qbb.
+// First bytes of a pause frame: destination of MAC control frames, source (zero), type, 802.1Qbb opcode.
 constexpr std::array<std::uint8_t, 16> kStart{0x01, 0x80, 0xC2, 0, 0,    0x01, 0x02, 0,
                                               0,    0,    0,    0, 0x88, 0x08, 1,    1};
 constexpr std::size_t kVector = 17, kTimes = 18;

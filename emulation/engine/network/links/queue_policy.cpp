@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t kDataOpcode = 1, kResponseLevel = 1, kModeBits = 0xE0, kFecn = 0x80, kMark = 3,
                        kCut = 2;
-// Bytes from the network header: to the end of the collective header.
+// Offsets from the network header: its cc and class fields, the opcode, and the end of the collective header.
 constexpr std::size_t kCc = 4, kClass = 7, kOpcode = 8, kEnd = 36;
 
 }  // namespace
@@ -30,7 +30,8 @@ bool trim(Frame& frame) {
         return false;
     header[kCc + 1] = static_cast<std::uint8_t>((header[kCc + 1] & ~kMark) | kCut);
     header[kClass] = static_cast<std::uint8_t>(kResponseLevel << 4 | (header[kClass] & 0xFu));
-    // VL 2 or 3 of the same lane: its bits are the last of a byte and the first three of the next.
+    // Select VL 2 or 3, with the lane unchanged: the VL field is the last bit of byte 14 and the first three
+    // of byte 15, and its lowest bit is the lane.
     bytes[14] = static_cast<std::uint8_t>(bytes[14] & 0xFEu);
     bytes[15] = static_cast<std::uint8_t>((bytes[15] & 0x3Fu) | 0x40u);
     const auto link = static_cast<std::uint32_t>(end - kLphAt - 1);

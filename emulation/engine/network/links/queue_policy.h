@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues of a link that may be full: limits by VL, and what happens to a frame that finds no room.
+// Queue limits of a link by VL, and the treatment of a frame that finds a full queue.
 #pragma once
 
 #include <algorithm>
@@ -14,23 +14,23 @@
 
 namespace railyard {
 
-// Values of standard_metadata.priority; a network may have two lanes for each (Network::set_lanes).
+// Number of values of standard_metadata.priority; a priority may have two lanes (Lanes::set).
 constexpr std::size_t kPriorities = 8;
 constexpr std::size_t kVls = 2 * kPriorities;
 
-// Frames of the VL of trimmed frames that a port sends for each data frame that waits, as in NDP (Handley et
-// al., SIGCOMM 2017): senders that meet there would otherwise fill the link with headers.
+// Most trimmed frames that a port sends before a waiting data frame, as in NDP (Handley et al., SIGCOMM
+// 2017): in an incast, headers would otherwise fill the link.
 constexpr unsigned kHeadersPerData = 10;
 
 struct QueuePolicy {
-    // Limits of a VL's queue; 0: none. `trims`: a data frame that finds no room loses its payload.
+    // Limits of a VL's queue; 0: none. `trims`: a data frame that finds no room is trimmed, not dropped.
     struct Queue {
         std::int64_t bytes = 0;
         std::int64_t frames = 0;
         bool trims = false;
     };
     std::array<Queue, kVls> queues;
-    std::array<std::uint8_t, 2> trimmed{};  // VL of trimmed frames, by the lane that they come from
+    std::array<std::uint8_t, 2> trimmed{};  // VL of trimmed frames, by their former lane of the priority
     std::optional<PausePolicy> pauses;      // none: no priority flow control
 
     bool trims() const {
@@ -43,9 +43,9 @@ struct QueuePolicy {
     }
 };
 
-// Cut a data frame behind its headers, and turn it into one of the service level of responses; false without
-// effect for frames that take no congestion marks or have no payload. docs/reference/wire-format.md has the
-// form.
+// Remove a data frame's payload and move the frame to the service level of responses. Return false, without
+// effect, for frames without a payload or without support for congestion marks.
+// docs/reference/wire-format.md has the format of trimmed frames.
 bool trim(Frame& frame);
 
 }  // namespace railyard

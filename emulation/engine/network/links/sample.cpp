@@ -9,18 +9,19 @@ namespace railyard {
 
 namespace {
 
-// part / whole as a byte: 0 for none only, 255 for all and more.
+// Return part / whole scaled to a byte: 0 only for no part, 255 for all or more.
 char share(std::int64_t part, std::int64_t whole) {
     if (part <= 0) return 0;
     const std::int64_t bounded = std::min(part, whole);
-    // A double has digits enough for a byte, and picoseconds times 255 may not fit 64 bits.
+    // Use a double, since picoseconds times 255 may not fit 64 bits.
     const double scaled =
         255.0 * static_cast<double>(bounded) / static_cast<double>(std::max<std::int64_t>(whole, 1));
     return static_cast<char>(std::max(1, static_cast<int>(scaled)));
 }
 
-// Waiting bytes as a share of a receive buffer of the other end; without credits, of the limit of the queue
-// that is nearest to its limit, or of the bytes at which priority flow control pauses.
+// Return the fill of a channel's queues as a byte. With credits: all waiting bytes as a share of a VL's
+// receive buffer. Without credits: the largest share of a queue's limit, or of the bytes at which priority
+// flow control pauses.
 char queue_share(const Channel& c, std::int64_t waiting) {
     if (c.lossless()) return share(waiting, c.config.credit_bytes);
     if (!c.config.policy) return share(waiting, c.config.queue_bytes);
@@ -50,8 +51,8 @@ LinkSample Links::sample(Time now) {
         for (std::size_t direction = 0; direction < 2; ++direction) {
             const Index<Channel> index = link.channels[direction];
             const Channel& c = channels_[index];
-            // A frame counts as a whole when its sending begins: the part that is still to be sent belongs to
-            // the next sample.
+            // `busy` includes all of a frame as soon as its sending begins: carry the rest over to the next
+            // sample.
             const Time sent = std::min(c.load.busy - sampled_busy_[index], since);
             result.load.push_back(share(sent, since));
             sampled_busy_[index] += sent;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of the priorities, and the numbers that users give them: VLs.
+// Mapping between lanes (the engine's queue indices), priorities of programs, and VL numbers of users.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,13 @@
 
 namespace railyard {
 
-// A priority has one lane, which is the VL of its number, or two, each with a queue and credits.
+// Each priority has one lane, whose VL has the priority's number, or two lanes. A lane has a queue and
+// credits.
 class Lanes {
    public:
     // Give every priority two lanes. Bit `bit` of a frame, counted from the most significant bit of its first
     // byte, selects the lane; pending frames take the first. vls[2 * priority + lane] is the VL's number.
+    // invalid_argument if `vls` is not a permutation of 0 to kVls - 1.
     void set(std::uint32_t bit, const std::vector<int>& vls) {
         std::vector<int> sorted = vls;
         std::sort(sorted.begin(), sorted.end());
@@ -29,7 +31,7 @@ class Lanes {
         vls_ = vls;
     }
     [[nodiscard]] bool doubled() const { return bit_.has_value(); }
-    // Numbers of the VLs for users, in ascending order of service priority.
+    // VL numbers by lane, in ascending order of service priority.
     [[nodiscard]] const std::vector<int>& vls() const { return vls_; }
     // Lane of a VL; none if there is no such VL.
     [[nodiscard]] std::optional<std::uint8_t> of_vl(int vl) const {
@@ -37,7 +39,7 @@ class Lanes {
         if (lane == vls_.end()) return std::nullopt;
         return static_cast<std::uint8_t>(lane - vls_.begin());
     }
-    // Lane of a frame whose priority the switch has left in `vl`.
+    // Return the lane of a frame whose `vl` is a priority set by the switch.
     [[nodiscard]] std::uint8_t of(const Frame& frame) const {
         if (!bit_) return frame.vl;
         ASSERT(frame.vl < kPriorities);
@@ -46,7 +48,7 @@ class Lanes {
             !frame.pending && at < frame.length && (frame.byte(at) >> (7 - *bit_ % 8) & 1) != 0;
         return static_cast<std::uint8_t>(2 * frame.vl + second);
     }
-    // Priority of a frame in a lane, as programs see it.
+    // Return the priority of a lane, as programs see it.
     [[nodiscard]] std::uint8_t priority_of(std::uint8_t lane) const {
         return doubled() ? static_cast<std::uint8_t>(lane / 2) : lane;
     }
