@@ -17,7 +17,7 @@ constexpr T reflect(T value) {
     return out;
 }
 
-// Cyclic redundancy check with input and output both reflected or both not.
+// Return a cyclic redundancy check; kReflected: both input and output are reflected.
 template <typename T, T kPolynomial, T kInitial, T kFinal, bool kReflected>
 T crc(const std::uint8_t* data, std::size_t length) {
     constexpr unsigned kWidth = 8 * sizeof(T);
@@ -51,7 +51,7 @@ T crc(const std::uint8_t* data, std::size_t length) {
     return static_cast<T>(value ^ kFinal);
 }
 
-// RFC 1071.
+// Return the 16-bit Internet checksum (RFC 1071).
 std::uint64_t internet_checksum(const std::uint8_t* data, std::size_t length) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i + 1 < length; i += 2)
@@ -61,7 +61,7 @@ std::uint64_t internet_checksum(const std::uint8_t* data, std::size_t length) {
     return ~sum & 0xFFFF;
 }
 
-// XOR of words of `width` bytes, the last padded with zeros.
+// Return the XOR of words of `width` bytes, the last padded with zeros.
 std::uint64_t xor_words(const std::uint8_t* data, std::size_t length, std::size_t width) {
     std::uint64_t out = 0;
     for (std::size_t i = 0; i < length; ++i)

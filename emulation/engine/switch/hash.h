@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash and checksum algorithms that v1model and BMv2's JSON name.
+// Hash and checksum algorithms of v1model, by their names in BMv2's JSON.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ enum class HashAlgorithm : std::uint8_t {
     Xor32
 };
 
-std::optional<HashAlgorithm> hash_algorithm(const std::string& name);
+std::optional<HashAlgorithm> hash_algorithm(const std::string& name);  // none: unknown name
 std::uint64_t hash(HashAlgorithm algorithm, const std::uint8_t* data, std::size_t length);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of a frame through one switch, without links and outside of virtual time.
+// Processing of a single frame by a switch, without links and without advancing time.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace railyard {
 
-// Frames that leave, by port.
+// Pairs of egress port and bytes of the frames that leave.
 using Copies = std::vector<std::pair<std::uint32_t, std::string>>;
 
 [[nodiscard]] Copies process(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port,
                              std::string_view bytes);
-// As process(), of a switch whose program is traced.
+// Process a frame, and append the steps of a traced program to `steps`.
 [[nodiscard]] Copies trace(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port,
                            std::string_view bytes, std::vector<TraceStep>& steps);
-// Processor seconds of `count` passes of a frame; copy_only: without the pipeline, as a baseline.
+// Return the processor seconds of processing a frame `count` times. copy_only: only copy it, as a baseline.
 [[nodiscard]] double bench(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port,
                            std::string_view bytes, std::uint64_t count, bool copy_only);
 

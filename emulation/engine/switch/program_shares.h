@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts, contents and idle traversals, shared by the switches of a thread that run the same program.
+// Objects shared by the switches of a partition that run the same program: table layouts, table contents and
+// idle traversals.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,7 @@ namespace railyard {
 class Switch;
 
 struct ProgramShare {
-    // Layouts, contents without entries, and contents of all switches, by table.
+    // By table: layout, content without entries, and contents of all switches.
     std::vector<TableLayout> layouts;
     std::vector<std::shared_ptr<TableContent>> empty;
     std::vector<SharedContents> contents;
@@ -24,10 +25,10 @@ struct ProgramShare {
 class ProgramShares {
    public:
     std::shared_ptr<ProgramShare> of(const Program& program);
-    // Let switches share their contents where these are equal.
+    // Let the changed switches share equal table contents.
     void share_contents();
 
-    std::vector<Switch*> changed;  // switches whose tables may have changed since
+    std::vector<Switch*> changed;  // switches whose tables may have changed since share_contents()
 
    private:
     struct Known {

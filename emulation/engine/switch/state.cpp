@@ -6,7 +6,7 @@
 namespace railyard {
 
 SwitchState::SwitchState(std::string of, FramePool& frames) : pool(frames), name(std::move(of)) {
-    // Seed with the name: a sequence for each switch, equal in every run.
+    // Seed with a hash of the name: each switch has its own sequence, equal in every run.
     for (const char c : name) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of a switch that frames read and change. The control plane acts on it by `Switch`.
+// State of a switch that frames read and change. The control plane accesses it through Switch.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 
 namespace railyard {
 
-// A generate_digest call: the fields of its list, each in whole bytes.
+// A digest of generate_digest: its field list, and the values of the fields, each padded to whole bytes.
 struct Digest {
     Index<FieldList> list;
     std::string fields;
 };
 
-// Destination of a copy of a multicast group or clone session.
+// Egress port and replication id of a copy by a multicast group or clone session.
 struct Replica {
     std::uint32_t port, rid;
 };
@@ -35,24 +35,24 @@ struct CloneSession {
     std::uint32_t truncate = 0;
 };
 
-// Execution of a note of a traced program by a frame.
+// A step of a frame in a traced program, which executes a Note.
 struct TraceStep {
     Index<Note> note;
-    bool outcome = false;                 // of a condition; whether a table was hit
-    std::vector<std::uint64_t> values{};  // of the table's key, or of the statement's target
-    Table::Choice choice{};               // of a table
+    bool outcome = false;                 // value of a condition; true for a table hit
+    std::vector<std::uint64_t> values{};  // table key, or value of the statement's target
+    Table::Choice choice{};               // entry chosen by a table
 };
 
 struct SwitchState {
     using Bytes = std::vector<std::uint8_t>;
 
     SwitchState(std::string of, FramePool& frames);
-    // Forget the program, its entries and all that frames have left behind.
+    // Remove the program with its entries, arrays, groups and digests.
     void clear();
-    // Make the tables and arrays of a program, after clear(). empty: contents without entries, by table.
+    // Create the tables and arrays of a program, after clear(). empty: contents without entries, by table.
     void load(std::shared_ptr<const Program> of, const std::vector<TableLayout>& layouts,
               const std::vector<std::shared_ptr<TableContent>>& empty);
-    // A number from `low` to `high`; the sequence depends on the switch's name only.
+    // Return a random number from `low` to `high`, inclusive; the sequence depends only on the switch's name.
     std::uint64_t random(std::uint64_t low, std::uint64_t high);
 
     // Members that every frame needs come first, in few lines of the cache.
@@ -60,9 +60,9 @@ struct SwitchState {
     std::vector<std::shared_ptr<TableContent>> contents;  // by table
     std::vector<Counter> counters;
     std::vector<Digest> digests;  // pending, oldest first
-    std::uint64_t epoch = 0;      // programs set so far
+    std::uint64_t epoch = 0;      // number of clear() calls, to recognise frames of earlier programs
     FramePool& pool;
-    std::vector<TraceStep>* trace = nullptr;  // null: no frame is followed
+    std::vector<TraceStep>* trace = nullptr;  // null: not tracing
     bool revived = false;                     // a frame has hit an aged entry
 
     std::vector<Table> tables;

@@ -7,7 +7,7 @@ Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, Progra
     : cpu_port_(cpu_port), state_(std::move(name), pool), shares_(shares) {}
 
 void Switch::set_program(std::shared_ptr<const Program> program) {
-    ASSERT_ALWAYS(leased_ == 0);  // no frame is at work
+    ASSERT_ALWAYS(leased_ == 0);  // no frame is in the switch
     state_.clear();
     share_.reset();
     if (program == nullptr) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A v1model switch: a program, its tables and arrays, its copies, and the frames that run through it.
+// A v1model switch: its program, tables, arrays, multicast groups and clone sessions, and the processing of
+// frames.
 #pragma once
 
 #include <cstdint>
@@ -25,42 +26,42 @@ class Switch {
     const std::string& name() const { return state_.name; }
     std::uint32_t cpu_port() const { return cpu_port_; }
 
-    // Runs a frame through parser, ingress, egress and deparser. Every frame that leaves is appended to
-    // `out`, its vl set from standard_metadata.priority. Throws when the program's assert fails or a frame
-    // exceeds its passes; the frames at work are lost then.
+    // Run a frame through parser, ingress, egress and deparser. Append each frame that leaves to `out`, with
+    // its vl from standard_metadata.priority. runtime_error if the program's assert fails or the frame
+    // exceeds its budget; the frame and its copies are then lost.
     void process(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
 
-    // process() in two steps, for programs that read queue metadata: ingress returns pending frames for
-    // ports; egress runs after such a frame has left its queue, and returns frames that leave and further
+    // process() in two steps, for programs that read queue metadata: ingress appends pending frames for
+    // ports; egress runs once such a frame has left its queue, and appends the frame that leaves and further
     // pending frames.
     bool reads_queue() const { return state_.program != nullptr && state_.program->reads_queue; }
     void ingress(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
     void egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
 
-    // process(), with a step for each note of a traced program.
+    // Run process(), and append a step for each note of a traced program to `steps`.
     void trace(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out,
                std::vector<TraceStep>& steps);
 
-    // For a profile: run a frame without copies as far as `last`.
+    // Run a frame up to stage `last`, without copies, to profile the stages.
     void run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port);
 
     // Pending digests, oldest first; the caller clears the list.
     std::vector<Digest>& digests() { return state_.digests; }
-    // Receives lines of log_msg. Without it lines are not formatted.
+    // Set the receiver of log_msg lines. Without it, lines are not formatted.
     void set_log(std::function<void(const std::string&)> log) { state_.on_log = std::move(log); }
     [[nodiscard]] bool logs() const { return static_cast<bool>(state_.on_log); }
-    // Called before each further pass of a frame and every 1,024 rounds of its loops; may throw to end the
-    // frame.
+    // Set a function to call before each further pass of a frame and every 1,024 rounds of its loops. It may
+    // throw to end the frame.
     void set_checkpoint(std::function<void()> call) { state_.on_checkpoint = std::move(call); }
 
-    // A table, whose content the caller may change.
+    // Return a table; the caller may change its content.
     Table& table(std::size_t at) {
         if (!std::exchange(changed_, true)) shares_.changed.push_back(this);
         return state_.tables.at(at);
     }
-    // Share contents that have changed with other switches of the program.
+    // Share equal table contents with other switches of the program.
     void share_contents();
-    // Let the processor fetch what each frame reads: of the switch, then its lists, then its tables.
+    // Prefetch, in this order, the memory that each frame reads: of the switch, its lists, and its tables.
     void fetch() const { fetch_lines(this, 2); }
     void fetch_lists() const {
         fetch_lines(state_.contents.data(), 2);
@@ -72,10 +73,11 @@ class Switch {
     std::size_t table_count() const { return state_.tables.size(); }
     Profile& profile(std::size_t at) { return *state_.profiles.at(at); }
     Meter& meter(std::size_t array, std::size_t at) { return state_.meters.at(array).at(at); }
-    // Earliest time at which an entry ages; -1: none. table_due: whether an entry of a table has aged.
+    // Return the earliest time at which an entry ages; -1: none. table_due() returns true if an entry of a
+    // table has aged.
     Time next_ageing() const;
     bool table_due(std::size_t table, Time now) const { return state_.tables.at(table).due(now); }
-    // True if a frame hit an aged entry since the last call; next_ageing() has changed then.
+    // Return true if a frame has hit an aged entry since the last call, which changes next_ageing().
     bool take_revived() { return std::exchange(state_.revived, false); }
 
     Counter& counter(std::size_t at) { return state_.counters.at(at); }
@@ -85,7 +87,8 @@ class Switch {
     std::size_t counter_count() const { return state_.counters.size(); }
     std::size_t register_count() const { return state_.registers.size(); }
 
-    // Copies; an empty list of replicas removes the group or session.
+    // Set a multicast group or clone session; an empty list of replicas removes it. truncate: bytes; 0:
+    // whole.
     void set_multicast(std::uint32_t group, std::vector<Replica> replicas);
     void set_clone(std::uint32_t session, std::vector<Replica> replicas, std::uint32_t truncate);
     using Bytes = SwitchState::Bytes;
@@ -93,7 +96,7 @@ class Switch {
                        std::vector<std::pair<Bytes, Bytes>> values);  // value, mask; as wide as the key
 
    private:
-    // A traversal for one frame, back with the switch at the end of the scope.
+    // A Traversal borrowed from the program's idle ones for a scope.
     class Lease {
        public:
         explicit Lease(Switch& owner);
@@ -108,12 +111,12 @@ class Switch {
     };
 
     // Members that every frame needs come first, in few lines of the cache.
-    alignas(64) std::shared_ptr<ProgramShare> share_;  // of the program
+    alignas(64) std::shared_ptr<ProgramShare> share_;  // null without a program
     std::uint32_t cpu_port_;
     unsigned leased_ = 0;
     bool changed_ = false;  // is in ProgramShares::changed
     SwitchState state_;
-    ProgramShares& shares_;  // of the switch's thread, which the set of switches owns
+    ProgramShares& shares_;  // of the switch's partition; SwitchSet owns it
 };
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches of one control plane, in virtual or real time.
+// Switches of one control plane: the base of Network (virtual time) and Wire (real time).
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ struct ControlItem {
     enum class Kind : int { PacketIn, Port, Alarm, Digest, Idle, Log } kind;
     Time time = 0;
     Index<Switch> switch_index;  // none for an alarm
-    std::int64_t value = 0;      // port: its number; alarm: its token; digest: its list; idle: the table
-    bool up = false;
-    std::string frame;  // packet-in: the frame; digest: its fields; log: the line
+    std::int64_t value = 0;      // Port: number; Alarm: token; Digest: index of its list; Idle: table
+    bool up = false;             // Port
+    std::string frame;           // packet-in: the frame; digest: its fields; log: the line
 };
 
 // A recursive mutex that tells its holder whether another thread waits for it.
@@ -64,16 +64,16 @@ class SwitchSet {
     std::deque<ControlItem>& control() { return control_; }
     // Called after the control plane has taken an event.
     virtual void taken(const ControlItem& item) { (void)item; }
-    // Held while frames run and while the control plane accesses a switch.
+    // Mutex to hold while frames run and while the control plane accesses a switch.
     SharedMutex& mutex() { return mutex_; }
 
    protected:
-    // Let switches of a program share contents of tables that have changed, where these are equal.
+    // Let switches of a program share changed table contents that are equal.
     void share_contents() {
         shares_.share_contents();
         for (const auto& memory : further_) memory->shares.share_contents();
     }
-    // Memory that switches of the same thread share.
+    // Memory shared by the switches of a partition.
     struct SwitchMemory {
         FramePool pool;
         ProgramShares shares;

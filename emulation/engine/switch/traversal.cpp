@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of a frame: ingress, copies, egress, resubmission and recirculation.
 #include "switch/traversal.h"
 
 #include <algorithm>
@@ -18,7 +17,7 @@ std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / 1'000
 
 }  // namespace
 
-// Save the fields that a copy preserves.
+// Save the fields of a field list, which a copy or further pass keeps.
 void Traversal::preserve(std::uint64_t list) {
     preserved_.clear();
     const FieldList* fields = Program::field_list(state_.program.field_lists, static_cast<int>(list));
@@ -102,7 +101,7 @@ void Traversal::divide_budget(Outputs& out, std::size_t first) const {
                                        state_.left.rounds / pending};
 }
 
-// Send a copy with the present slots to the egress of each replica. The frame still has its original bytes.
+// Send a copy with the current slots to the egress of each replica. The frame still has its original bytes.
 void Traversal::copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer,
                          bool counts) {
     const StandardSlots& s = state_.program.standard;
@@ -128,7 +127,7 @@ void Traversal::clone_ingress(Frame& frame, const CloneSession& clone, Outputs& 
     const auto port = state_.slots[s.ingress_port];
     const FrameState::Requests requests = state_.requests;  // parsing again may add requests
     preserve(requests.clone_fields);
-    // The clone is the original frame: parsed again, with the metadata of the field list only.
+    // The clone is the original frame, parsed again, with only the metadata of the field list.
     std::fill_n(state_.slots.begin(), state_.program.cleared_slots, 0);
     state_.slots[s.ingress_port] = port;
     Parser(state_).parse(frame);
@@ -145,7 +144,7 @@ void Traversal::clone_ingress(Frame& frame, const CloneSession& clone, Outputs& 
     state_.truncate = truncate;
 }
 
-// The clone has the headers after egress, and the metadata of the field list only.
+// Clone a frame after egress: with its current headers, and only the metadata of the field list.
 void Traversal::clone_egress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer) {
     set_aside_.assign(state_.slots.begin(),
                       state_.slots.begin() + static_cast<std::ptrdiff_t>(state_.program.metadata_slots));
@@ -173,7 +172,7 @@ void Traversal::digest(std::uint64_t id) {
     state_.owner->digests.push_back(std::move(d));
 }
 
-// Queue the frame for another ingress pass, with the metadata of the field list only.
+// Queue the frame for another ingress pass, with only the metadata of the field list.
 void Traversal::run_again(FrameHandle&& frame, std::uint64_t list, Instance instance, std::uint64_t length) {
     const StandardSlots& s = state_.program.standard;
     preserve(list);
@@ -234,7 +233,7 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
         state_.slots[s.deq_qdepth] = queue.dequeue_depth & low_mask(19);
     }
     state_.slots[s.qid] = frame->vl & low_mask(5);
-    // v1model resets egress_spec: from here on only egress drops.
+    // v1model resets egress_spec: from here on, only egress can drop the frame.
     state_.slots[s.egress_port] = port & low_mask(kPortBits);
     state_.slots[s.egress_spec] = 0;
     state_.slots[s.packet_length] = state_.length & low_mask(32);
@@ -247,7 +246,7 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
     if (state_.slots[s.egress_spec] == kDropPort) return;
     Deparser(state_).deparse(*frame);
     ASSERT(frame->stored <= frame->length);
-    if (state_.requests.recirculate != 0) {  // whole, as in BMv2: truncation is for frames that leave
+    if (state_.requests.recirculate != 0) {  // without truncation, as in BMv2
         const std::uint64_t length = frame->length;
         return run_again(std::move(frame), state_.requests.recirculate, kRecirculated, length);
     }

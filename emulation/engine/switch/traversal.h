@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traversal of a switch by a frame, with all copies and further passes of the frame.
+// Processing of a frame in a switch, with all its copies and further passes.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,27 @@ struct QueueRecord {
     std::uint32_t enqueue_depth = 0, dequeue_depth = 0;
 };
 
-// Passes of a frame: parser, ingress, copies, egress, deparser, resubmission and recirculation, over one
-// frame state. Traversals are independent of each other; switches of the same program reuse them in turn.
+// Runs a frame through parser, ingress, copies, egress, deparser, resubmission and recirculation, with one
+// FrameState. Traversals are independent of each other; switches of the same program reuse them in turn.
 class Traversal {
    public:
     explicit Traversal(std::shared_ptr<const Program> program) : state_(std::move(program)) {}
 
-    // Work for a switch, of the same program, from now on.
+    // Use the state of a switch, which must have the same program.
     void attach(SwitchState& owner) { state_.owner = &owner; }
 
-    // As Switch::process, Switch::ingress (defer) and Switch::egress; the caller has checked the program. A
-    // frame that does not leave stays in its handle or goes back to the pool.
+    // Implement Switch::process, Switch::ingress (`defer`) and Switch::egress; the caller has checked the
+    // program. A frame that does not leave stays in its handle or returns to the pool.
     void run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer);
     void run_egress(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Time now,
                     Outputs& out);
 
-    // For a profile: run a frame without copies as far as `last`.
+    // Run a frame up to stage `last`, without copies, to profile the stages.
     enum class Part { Copy, Parse, Ingress, Egress, Deparse };
     void run_to(Part last, Frame& frame, std::uint32_t ingress_port);
 
    private:
+    // Values of standard_metadata.instance_type, as in BMv2.
     enum Instance : std::uint64_t {
         kNormal = 0,
         kIngressClone = 1,
@@ -52,12 +53,12 @@ class Traversal {
         kReplicated = 5,
         kResubmitted = 6
     };
-    // A frame whose pass follows in this traversal.
+    // A copy or further pass that this traversal still has to run.
     struct Waiting {
         FrameHandle frame;
         std::uint32_t port = 0;
         bool to_ingress = false;
-        bool counts = false;  // uses up a further pass
+        bool counts = false;  // uses up a pass of the budget
     };
 
     void finish_waiting(Outputs& out, bool defer);
@@ -77,7 +78,7 @@ class Traversal {
     FrameState state_;
     Ring<Waiting> waiting_;
     std::vector<std::uint64_t> preserved_;  // fields that a copy or further pass preserves
-    std::vector<std::uint64_t> set_aside_;  // slots while copies are made
+    std::vector<std::uint64_t> set_aside_;  // slots saved while copies are made
 };
 
 }  // namespace railyard

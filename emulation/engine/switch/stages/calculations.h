@@ -22,7 +22,7 @@ class BitWriter {
     unsigned used_ = 0;  // bits of the last byte
 };
 
-// Hashes and checksums over fields. A view of a frame state.
+// Hashes and checksums over fields of a FrameState.
 class Calculations {
    public:
     explicit Calculations(FrameState& state) : state_(state) {}

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deparser: from slots to frames.
 #include <algorithm>
 #include <bit>
 
@@ -9,7 +8,7 @@
 
 namespace railyard {
 
-// Overwrite the fields that the program writes.
+// Write those fields of a header into its bytes that the program may change.
 void Deparser::overlay(const Header& header, std::uint8_t* bytes) const {
     const std::uint64_t* v = state_.slots.data();
     const FieldPart* part = header.written.data();
@@ -23,7 +22,7 @@ void Deparser::overlay(const Header& header, std::uint8_t* bytes) const {
     }
 }
 
-// from: the bytes that were parsed.
+// Write a header to `to`. from: the parsed bytes of the frame, for fields that the program does not write.
 void Deparser::emit(const Header& header, const std::uint8_t* from, std::uint8_t* to) {
     if (header.variable) {
         BitWriter out(state_.emitted);
@@ -39,7 +38,6 @@ void Deparser::emit(const Header& header, const std::uint8_t* from, std::uint8_t
     overlay(header, to);
 }
 
-// Set the parsed bytes aside, in state_.scratch, and return room for so many bytes in their place.
 std::uint8_t* Deparser::make_room(FrameState& state, Frame& frame, unsigned bytes) {
     ASSERT(state.parsed <= frame.stored);
     state.scratch.assign(frame.data(), frame.data() + state.parsed);
@@ -63,7 +61,7 @@ void Deparser::interpret(Frame& frame) {
     const Program& p = state_.program;
     if (!p.checksums.empty()) Calculations(state_).update_checksums();
     if (p.deparser_code != kNowhere) Pipeline(state_).execute(p.deparser_code);
-    // If every header keeps its position, only written fields change.
+    // If every header keeps its position, write only changed fields, in place.
     std::uint64_t at = 1;
     bool in_place = true;
     unsigned bytes = 0;

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// From slots to the bytes of a frame. A view of a frame state.
+// Deparser: writes the valid headers of a FrameState into the frame.
 class Deparser {
    public:
     explicit Deparser(FrameState& state) : state_(state) {}
@@ -14,7 +14,8 @@ class Deparser {
         if (state_.program.translation.deparse != nullptr) state_.program.translation.deparse(state_, frame);
         else interpret(frame);
     }
-    // Set the parsed bytes aside, in FrameState::scratch, and return room for so many bytes in their place.
+    // Save the parsed bytes in FrameState::scratch, and replace them by `bytes` bytes, uninitialised; return
+    // their address.
     [[nodiscard]] static std::uint8_t* make_room(FrameState& state, Frame& frame, unsigned bytes);
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of one frame at work in a switch.
+// State of a frame while a switch processes it.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace railyard {
 
-// Values of a frame's fields, position of the parser, requests of the program. Parser, Pipeline, Deparser and
-// the other parts of a pass are views of a frame state, made for a call; they refer to it and have no state
-// of their own. Frames of the same program use a frame state in turn: a frame allocates nothing, and the
-// slots stay in the cache.
+// Field values of a frame (in slots), position of the parser, and requests of the program. Parser, Pipeline,
+// Deparser and the other stages hold only a reference to a FrameState and are created for a call. Frames of
+// the same program reuse a FrameState in turn, so that a frame allocates nothing and the slots stay in the
+// cache.
 struct FrameState {
-    // Requests of actions besides an egress port.
+    // Requests by primitives of the program; 0: none.
     struct Requests {
         std::uint64_t clone = 0, clone_fields = 0, resubmit = 0, recirculate = 0, digest = 0;
         bool cloned = false, any = false;
@@ -28,11 +28,11 @@ struct FrameState {
     FrameState(const FrameState&) = delete;
 
     void begin(const Frame& arrived, std::uint32_t ingress_port, Time time);
-    // Keep the state with a frame whose pass goes on later, and return to it.
+    // Save the state in a frame that continues later, and restore it.
     void save(Frame& pending) const;
     void load(const Frame& pending);
 
-    // Bytes that a header has in a frame.
+    // Return the length of a header in bytes, with its variable-length field.
     [[nodiscard]] unsigned bytes_of(const Header& header) const {
         unsigned bytes = header.bytes;
         if (header.variable)
@@ -41,8 +41,8 @@ struct FrameState {
         return bytes;
     }
 
-    // Resubmitted, recirculated and cloned frames can cause further frames without end, and a loop further
-    // rounds: runtime_error once a frame and its copies have used up their budget.
+    // Take passes, copies or loop rounds from the budget of a frame and its copies; runtime_error if it is
+    // used up. The budget stops programs that recirculate, clone or loop endlessly.
     void use_pass();
     void use_copies(std::size_t count);
     void use_rounds(unsigned count) {
@@ -54,7 +54,7 @@ struct FrameState {
             check();
     }
     [[noreturn]] void refuse_rounds() const;
-    // Let the switch's on_checkpoint end the frame, by an exception.
+    // Call the switch's on_checkpoint, which may throw to end the frame.
     void check() const {
         if (owner->on_checkpoint) owner->on_checkpoint();
     }
@@ -65,12 +65,12 @@ struct FrameState {
     std::vector<std::uint64_t> slots;
     Frame* frame = nullptr;
     Time now = 0;
-    std::uint64_t ingress_length = 0;  // at arrival; counted by counters and meters
+    std::uint64_t ingress_length = 0;  // bytes at arrival, for counters and meters
     std::uint64_t length = 0;          // packet_length of v1model
     std::uint32_t parsed = 0;          // bytes the parser consumed
     std::uint32_t truncate = 0;        // 0: whole
     Requests requests;
-    Continuation member;  // of the action profile's member that an entry led to
+    Continuation member;  // action of the profile member chosen last
     Budget left;
     std::vector<std::uint8_t> scratch, emitted;
 };

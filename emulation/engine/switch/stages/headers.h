@@ -5,8 +5,7 @@
 
 namespace railyard {
 
-// Operations on whole headers, unions and stacks. A view of a frame state. Headers without the number of a
-// header are ignored.
+// Operations on headers, unions and stacks of a FrameState. Numbers that are no header's index are ignored.
 class Headers {
    public:
     explicit Headers(FrameState& state) : state_(state) {}

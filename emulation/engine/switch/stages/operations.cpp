@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of instructions on several limbs, headers, registers and meters, and requests of actions.
+// Instructions on several limbs, headers, registers and meters, and requests for copies and further passes.
 #include <algorithm>
 #include <stdexcept>
 
@@ -16,7 +16,7 @@ constexpr std::uint64_t kNoHeader = ~0ULL;
 
 std::int64_t as_signed(std::uint64_t v) { return static_cast<std::int64_t>(v); }
 
-// Decimal digits, as BMv2 prints a value.
+// Format a value in decimal, as BMv2 prints it.
 std::string decimal(const std::uint64_t* value, unsigned n, bool negative) {
     std::vector<std::uint64_t> v(value, value + n), ten(n, 0), rest(n, 0), zero(n, 0);
     ten[0] = 10;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser: from frames to slots.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,7 +10,7 @@ namespace railyard {
 
 namespace {
 
-// Copy bits at any position into limbs.
+// Copy `bits` bits, from bit position `bit` on, into limbs.
 void peek(const std::uint8_t* bytes, std::uint64_t bit, unsigned bits, std::uint64_t* to) {
     for (unsigned limb = 0; limb < limbs(bits); ++limb) to[limb] = 0;
     for (unsigned i = 0; i < bits; ++i) {
@@ -31,7 +30,7 @@ void sign_extend(std::uint64_t* limb, unsigned bits) {
 
 void Parser::execute(Place at) { Pipeline(state_).execute(at); }
 
-// True if fewer than `bytes` bytes follow those that have been parsed.
+// Return true if fewer than `bytes` bytes follow the parsed bytes.
 inline bool Parser::lacks(Frame& frame, std::uint64_t bytes) const {
     ASSERT(state_.parsed <= frame.stored);
     if (frame.stored - state_.parsed >= bytes) [[likely]]
@@ -76,8 +75,8 @@ inline std::uint64_t Parser::extract_fixed(const Header& header, Frame& frame) {
 std::uint64_t Parser::extract_variable(const Header& header, const ParserOp& op, Frame& frame) {
     std::uint64_t* v = state_.slots.data();
     execute(op.code);
-    const std::uint64_t length = v[op.value];  // of the variable field, in bits
-    // BMv2 rejects lengths that a signed 32-bit number does not hold, such as negative lengths.
+    const std::uint64_t length = v[op.value];  // bits of the variable-length field
+    // Like BMv2, reject lengths outside of the range of a signed 32-bit number, such as negative lengths.
     if (length % 8 != 0 || length > 0x7FFFFFFF) return state_.program.error_argument;
     const auto bytes = header.bytes + static_cast<std::uint32_t>(length / 8);
     if (lacks(frame, bytes)) return state_.program.error_too_short;
@@ -108,7 +107,7 @@ std::uint64_t Parser::extract_next(const Stack& stack, const ParserOp& op, Frame
     return error;
 }
 
-// Operations other than the extraction of a fixed header.
+// Run an operation other than the extraction of a fixed header; return an error, or 0.
 std::uint64_t Parser::parse_op(const ParserOp& op, Frame& frame) {
     const Program& p = state_.program;
     switch (op.kind) {
@@ -136,7 +135,7 @@ std::uint64_t Parser::parse_op(const ParserOp& op, Frame& frame) {
     return 0;
 }
 
-// Value of a key; null if its stack is empty.
+// Return the value of a transition key; null if its stack is empty.
 const std::uint64_t* Parser::key_value(const TransitionKey& key) const {
     if (key.kind == TransitionKey::Kind::Slot) return &state_.slots[key.slot];
     const Stack& stack = state_.program.stacks[key.stack];
@@ -193,7 +192,7 @@ Index<ParserState> Parser::wide_transition(const ParserState& state, Frame& fram
     return {};
 }
 
-// Transition of a simple state.
+// Return the next state of a simple state; none: accept or reject.
 inline Index<ParserState> Parser::transition(const ParserState& state) const {
     std::uint64_t key = 0;
     for (const TransitionKey& k : state.key)
@@ -207,7 +206,7 @@ void Parser::interpret(Frame& frame) {
     const Program& p = state_.program;
     state_.parsed = 0;
     std::uint64_t error = 0;
-    // A state that consumes nothing and returns to itself is stopped.
+    // Bound the steps, to stop states that loop without consuming bytes.
     const auto most = static_cast<unsigned>(4 * p.states.size() + frame.length + 16);
     unsigned steps = 0;
     for (Index<ParserState> at = p.first_state; at && steps < most && error == 0; ++steps) {

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// From the bytes of a frame to slots. A view of a frame state.
+// Parser: extracts headers of a frame into the slots of a FrameState.
 class Parser {
    public:
     explicit Parser(FrameState& state) : state_(state) {}
@@ -18,7 +18,7 @@ class Parser {
    private:
     void interpret(Frame& frame);
     [[nodiscard]] bool lacks(Frame& frame, std::uint64_t bytes) const;
-    [[nodiscard]] std::uint64_t parse_op(const ParserOp& op, Frame& frame);  // an error, or 0
+    [[nodiscard]] std::uint64_t parse_op(const ParserOp& op, Frame& frame);  // returns an error, or 0
     [[nodiscard]] std::uint64_t extract_fixed(const Header& header, Frame& frame);
     [[nodiscard]] std::uint64_t extract_variable(const Header& header, const ParserOp& op, Frame& frame);
     [[nodiscard]] std::uint64_t extract_next(const Stack& stack, const ParserOp& op, Frame& frame);

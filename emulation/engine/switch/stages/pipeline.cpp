@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter: arithmetic of one limb, counters, tables and jumps. Other operations are in
-// operations.cpp, so that the compiler keeps this loop's variables in registers.
+// Interpreter loop: one-limb arithmetic, counters, tables and jumps. Other operations are in operations.cpp,
+// so that the compiler keeps this loop's variables in registers.
 #include <algorithm>
 
 #include "switch/stages/calculations.h"
@@ -14,7 +14,7 @@ std::int64_t as_signed(std::uint64_t v) { return static_cast<std::int64_t>(v); }
 
 }  // namespace
 
-// Resolve the action profile of an entry, and update its counter, age and meter.
+// Resolve a hit entry's action profile, and update the entry's counter, age and meter.
 LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult result) {
     const Program& p = state.program;
     const TableSpec& spec = table.spec();
@@ -33,7 +33,6 @@ LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult r
     return result;
 }
 
-// Look up a table with the present slots.
 LookupResult Pipeline::look_up(FrameState& state, std::size_t table) {
     const TableContent& content = *state.owner->contents[table];
     const LookupResult result = content.lookup(state.slots.data());
@@ -42,7 +41,7 @@ LookupResult Pipeline::look_up(FrameState& state, std::size_t table) {
     return result;
 }
 
-// Look up a table, and assign the parameters of the action.
+// Look up a table, and copy the action's parameters to their slots; return the continuation.
 inline const Continuation& Pipeline::apply(std::size_t table) {
     std::uint64_t* const v = state_.slots.data();
     const LookupResult result = look_up(state_, table);

@@ -5,8 +5,8 @@
 
 namespace railyard {
 
-// Ingress and egress: instructions and tables, from slots to slots. A view of a frame state. What the code of
-// translated programs calls for every frame takes the state itself, so that no view goes through memory.
+// Ingress and egress: runs instructions and tables on the slots of a FrameState. Functions that translated
+// programs call for every frame are static and take the state, which is faster than a Pipeline in memory.
 class Pipeline {
    public:
     explicit Pipeline(FrameState& state) : state_(state) {}
@@ -19,11 +19,11 @@ class Pipeline {
         if (state_.program.translation.egress != nullptr) state_.program.translation.egress(state_);
         else execute(state_.program.egress);
     }
-    // Run the code at a place: a control, or an expression of parser, deparser or checksum.
+    // Run the code from address `at` to its end: a control, or an expression of parser, deparser or checksum.
     void execute(Place at);
-    // Run an instruction that execute() does not run by itself.
+    // Run an instruction that execute() does not implement (see operations.cpp).
     static void operate(FrameState& state, const Instruction& instruction);
-    // Look up a table with the present slots.
+    // Look up a table with the current slots, and account a hit (counter, age, meter).
     [[nodiscard]] static LookupResult look_up(FrameState& state, std::size_t table);
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that a frame executes in a traced program.
+// Recording of the steps of a frame in a traced program.
 #include "switch/stages/calculations.h"
 #include "switch/stages/pipeline.h"
 
@@ -15,7 +15,7 @@ void Pipeline::note(const Instruction& i) {
     state_.owner->trace->push_back(std::move(step));
 }
 
-// Look the table up as its Apply, which follows, will.
+// Record the lookup of a table as the Apply instruction that follows will do it.
 void Pipeline::note_table(TraceStep& step) {
     const Table& table = state_.owner->tables[state_.program.notes[step.note].table.at()];
     const TableSpec& spec = table.spec();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two's complement integers of n 64-bit limbs, least significant first.
+// Arithmetic on two's complement integers of n 64-bit limbs, the least significant first.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace railyard::wide {
 
 using Limb = std::uint64_t;
-constexpr unsigned kMost = 130;  // limbs an operand may have, with room to spare
+constexpr unsigned kMost = 130;  // most limbs of an operand of multiply() and divide()
 
 inline void extend(Limb* to, const Limb* from, unsigned n, unsigned have, bool sign) {
     const Limb fill = sign && have > 0 && (from[have - 1] >> 63) != 0 ? ~0ULL : 0;
@@ -65,7 +65,7 @@ inline int compare(const Limb* a, const Limb* b, unsigned n, bool sign) {
     return 0;
 }
 
-// Unsigned; both results are 0 if the divisor is 0.
+// Divide unsigned integers; quotient and rest are 0 if the divisor is 0. Either result may be null.
 inline void divide(Limb* quotient, Limb* rest, const Limb* a, const Limb* b, unsigned n) {
     std::array<Limb, kMost> q{}, r{};
     bool zero = true;
@@ -82,7 +82,7 @@ inline void divide(Limb* quotient, Limb* rest, const Limb* a, const Limb* b, uns
     if (rest != nullptr) std::memcpy(rest, r.data(), n * sizeof(Limb));
 }
 
-// Keep the low bits; sign: extend the highest of them.
+// Keep the lowest `bits` bits; sign: sign-extend them, else clear the bits above.
 inline void keep(Limb* v, unsigned n, unsigned bits, bool sign) {
     if (bits == 0 || bits >= 64 * n) return;
     const bool negative = sign && ((v[(bits - 1) / 64] >> ((bits - 1) % 64)) & 1) != 0;
@@ -92,7 +92,7 @@ inline void keep(Limb* v, unsigned n, unsigned bits, bool sign) {
     for (unsigned i = word + 1; i < n; ++i) v[i] = negative ? ~0ULL : 0;
 }
 
-// Clamp a signed value to the range of `bits` bits.
+// Clamp a signed value to the range of a signed (`sign`) or unsigned integer of `bits` bits.
 inline void clamp(Limb* v, unsigned n, unsigned bits, bool sign) {
     const bool negative = (v[n - 1] >> 63) != 0;
     const unsigned free = sign ? bits - 1 : bits;  // bits of the magnitude
