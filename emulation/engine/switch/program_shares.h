@@ -15,7 +15,7 @@ namespace railyard {
 class Switch;
 
 struct ProgramShare {
-    // By table: layout, content without entries, and contents of all switches.
+    // Layout, content without entries, and contents of all switches, by table.
     std::vector<TableLayout> layouts;
     std::vector<std::shared_ptr<TableContent>> empty;
     std::vector<SharedContents> contents;

@@ -9,7 +9,7 @@ namespace railyard {
 
 namespace {
 
-// Keys of up to this many bits index an array instead of a hash.
+// Most bits of a key that indexes an array (Shape::Direct) instead of a hash table.
 constexpr unsigned kDirectBits = 12;
 
 }  // namespace
@@ -85,7 +85,7 @@ EntryIndex TableContent::match_tcam(const std::uint64_t* key) const {
         for (const Key& k : layout->spec.keys) {
             const unsigned n = limbs(k.bits);
             if (k.kind == MatchKind::Range) {
-                // The most significant limb that differs decides.
+                // Compare with both ends: the most significant limb that differs decides.
                 int low = 0, high = 0;
                 for (unsigned i = n; i-- > 0;) {
                     if (low == 0) low = key[at + i] < value[at + i] ? -1 : key[at + i] > value[at + i];
@@ -144,11 +144,11 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
     std::uint64_t differing = 0;
     for (const EntryIndex entry : entries) differing |= key_of(entry) ^ key_of(entries.front());
     const auto bits = static_cast<unsigned>(std::popcount(differing));
-    // Ports of a switch, whose CPU port is far from the others, fill few rows of a small array; large arrays
-    // are half full at least.
+    // Arrays above kSmall rows must be at least half full. Smaller arrays may be sparse, as with port
+    // numbers, of which the CPU port is much larger than the rest.
     constexpr std::size_t kSmall = 512;
     if (bits > 30 || std::size_t{1} << bits > std::max(2 * entries.size(), kSmall)) return;
-    unsigned placed = 0;  // bits of the index
+    unsigned placed = 0;  // index bits assigned so far
     for (unsigned at = 0; at < 64 && differing >> at != 0;) {
         if (count_ == kMostRuns) return;
         at += static_cast<unsigned>(std::countr_zero(differing >> at));
@@ -167,7 +167,7 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
         std::size_t index = 0;
         for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
         std::uint64_t* const row = rows_.data() + index * stride_;
-        ASSERT(row[0] == kFree);  // no two keys have the same row
+        ASSERT(row[0] == kFree);  // keys have distinct rows
         const std::uint64_t* const from = content.row_of(entry);
         row[0] = static_cast<std::uint64_t>(entry.at()) << 32 | from[0];
         row[1] = key;
@@ -186,7 +186,7 @@ void TableContent::pack() {
     packed.pack(entries, *this);
 }
 
-// A hash of the rows and of what leads to them; contents that differ elsewhere differ in operator==.
+// Return a hash of the entry count, the rows and the default entry; operator== compares the rest.
 std::uint64_t TableContent::hash() const {
     std::uint64_t h = live;
     const auto mix = [&h](std::uint64_t word) {

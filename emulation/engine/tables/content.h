@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content of a table as lookups read it. Switches of a program share equal contents, which then stay in the
+// Content of a table in the form that lookups read. Switches of a program share equal contents, which saves
 // cache.
 #pragma once
 
@@ -16,22 +16,22 @@
 
 namespace railyard {
 
-// Continuation of a lookup: the parameters of an action go to their targets, then its code runs (kNowhere: it
-// has none), then the instruction after the table.
+// Continuation of a lookup: the action's parameters are copied to `targets`, then its code at `action` runs
+// (kNowhere: none), then the code at `next`, after the table.
 struct Continuation {
     Place action = kNowhere, next = 0;
     const Slot* targets = nullptr;
-    unsigned limbs = 0;   // of the parameters
-    unsigned number = 0;  // place of the action in the specification; their number for none
+    unsigned limbs = 0;   // limbs of the parameters
+    unsigned number = 0;  // index of the action in TableSpec::actions; their count for none
 
     bool operator==(const Continuation&) const = default;
 };
 
-// Properties that the tables of a specification have in common on all switches.
+// Properties of a table that are equal on all switches of a program.
 struct TableLayout {
     // Look-up structure, by the match kinds of the keys.
     enum class Shape { Keyless, Direct, Exact, Lpm, Tcam };
-    // A limb of the key: a slot, and the bits of it that are matched.
+    // A limb of the key: its slot, its width in bits, and the mask of matched bits.
     struct KeyLimb {
         Slot slot;
         unsigned bits;
@@ -46,32 +46,34 @@ struct TableLayout {
     Shape shape = Shape::Keyless;
     // True if a hit changes state (counter, meter, age) or goes through a profile.
     bool instrumented = false;
-    std::uint32_t parameters_at = 0, stride = 0;  // words of a row before its parameters, and of all of it
+    std::uint32_t parameters_at = 0, stride = 0;  // words of a row before its parameters; of the whole row
     unsigned key_bits = 0;
-    std::size_t lpm_key = SIZE_MAX, lpm_limb = 0;  // place of the LPM key, if there is one
+    std::size_t lpm_key = SIZE_MAX,
+                lpm_limb = 0;  // index of the LPM key and of its first limb; SIZE_MAX: none
     std::vector<KeyLimb> key;
-    std::vector<Continuation> then;  // of hits, by place of the action in the specification; last: no action
+    std::vector<Continuation> then;  // for hits, by index in TableSpec::actions; last: no action
 };
 
-// Rows of exact entries in one array, addressed by those bits of the key in which entries differ: a lookup
-// reads one row. Only for keys of less than 64 bits whose entries fill the array well enough.
+// Array of the rows of exact entries, indexed by the key bits in which entries differ: a lookup reads a
+// single row. Only for keys of less than 64 bits whose entries fill the array densely enough.
 class PackedRows {
    public:
-    // A run of bits of the key that are part of the index.
+    // A run of adjacent key bits in the index: `key >> shift & mask` puts them at their index position.
     struct Run {
         unsigned shift;
         std::uint64_t mask;
 
         bool operator==(const Run&) const = default;
     };
-    // A row: the entry and its number in TableLayout::then, the key, the parameters.
+    // Words of a row: entry index << 32 | index in TableLayout::then; key; parameters. kFree: empty row.
     static constexpr std::size_t kParametersAt = 2;
     static constexpr std::uint64_t kFree = ~std::uint64_t{0};
 
     void clear() { rows_.clear(); }
     bool used() const { return !rows_.empty(); }
-    // Pack these entries, if they are dense enough.
+    // Pack entries, if they are dense enough; otherwise used() returns false.
     void pack(const std::vector<EntryIndex>& entries, const struct TableContent& content);
+    // Return the row of a key; null if there is none.
     const std::uint64_t* find(std::uint64_t key) const {
         std::size_t index = 0;
         for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
@@ -83,13 +85,13 @@ class PackedRows {
 
    private:
     static constexpr unsigned kMostRuns = 4;
-    std::vector<std::uint64_t, HugePageAllocator<std::uint64_t>> rows_;  // short rows stand in one line each
+    std::vector<std::uint64_t, HugePageAllocator<std::uint64_t>> rows_;  // short rows cross no cache line
     std::uint32_t stride_ = 0;
-    unsigned count_ = 0;  // of the runs
+    unsigned count_ = 0;  // number of runs
     std::array<Run, kMostRuns> runs_{};
 };
 
-// Action of an entry or of the default entry, and its parameters.
+// Result of a lookup: the continuation and parameters of the hit entry or of the default entry.
 struct LookupResult {
     const Continuation* then = nullptr;
     const std::uint64_t* parameters = nullptr;
@@ -97,6 +99,7 @@ struct LookupResult {
 };
 
 struct alignas(64) TableContent {
+    // The entries of an LPM table with a prefix length.
     struct PrefixLevel {
         int prefix;
         std::vector<std::uint64_t> mask;
@@ -107,8 +110,9 @@ struct alignas(64) TableContent {
 
     explicit TableContent(const TableLayout& of);
 
-    LookupResult lookup(const std::uint64_t* slots) const;  // defined below, for the interpreter to inline
-    // Look up a key of less than 64 bits that the caller has put together from the slots.
+    LookupResult lookup(
+        const std::uint64_t* slots) const;  // defined below, so that the interpreter inlines it
+    // Look up a key of less than 64 bits that the caller has built from the slots.
     LookupResult lookup(std::uint64_t key, const std::uint64_t* slots) const {
         return packed.used() ? lookup_packed(key) : lookup(slots);
     }
@@ -117,7 +121,7 @@ struct alignas(64) TableContent {
     const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
     KeyRows keys() const { return {rows.data() + 1, layout->stride}; }
     std::size_t direct_index(const std::uint64_t* key) const;
-    // Pack the rows of a content that does not change for now.
+    // Build `packed` for faster lookups; a later change of the content clears it.
     void pack();
     void set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
 
@@ -125,18 +129,18 @@ struct alignas(64) TableContent {
     std::uint64_t hash() const;
 
     const TableLayout* layout;
-    std::size_t live = 0;  // entries
-    PackedRows packed;     // used before `direct` and `exact`, unless it is empty
-    std::vector<EntryIndex> direct;
-    // A row for each entry: number of what follows in TableLayout::then, key, parameters.
+    std::size_t live = 0;            // number of entries
+    PackedRows packed;               // replaces `direct` and `exact` in lookups unless empty
+    std::vector<EntryIndex> direct;  // by key
+    // Row of each entry: index in TableLayout::then, key, parameters.
     std::vector<std::uint64_t> rows;
     Index<Action> default_action;
     std::vector<std::uint64_t> default_parameters;
     Continuation default_then;
     KeyIndex exact;
-    std::vector<PrefixLevel> levels;    // longest first
+    std::vector<PrefixLevel> levels;    // longest prefix first
     std::vector<EntryIndex> tcam;       // highest priority first
-    std::vector<std::uint64_t> extras;  // masks and high ends of a TCAM's keys, by entry
+    std::vector<std::uint64_t> extras;  // by entry of a TCAM: masks or high ends, as many limbs as the key
 
    private:
     LookupResult lookup_packed(std::uint64_t key) const {
@@ -168,15 +172,15 @@ inline LookupResult TableContent::lookup(const std::uint64_t* slots) const {
     return {&layout->then[row[0]], row + layout->parameters_at, entry};
 }
 
-// Contents of one table of a program, on all its switches.
+// Distinct contents of a table over all switches of a program.
 class SharedContents {
    public:
-    // Return a content equal to `given`: one that other switches have, or else `given` itself.
+    // Return an equal content of another switch, else `given` itself.
     std::shared_ptr<TableContent> share(const std::shared_ptr<TableContent>& given);
 
    private:
     std::unordered_map<std::uint64_t, std::weak_ptr<TableContent>> known_;  // by hash
-    std::size_t sweep_at_ = 64;                                             // size at which expired ones go
+    std::size_t sweep_at_ = 64;  // size of known_ at which expired contents are removed
 };
 
 }  // namespace railyard

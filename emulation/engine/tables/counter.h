@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An indexed counter of frames and bytes.
+// Indexed counter: an array of cells that count frames and bytes.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@ struct Count {
     std::uint64_t packets = 0, bytes = 0;
 };
 
-// A counter has room for its cells up to the highest that was ever written; the rest are zero. Programs have
-// a cell for each port that a switch could have, and most switches of a fabric have few.
+// Counter with memory only up to the highest cell ever written; other cells are zero. Programs declare a cell
+// for each port that a switch could have, but most switches use few.
 class Counter {
    public:
     explicit Counter(std::size_t size) : size_(size) {}
     std::size_t size() const { return size_; }
 
-    // Count a frame; nothing happens beyond the last cell.
+    // Count a frame in cell `at`; ignored beyond the last cell.
     void add(std::uint64_t at, std::uint64_t bytes) {
         if (at >= cells_.size()) [[unlikely]] {
             if (at >= size_) return;
@@ -40,7 +40,7 @@ class Counter {
         check(at);
         return at < cells_.size() ? cells_[at] : Count{};
     }
-    // Up to `most` cells from `first` on.
+    // Return up to `most` cells from `first` on.
     std::vector<Count> read(std::size_t first, std::size_t most) const {
         if (first > size_) check(first);
         std::vector<Count> cells(std::min(most, size_ - first));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of tables as a control plane writes and reads them.
+// Table entries as a control plane writes and reads them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct Action;
 // Result of an operation of the control plane.
 enum class Status : int { Ok, AlreadyExists, NotFound, Exhausted, Invalid, Constant };
 
-// extra: mask (ternary), high end (range).
+// Value of a match field, in limbs. extra: mask (ternary, optional) or high end (range), in limbs.
 struct MatchValue {
     std::vector<std::uint64_t> value, extra;
-    int prefix = 0;  // lpm: length; optional: 1 present, 0 wildcard
+    int prefix = 0;  // lpm: prefix length in bits; optional: 1 present, 0 wildcard
 };
 
-// Position of an entry in its table.
+// Index of an entry's row in its table.
 using EntryIndex = Index<struct EntrySpec>;
 
 // Target of an entry: an action of the table, or a member or group of its action profile.
@@ -30,8 +30,8 @@ struct EntrySpec {
     std::vector<MatchValue> match;
     int priority = 0;
     Target target = Target::Action;
-    Index<Action> action;                   // none: a table without a default action
-    std::vector<std::uint64_t> parameters;  // of the action; or the id of the member or group
+    Index<Action> action;                   // none: default entry of a table without a default action
+    std::vector<std::uint64_t> parameters;  // limbs of the action's parameters; or the member's or group's id
 };
 
 }  // namespace railyard

@@ -58,7 +58,7 @@ void KeyIndex::erase(EntryIndex entry, const std::uint64_t* key) {
     const std::size_t mask = cells_.size() - 1;
     std::size_t at = hash(key) & mask;
     while (cells_[at].entry != entry) {
-        ASSERT_ALWAYS(cells_[at].entry);  // else the search would not end
+        ASSERT_ALWAYS(cells_[at].entry);  // the entry exists, else the search would not end
         at = (at + 1) & mask;
     }
     // Move later entries into the gap: probing needs no tombstones.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash index over keys of 64-bit words.
+// Hash index over keys of 64-bit limbs.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace railyard {
 
-// Keys of entries, `stride` words apart.
+// Keys of entries in memory: the key of entry i is at first + i * stride.
 struct KeyRows {
     const std::uint64_t* first;
     std::size_t stride;
     const std::uint64_t* at(EntryIndex entry) const { return first + entry.at() * stride; }
 };
 
-// Open addressing. The owner stores the keys; the index holds positions of entries with hashes of their keys,
-// so that a search reads the keys of hardly any entry but the right one.
+// Hash table with open addressing. The owner stores the keys; a cell holds an entry's index and its key's
+// hash, so that a search rarely reads the key of a wrong entry.
 class KeyIndex {
    public:
     explicit KeyIndex(std::size_t key_limbs) : limbs_(key_limbs) {}
@@ -26,7 +26,7 @@ class KeyIndex {
     void insert(EntryIndex entry, const std::uint64_t* key) { insert({entry, hash(key)}); }
     void erase(EntryIndex entry, const std::uint64_t* key);
     std::size_t size() const { return used_; }
-    // Append all entries.
+    // Append all entries to `entries`.
     void list(std::vector<EntryIndex>& entries) const {
         for (const Cell& cell : cells_)
             if (cell.entry) entries.push_back(cell.entry);

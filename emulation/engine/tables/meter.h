@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-rate three-colour meters (RFC 2698), colour-blind, in BMv2's variant: the peak bucket is tested first.
+// Two-rate three-colour meter (RFC 2698), colour-blind, as in BMv2: the peak bucket is tested first.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Rates in units a second, bursts in units; a unit is a byte or a frame.
+// Rates in units per second, bursts in units; a unit is a byte or a frame.
 struct MeterConfig {
     std::int64_t committed_rate = 0, committed_burst = 0, peak_rate = 0, peak_burst = 0;
 };
@@ -25,7 +25,8 @@ class Meter {
         buckets_[1] = {config->peak_burst, 0, now};
     }
 
-    // 0 green, 1 yellow, 2 red. Always green without a configuration. now: picoseconds.
+    // Take `units` tokens at time `now` (ps); return the colour: 0 green, 1 yellow, 2 red. Always green
+    // without a configuration.
     std::uint64_t execute(std::int64_t units, std::int64_t now) {
         if (!config_) return 0;
         const std::int64_t rates[2] = {config_->committed_rate, config_->peak_rate};
@@ -40,7 +41,7 @@ class Meter {
     }
 
    private:
-    // Tokens in whole units, and the remaining fraction of a unit, so that rounding loses no tokens.
+    // Token bucket in whole units. `rest` keeps the fraction of a unit, so that rounding loses no tokens.
     struct Bucket {
         std::int64_t tokens = 0, rest = 0;  // rest: 10^-12 units
         std::int64_t filled = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unsigned numbers of any width: big-endian bytes, as P4Runtime has them, and 64-bit limbs.
+// Conversion of unsigned numbers of any width from P4Runtime's big-endian bytes to 64-bit limbs.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace railyard {
 
-// Limbs of a number, the least significant first; false if it needs more than `bits` bits.
+// Write the limbs of a big-endian number to `out`, the least significant first. Return false if the number
+// needs more than `bits` bits.
 inline bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>& out) {
     out.assign(limbs(bits), 0);
     for (std::size_t i = 0; i < value.size(); ++i) {

@@ -8,7 +8,7 @@ namespace railyard {
 namespace {
 
 constexpr std::int64_t kMostWeight = 1
-                                     << 16;  // sum over a group, which stores one pointer per unit of weight
+                                     << 16;  // most total weight of a group, which stores a pointer per unit
 
 }  // namespace
 

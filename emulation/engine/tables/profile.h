@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Action profiles: members that entries refer to, and groups in which a hash selects a member.
+// Action profile: members to which table entries refer, and groups from which a hash selects a member.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Profile {
     struct Member {
         Index<Action> action;
         std::vector<std::uint64_t> parameters;
-        std::size_t handle = 0;  // smallest free number; determines the order within a group
-        std::size_t users = 0;   // entries and groups
+        std::size_t handle = 0;  // smallest number free at insertion; orders the members of a group
+        std::size_t users = 0;   // number of entries and groups that refer to it
     };
     using GroupMembers = std::vector<std::pair<std::int64_t, int>>;  // member, weight
 
@@ -30,11 +30,12 @@ class Profile {
     Status set_group(std::int64_t id, const GroupMembers& members);
     Status erase_group(std::int64_t id);
 
-    // Null if the member does not exist; null if the group does not exist or is empty.
+    // Return a member; null if it does not exist.
     const Member* member(std::int64_t id) const {
         const auto at = members_.find(id);
         return at == members_.end() ? nullptr : &at->second;
     }
+    // Return the member of a group that a hash selects; null if the group does not exist or is empty.
     const Member* choose(std::int64_t group, std::uint64_t hash) const {
         const auto at = groups_.find(group);
         if (at == groups_.end() || at->second.choices.empty()) return nullptr;
@@ -49,7 +50,7 @@ class Profile {
    private:
     struct Group {
         GroupMembers members;
-        std::vector<const Member*> choices;  // in the order of handles, each repeated by its weight
+        std::vector<const Member*> choices;  // sorted by handle, each repeated `weight` times
         std::size_t users = 0;
     };
     bool valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const;

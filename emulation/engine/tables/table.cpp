@@ -37,7 +37,7 @@ void Table::share(SharedContents& contents) {
     content_ = contents.share(content_);
 }
 
-// Adjust the number of users of the entry's member or group.
+// Add `by` to the number of users of the entry's member or group.
 void Table::count_users(EntryIndex entry, int by) {
     if (profile_ != nullptr)
         profile_->count_users(targets_[entry.at()],
@@ -56,7 +56,8 @@ bool Table::valid(const EntrySpec& entry) const {
     return entry.parameters.size() == program_.actions[entry.action].parameter_limbs;
 }
 
-// Write the canonical limbs of a key; false if a value does not fit its field.
+// Write the canonical limbs of a match: unmatched bits of `key` are 0; `extra` has masks, or high ends of
+// ranges. Return false if a value does not fit its field.
 bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const {
     if (match.size() != spec_.keys.size()) return false;
     std::size_t at = 0;
@@ -65,7 +66,7 @@ bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::
         const MatchValue& m = match[i];
         const unsigned n = limbs(k.bits);
         if (m.prefix < 0 || m.prefix > static_cast<int>(k.bits)) return false;
-        // Bits below this one do not count.
+        // Bits below `from` are not matched.
         const unsigned from = k.kind == MatchKind::Lpm ? k.bits - static_cast<unsigned>(m.prefix)
                               : k.kind == MatchKind::Optional && m.prefix == 0 ? k.bits
                                                                                : 0;

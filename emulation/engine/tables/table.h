@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of a match-action table, as a control plane writes and reads them, and their state.
+// Match-action table for the control plane: entries, and their counters, meters and ages.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ using Time = std::int64_t;  // picoseconds
 
 class Table {
    public:
-    // content: an empty one, which other tables may share; the table replaces it before it changes it.
+    // content: a content without entries; other tables may share it, so the table copies it before a change.
     // profile: action profile of the table; null for a table whose entries have actions.
     Table(const TableLayout& layout, std::shared_ptr<TableContent>& content, Profile* profile);
 
-    // If the content has changed, pack it for lookups and share it with the tables of other switches that
-    // have the same.
+    // If the content has changed, pack it for lookups, and share it with equal tables of other switches.
     void share(SharedContents& contents);
-    // Follow the reference of an entry to a member or group: result.then becomes `chosen`, which gets what
-    // follows for the member's action. hash() is called for a group only.
+    // Replace a hit's reference to a member or group by the member's action and parameters. `chosen` is
+    // memory for the continuation; hash() is called only for a group. If there is no member, the result has
+    // no action.
     template <typename Hash>
     void resolve(LookupResult& result, Continuation& chosen, const Hash& hash) const;
 
-    // Result of a lookup in terms of the control plane. Without an entry the table's default action runs.
+    // Result of a lookup in the terms of the control plane. No entry: the default action runs.
     struct Choice {
         std::optional<EntrySpec> entry;
         Index<Action>
-            action;  // that runs, of the entry or of a member of its action profile; none: nothing runs
+            action;  // action that runs, of the entry or of its action profile member; none: no action
         std::vector<std::uint64_t> parameters;
-        std::uint64_t packets = 0, bytes = 0;  // of the entry's counter, before this frame
+        std::uint64_t packets = 0, bytes = 0;  // the entry's counter before this frame
     };
     template <typename Hash>
     Choice explain(const std::uint64_t* slots, const Hash& hash) const;
@@ -53,11 +53,12 @@ class Table {
     EntrySpec default_entry() const;
     std::size_t size() const { return content_->live; }
     const TableSpec& spec() const { return spec_; }
-    // True if entries may not change. The p4info decides where the program has initial entries.
+    // True if entries may not change. Tables with initial entries are constant unless the p4info says
+    // otherwise.
     bool constant() const { return constant_; }
     void set_constant(bool constant) { constant_ = constant; }
 
-    // Count a hit; true if the entry had aged, and may age again.
+    // Count a hit, and restart the entry's age; return true if the entry had aged.
     bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
         const std::size_t at = entry.at();
         ASSERT(used_[at]);
@@ -78,23 +79,23 @@ class Table {
                      const std::optional<MeterConfig>& config, Time now);
     std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match, int priority) const;
 
-    // Ageing. ttl 0: never. A ttl beyond the largest difference of times means never, too.
+    // Set the idle timeout of an entry. 0, or more than half of the largest Time: the entry never ages.
     Status set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now);
-    Time idle(const std::vector<MatchValue>& match, int priority, Time now) const;
-    Time next_ageing() const;  // earliest time at which an entry ages; -1: none
-    bool due(Time now) const;
-    std::vector<EntrySpec> aged(Time now);  // aged and not reported since their last hit
+    Time idle(const std::vector<MatchValue>& match, int priority, Time now) const;  // time since the last hit
+    Time next_ageing() const;               // earliest time at which an entry ages; -1: none
+    bool due(Time now) const;               // true if an aged entry has not been reported
+    std::vector<EntrySpec> aged(Time now);  // reports aged entries, each once until its next hit
 
    private:
     using Shape = TableLayout::Shape;
     using PrefixLevel = TableContent::PrefixLevel;
 
-    // The content, for a change.
+    // Return the content for a change: a copy if it was shared.
     TableContent& own();
     bool valid(const EntrySpec& entry) const;
     bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
     EntryIndex find(const std::vector<MatchValue>& match, int priority) const;
-    // key, extra: the packed form of the match.
+    // Find an entry; key, extra: the match in the form of pack().
     EntryIndex find(const std::vector<MatchValue>& match, const std::uint64_t* key,
                     const std::uint64_t* extra, int priority) const;
     void count_users(EntryIndex entry, int by);
@@ -111,7 +112,7 @@ class Table {
 
     const TableLayout& layout_;
     std::shared_ptr<TableContent>& content_;
-    bool changed_ = false;  // since the last call of `share`
+    bool changed_ = false;  // since the last call of share()
 
     const Program& program_;
     const TableSpec& spec_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading of tables, and the state of their entries: counters, meters, ages.
+// Reading of table entries, and their counters, meters and ages.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace railyard {
 namespace {
 
 constexpr Time kLongest =
-    std::numeric_limits<Time>::max() / 2;  // the sum with the time of any hit does not overflow
+    std::numeric_limits<Time>::max() / 2;  // longest ttl: its sum with the time of a hit does not overflow
 
 }  // namespace
 
