@@ -46,7 +46,7 @@ std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool 
         const Json json = parse_json(bmv2_json);
         Loader(*program, json).load();
     } catch (const Json::exception& e) {
-        // The message quotes the input, which may not be UTF-8.
+        // The message quotes the input, which may not be ASCII or UTF-8.
         std::string reason = e.what();
         std::replace_if(
             reason.begin(), reason.end(), [](char c) { return static_cast<unsigned char>(c) > 126; }, '?');

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the JSON that p4c writes for BMv2. Everything is checked here, so that nothing needs checking per
-// frame.
+// Loader of the JSON that p4c writes for BMv2. It checks everything, so that frames need no checks.
 #pragma once
 
 #include <functional>
@@ -21,7 +20,7 @@ class Loader {
    private:
     using ByName = std::unordered_map<std::string, Index<ParserState>>;
 
-    // loader_headers.cpp: headers and the slots of their fields
+    // loader_headers.cpp: headers, and slots of their fields
     void headers();
     void groups();
     void note_use(const Json& node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays, calculations, checksums and the field lists of digests and copies.
+// Loading of arrays, calculations, checksums and field lists (of digests and of copies).
 #include <algorithm>
 
 #include "load/loader.h"

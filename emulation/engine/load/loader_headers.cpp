@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers, stacks and unions, and the slots their fields live in.
+// Loading of headers, stacks and unions, and assignment of slots to their fields.
 #include <algorithm>
 
 #include "load/loader.h"
@@ -10,11 +10,12 @@ namespace {
 
 constexpr unsigned kMostFieldBits = 2048;
 constexpr unsigned kMostHeaderBytes =
-    2032;  // an instruction moves a field of variable length, up to 255 limbs
+    2032;  // 254 limbs: with its length, a variable-length field has at most 255, the limit of Instruction::n
 
 }  // namespace
 
-// Record the fields that the program names; other fields need no slot. Some operations use a whole header.
+// Record the fields that the program uses, and the headers that it uses as a whole; other fields need no
+// slot.
 void Loader::note_use(const Json& node) {
     if (node.is_array()) {
         for (const Json& n : node) note_use(n);
@@ -163,7 +164,8 @@ void Loader::groups() {
     }
 }
 
-// Metadata comes first, so that it can be cleared alone; the slots cleared for each frame are one block.
+// Assign slots to fields. Metadata comes first, so that it can be cleared alone; all slots that are cleared
+// for each frame are adjacent.
 void Loader::slots() {
     for (const bool metadata : {true, false}) {
         for (Header& h : p_.headers) {
@@ -201,7 +203,7 @@ void Loader::standard() {
     struct Wanted {
         const char* name;
         Slot* slot;
-        unsigned bits;  // that the switch writes
+        unsigned bits;  // bits that the switch writes
     };
     const Wanted wanted[] = {{"ingress_port", &s.ingress_port, kPortBits},
                              {"egress_spec", &s.egress_spec, kPortBits},
@@ -232,7 +234,7 @@ void Loader::standard() {
                 }
     if (s.egress_spec == kNoSlot || s.egress_port == kNoSlot || s.ingress_port == kNoSlot)
         throw ProgramError("program: no v1model standard_metadata");
-    // The switch writes every field; fields that the program lacks get slots of their own.
+    // The switch writes all these fields: give fields that the program lacks a slot, too.
     for (const auto& [name, slot, bits] : wanted)
         if (*slot == kNoSlot) *slot = compile_.new_slots(1);
     for (const char* name : {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"})
@@ -250,17 +252,17 @@ void Loader::errors() {
     }
 }
 
-// Split every field at the 64-bit words of the header and at its own limbs.
+// Compute the parts of each header's fields: a field is split at the header's 64-bit words and at its limbs.
 void Loader::lay_out() {
     for (std::size_t i = 0; i < p_.headers.size(); ++i) {
         Header& h = p_.headers[i];
         if (h.metadata || h.variable) continue;
-        unsigned at = 0;  // bits from the left of the header
+        unsigned at = 0;  // bit offset in the header
         for (std::size_t k = 0; k < h.fields.size(); ++k) {
             const Field& f = h.fields[k];
             for (unsigned left = f.bits; left > 0;) {
                 const unsigned limb = (left - 1) / 64, limb_bits = std::min(64u, f.bits - 64 * limb),
-                               in_limb = left - 64 * limb;  // bits of this limb still to place
+                               in_limb = left - 64 * limb;  // bits of this limb still to assign
                 const unsigned word = at / 64, room = 64 - at % 64, n = std::min(in_limb, room);
                 const int shift = static_cast<int>(room - n) - static_cast<int>(in_limb - n);
                 const FieldPart part{static_cast<Slot>(f.slot + limb), static_cast<std::uint16_t>(word),

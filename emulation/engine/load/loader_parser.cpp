@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of the parser and order of the deparser.
+// Loading of parser and deparser.
 #include <algorithm>
 
 #include "load/loader.h"
@@ -26,7 +26,8 @@ void Loader::parser() {
     for (const Json& s : states) parser_state(s, by_name);
 }
 
-// Members are named as in the union's type; a union's headers are named UNION.MEMBER.
+// Return the index of a member by its name in the union's type. The headers of a union are named
+// UNION.MEMBER.
 std::size_t Loader::union_member(const Stack& stack, const Json& name, const std::string& where) const {
     const auto& headers = p_.unions[stack.unions[0]].headers;
     const std::string end = "." + text(name, where);
@@ -232,7 +233,7 @@ void Loader::deparser() {
     }
     const Json& calls = list_or_none(deparsers[0], "primitives", "deparser");
     if (calls.empty()) return;
-    Json plain = Json::array();  // without the wrapping that the parser's primitives have
+    Json plain = Json::array();  // primitives without the wrapper that parser primitives have
     for (const Json& c : calls) {
         const bool wrapped = c.value("op", "") == "primitive";
         if (wrapped && list(c, "parameters", "deparser").size() != 1)

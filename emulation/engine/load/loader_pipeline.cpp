@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions, tables, and each pipeline as one run of instructions.
+// Loading of actions, tables and pipelines; a pipeline becomes a single run of instructions.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kMostNodes = 4096;  // of a pipeline; they are visited recursively
+constexpr std::size_t kMostNodes = 4096;  // bounds the recursion over the nodes of a pipeline
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void Loader::actions() {
         most = std::max(most, a.parameter_limbs);
         p_.actions.push_back(std::move(a));
     }
-    // All actions share the slots of their parameters.
+    // All actions use the same slots for their parameters.
     compile_.reserve(most);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         Action& a = p_.actions[i];
@@ -45,8 +45,8 @@ void Loader::actions() {
     }
 }
 
-// An action that assigns each of its parameters to one field, and does nothing else, needs no code: the
-// fields get the parameters of an entry. False for other actions.
+// Remove the code of an action that only assigns each of its parameters to a distinct field: a table hit then
+// writes the parameters directly to these fields. Return false, without effect, for other actions.
 bool Loader::assign_directly(Action& action) {
     std::vector<Slot> targets(action.parameter_limbs, kNoSlot);
     std::size_t assigned = 0;
@@ -107,7 +107,8 @@ void Loader::profiles(const Json& pipeline) {
     }
 }
 
-// Nodes in execution order, each once; a node that follows in the order needs no jump.
+// Compile a pipeline: its nodes (tables and conditionals) in execution order, each once, so that many nodes
+// need no jump to their successor. `start` gets the address of its first instruction.
 void Loader::pipeline(const Json& node, Place& start) {
     const Json &tables = list(node, "tables", "pipeline"),
                &conditionals = list(node, "conditionals", "pipeline");
@@ -130,8 +131,8 @@ void Loader::pipeline(const Json& node, Place& start) {
     std::unordered_map<std::string, State> state;
     std::unordered_map<std::string, Place> placed;
     const Place end = compile_.append({}, Op::End);
-    std::vector<std::pair<Place*, std::string>> targets;  // in tables
-    std::vector<std::pair<Place, std::string>> jumps;     // instructions
+    std::vector<std::pair<Place*, std::string>> targets;  // addresses in tables to fill in, and their nodes
+    std::vector<std::pair<Place, std::string>> jumps;     // jumps to fill in, and their target nodes
     const auto following = [&](const Json& n, const std::string& where) {
         std::vector<std::string> out;
         const auto add = [&](const Json& name) {
@@ -149,7 +150,8 @@ void Loader::pipeline(const Json& node, Place& start) {
         if (n.contains("base_default_next")) add(n["base_default_next"]);
         return out;
     };
-    // Reverse postorder: a node follows all its predecessors. p4c's pipelines have no loops; other JSON may.
+    // Order the nodes in reverse postorder: each follows all its predecessors. p4c's pipelines have no loops,
+    // but other JSON may.
     std::vector<std::string> order;
     const auto visit = [&](const auto& self, const std::string& name) -> void {
         if (state[name] == State::Done) return;
@@ -168,7 +170,7 @@ void Loader::pipeline(const Json& node, Place& start) {
         visit(visit, first.get<std::string>());
     }
     std::reverse(order.begin(), order.end());
-    // The control plane also sees tables that no frame reaches.
+    // Load tables that no frame reaches, too: the control plane may write to them.
     p_.tables.reserve(p_.tables.size() + tables.size());
     std::unordered_map<std::string, Index<TableSpec>> table_of;
     for (const Json& t : tables) {
@@ -204,7 +206,7 @@ void Loader::pipeline(const Json& node, Place& start) {
         const Json& n = *nodes.at(order[at]);
         placed[order[at]] = static_cast<Place>(p_.code.size());
         if (n.contains("expression")) {
-            // A jump leads to the branch that does not follow immediately.
+            // Jump to the branch that does not follow immediately.
             const std::string yes = name_of(n["true_next"]), no = name_of(n["false_next"]);
             const bool wanted = p_.traced || (at + 1 < order.size() && order[at + 1] == no && yes != no);
             Code code;
@@ -230,8 +232,8 @@ void Loader::pipeline(const Json& node, Place& start) {
         }
         const Index<TableSpec> index = table_of.at(order[at]);
         const TableSpec& spec = p_.tables[index];
-        // p4c wraps statements outside tables into tables without a key and with a constant action, which run
-        // in place.
+        // p4c wraps statements outside of tables into tables without a key and with a constant action: inline
+        // the action.
         if (spec.keys.empty() && spec.const_default && !spec.profile && !flag(n, "with_counters") &&
             n.value("direct_meters", Json()).is_null() && !spec.by_hit) {
             const Index<Action> action = spec.default_action;
@@ -295,7 +297,7 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
         for (const Index<Action> a : t.actions)
             if (std::find(p.actions.begin(), p.actions.end(), a) == p.actions.end()) p.actions.push_back(a);
         p.parameter_limbs = std::max(p.parameter_limbs, t.parameter_limbs);
-        t.parameter_limbs = 1;  // an entry holds a member's or a group's id
+        t.parameter_limbs = 1;  // the id of a member or group
     }
     if (node.contains("default_entry")) {
         const Json& d = node["default_entry"];
@@ -308,7 +310,7 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     }
     for (const Json& e : list_or_none(node, "entries", where)) t.entries.push_back(entry(t, e, where));
     t.const_entries = !t.entries.empty();
-    // In the JSON the smallest number has precedence, in P4Runtime the largest.
+    // Reverse the priorities: in the JSON the smallest number has precedence, in P4Runtime the largest.
     int last = 0;
     for (const EntrySpec& e : t.entries) last = std::max(last, e.priority);
     for (EntrySpec& e : t.entries) e.priority = last + 1 - e.priority;
@@ -333,7 +335,7 @@ Key Loader::key(const Json& node, const std::string& where) const {
         key.mask = hex_limbs(node["mask"], 64 * limbs(f.bits), where);
         key.mask.back() &= low_mask(f.bits - 64 * (limbs(f.bits) - 1));
     } else if (f.is_signed) {
-        // Kept sign-extended; matched as its bits.
+        // The slot has the field sign-extended: match only the field's own bits.
         key.mask.assign(limbs(f.bits), ~0ULL);
         key.mask.back() = low_mask(f.bits - 64 * (limbs(f.bits) - 1));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, slots, assignments and branches.
+// Compiler: names, slots, assignments and branches.
 #include "load/compile/compiler.h"
 
 #include <algorithm>
@@ -183,7 +183,8 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
     store(f, expression(source, action, code, where, f.bits), code);
 }
 
-// Append code that jumps if the condition equals `wanted`. The caller fills in the targets of the jumps.
+// Append code that jumps if the condition equals `wanted`, and the indices of its jumps to `taken`. The
+// caller fills in their targets.
 void Compiler::branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
                       const std::string& where) {
     const Json* at = &node;

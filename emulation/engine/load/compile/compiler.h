@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the JSON's expressions and primitives into instructions over slots.
+// Compiler of the JSON's expressions and primitives into instructions over slots.
 #pragma once
 
 #include <map>
@@ -12,26 +12,26 @@
 
 namespace railyard {
 
-// Location of a value, an unbounded integer in n limbs: zero-extended, or sign-extended if it may be
-// negative. A raw value is correct modulo 2^(64 n) only; its consumer masks it.
+// Location of a value: an unbounded integer in n limbs, zero-extended, or sign-extended if it may be
+// negative. A raw value is correct only modulo 2^(64 n); its consumer masks it.
 struct Operand {
     Slot slot = 0;
-    unsigned bits = 64;  // sufficient to hold it, with the sign
+    unsigned bits = 64;  // enough bits for the value, with its sign
     unsigned n = 1;
-    bool negative = false, raw = false;
+    bool negative = false, raw = false;  // negative: it may be negative
     bool constant = false;
-    std::uint64_t value = 0;  // of a constant of one limb
+    std::uint64_t value = 0;  // constant: its lowest limb
 };
 
-// A header or union: known at load, or with its index in a slot at run time. `layout`: an instance of its
-// type.
+// Reference to a header or union: `layout` itself, or if `dynamic`, an instance of the type of `layout` whose
+// index is in `slot` at run time.
 template <typename T>
 struct Reference {
     bool dynamic = false;
     Slot slot = 0;
     Index<T> layout;
 
-    // Operand of an instruction.
+    // Return the operand for an instruction: the slot or the index.
     Slot operand() const { return dynamic ? slot : static_cast<Slot>(layout.at()); }
 };
 using HeaderRef = Reference<Header>;
@@ -44,7 +44,7 @@ class Compiler {
     Slot new_slots(unsigned count, std::uint64_t initial = 0);
     Slot constant(std::uint64_t value);
     Operand wide_constant(const std::vector<std::uint64_t>& value, unsigned bits);
-    void reserve(unsigned parameter_limbs);  // parameters and temporaries, before any code
+    void reserve(unsigned parameter_limbs);  // reserves slots for parameters and temporaries, before any code
     Slot parameters() const { return parameters_; }
 
     void index();
@@ -55,10 +55,10 @@ class Compiler {
     Index<Field> field(Index<Header> header, const Json& name, const std::string& where) const;
     const Field& field(const Json& reference, const std::string& where) const;
 
-    Field target_field(const Json& reference, const std::string& where);  // to be assigned to
+    Field target_field(const Json& reference, const std::string& where);  // marks the field as written
 
-    // action: owner of the runtime data; null outside an action. demand: number of low bits that are used; 0:
-    // all.
+    // Append the code of an expression; return its value. action: owner of the runtime data; null outside of
+    // an action. demand: number of low bits that the consumer uses; 0: all.
     Operand expression(const Json& node, const Action* action, Code& code, const std::string& where,
                        unsigned demand = 0);
     void assign(const Json& target, const Json& source, const Action* action, Code& code,
@@ -72,13 +72,13 @@ class Compiler {
     bool is_written(Index<Header> header, std::size_t field) const { return written_[header.at()][field]; }
 
     Code sequence(const Json& calls, const Action& action,
-                  const std::string& where);  // jumps count from its start
-    // Append to the program's code, without needless instructions. Jumps to kNowhere are for the caller to
-    // fill in. Code that ends with `End` may leave results in temporaries. `Jump`: the caller appends what
-    // follows.
+                  const std::string& where);  // jump targets are relative to its start
+    // Optimise code and append it to the program's code, with `end` as the last instruction; return its
+    // address. The caller fills in jumps to kNowhere. End: the code may leave results in temporaries. Jump:
+    // no last instruction, since the caller appends the successor.
     Place append(Code code, Op end);
     void start_code() { temporaries_ = 0; }
-    // Register a note of a traced program, with its place in the source, and return the instruction.
+    // Register a note of a traced program, with its source position, and return its instruction.
     Instruction note(Note note, const Json& node);
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions: unbounded integers, computed in as few limbs as operands and consumers need.
+// Compiler: expressions over unbounded integers, computed in as few limbs as operands and consumers need.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kMostBits = 64 * 64;
 
-// Bits of a value in two's complement.
+// Return the bits that a value needs in two's complement.
 unsigned signed_bits(const Operand& o) { return o.bits + (o.negative ? 0 : 1); }
 
 }  // namespace
@@ -21,7 +21,7 @@ bool Compiler::fresh(const Operand& operand, const Code& code) const {
            code.back().dst == operand.slot && operand.slot >= temporary_base_;
 }
 
-// The slot of the operand with at least n limbs.
+// Return a slot with the operand extended to at least n limbs.
 Slot Compiler::widen(const Operand& operand, unsigned n, Code& code) {
     if (operand.n >= n) return operand.slot;
     const Slot to = temporary(n);
@@ -176,7 +176,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
         left().value("type", "") == "field" && right().value("type", "") == "field") {
         const Field a = field(member(left(), "value", where), where),
                     b = field(member(right(), "value", where), where);
-        // Fields of variable length are equal if their lengths, in the slots before, are equal, too.
+        // Compare fields of variable length together with their lengths, in the slots before them.
         if (a.variable && b.variable && a.bits == b.bits)
             return compare(op, {static_cast<Slot>(a.slot - 1), a.bits + 64, limbs(a.bits) + 1},
                            {static_cast<Slot>(b.slot - 1), b.bits + 64, limbs(b.bits) + 1}, code);
@@ -197,7 +197,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     }
     const Op kind = found->second;
     unsigned below = kind == Op::Div || kind == Op::Mod ? 0 : demand;
-    // Only the bits below a constant mask matter.
+    // A constant mask limits the bits that are needed of the left operand.
     const Operand mask = kind == Op::And && right().is_object() && right().value("type", "") == "hexstr"
                              ? constant_operand(member(right(), "value", where), where)
                              : Operand{};
@@ -252,7 +252,7 @@ Operand Compiler::arithmetic(Op op, Operand left, Operand right, Code& code, uns
         out.bits = 64 * out.n;
         out.negative = false;
     }
-    // The wider operand determines the width.
+    // And, division and modulo need all limbs of the wider operand.
     const unsigned n = op == Op::And || op == Op::Div || op == Op::Mod
                            ? std::max({out.n, std::min(left.n, 64u), std::min(right.n, 64u)})
                            : out.n;

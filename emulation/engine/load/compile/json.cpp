@@ -7,7 +7,7 @@ namespace railyard {
 
 namespace {
 
-// Levels of nested brackets. p4c's tests need fewer than 80.
+// Most levels of nested brackets. p4c's tests need fewer than 80.
 constexpr int kMostDepth = 512;
 
 }  // namespace

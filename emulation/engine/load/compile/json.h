@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access to JSON values with errors that name the place.
+// Checked access to JSON values. ProgramError if a value is missing or has the wrong type; `where` names the
+// object in the message.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace railyard {
 
 using Json = nlohmann::json;
 
-// Json::exception for malformed JSON, ProgramError for JSON so deeply nested that recursive readers overflow
-// the stack.
+// Parse JSON. Json::exception if it is malformed; ProgramError if it is nested so deeply that recursive
+// readers would overflow the stack.
 Json parse_json(const std::string& text);
 
 const Json& member(const Json& object, const char* key, const std::string& where);
@@ -22,9 +23,9 @@ unsigned number(const Json& object, const char* key, const std::string& where, u
 bool flag(const Json& object, const char* key);
 const Json& list(const Json& object, const char* key, const std::string& where);
 const Json& list_or_none(const Json& object, const char* key, const std::string& where);
-// A hexadecimal number in 64-bit words, least significant first, as many as `bits` ask for.
+// Return a hexadecimal number of at most `bits` bits as limbs(bits) words, the least significant first.
 std::vector<std::uint64_t> hex_limbs(const Json& value, unsigned bits, const std::string& where);
-// A hexadecimal number in bytes, most significant first.
+// Return a hexadecimal number as `bytes` bytes, the most significant first.
 std::vector<std::uint8_t> hex_bytes(const Json& value, std::size_t bytes, const std::string& where);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shortens a run of instructions: a value that some slot already holds is not computed again (value numbering
-// over extended basic blocks), and temporaries that nothing reads are not written.
+// Optimiser of a run of instructions. It removes computations of values that a slot already holds (value
+// numbering over extended basic blocks) and writes to temporaries that nothing reads.
 #include <bitset>
 #include <map>
 #include <optional>
@@ -39,20 +39,20 @@ bool reads_b(Op op) {
 }
 bool falls_through(Op op) { return op != Op::Jump && op != Op::JumpBack && op != Op::Exit; }
 
-// Values of the slots, by their numbers, from one instruction to the next.
+// Value numbers of the slots at the current instruction.
 class Values {
    public:
-    // Forget everything, before code that other code jumps to or after an instruction with other effects.
+    // Forget all values: at a jump target, and after an instruction with other effects.
     void clear() {
         of_slot_.clear();
         computed_.clear();
     }
 
-    // The slot that has held the value of `slot` longest.
+    // Return the slot that got the value of `slot` first, if it still holds it; else `slot`.
     Slot source(Slot slot) { return holder(of(slot)).value_or(slot); }
 
-    // Note the effect of an instruction of one limb; turn it into a move if a slot holds its result. False if
-    // `dst` does.
+    // Track a one-limb instruction. If another slot holds its result, turn it into a move. Return false if
+    // `dst` itself does, so that the instruction is not needed.
     bool run(Instruction& i) {
         const unsigned a = of(i.a), b = unary(i.op) ? 0 : immediate(i.op) ? i.b : of(i.b);
         unsigned result = a;
@@ -97,11 +97,11 @@ class Values {
 
     std::unordered_map<Slot, unsigned> of_slot_;
     std::map<std::tuple<Op, unsigned, unsigned, std::uint64_t>, unsigned> computed_;
-    std::vector<std::uint64_t> most_;  // by value: the bits that it can have
-    std::vector<Slot> holders_;        // by value: the slot that got it first
+    std::vector<std::uint64_t> most_;  // by value: mask of the bits that may be set
+    std::vector<Slot> holders_;        // by value: slot that got it first
 };
 
-// Instructions that jumps of the code lead to.
+// Return by instruction whether it is the target of a jump.
 std::vector<bool> targets(const Code& code) {
     std::vector<bool> out(code.size() + 1, false);
     for (const Instruction& i : code)
@@ -109,7 +109,8 @@ std::vector<bool> targets(const Code& code) {
     return out;
 }
 
-// True for the instructions that are not needed, as `dst` holds their result already.
+// Replace computations by moves where possible; return by instruction whether it is needless, since `dst`
+// holds its result already.
 std::vector<bool> reuse(Code& code) {
     std::vector<bool> needless(code.size(), false);
     const std::vector<bool> target = targets(code);
@@ -125,7 +126,7 @@ std::vector<bool> reuse(Code& code) {
     return needless;
 }
 
-// Add the instructions whose result nothing reads. `at_end`: the temporaries that are read after the code.
+// Mark instructions whose result nothing reads as needless. `at_end`: temporaries read after the code.
 void find_unread(const Code& code, Slot temporaries, const Live& at_end, std::vector<bool>& needless) {
     const auto number = [&](Slot slot) { return static_cast<std::size_t>(slot - temporaries); };
     const auto temporary = [&](Slot slot) { return slot >= temporaries && number(slot) < kTemporaries; };

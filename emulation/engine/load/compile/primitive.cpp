@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitives of actions: assignments, headers, and v1model's externs.
+// Compiler: primitives of actions, that is assignments, header operations, and v1model's externs.
 #include <algorithm>
 
 #include "load/compile/compiler.h"
@@ -56,7 +56,7 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
     throw ProgramError(where + ": '" + op + "' gives no header");
 }
 
-// The union that a node names.
+// Return the union that a node names.
 UnionRef Compiler::union_ref(const Json& node, const Action* action, Code& code, const std::string& where) {
     const Json& at = unwrap(node, where);
     if (!at.contains("op")) return {false, 0, header_union(member(at, "value", where), where)};
@@ -82,7 +82,7 @@ Operand Compiler::equal_headers(const Json& node, const Action* action, Code& co
     };
     const std::string kind = unwrap(left, where).value("type", unwrap(left, where).value("op", ""));
     if (kind == "header_union" || kind == "dereference_union_stack") {
-        // Two unions are equal when the same member is valid in both, with the same fields.
+        // Unions are equal if the same member is valid in both and its fields are equal.
         const UnionRef a = union_ref(left, action, code, where), b = union_ref(right, action, code, where);
         if (a.dynamic || b.dynamic) throw ProgramError(where + ": elements of a stack of unions compared");
         const auto &ha = p_.unions[a.layout].headers, &hb = p_.unions[b.layout].headers;
@@ -144,7 +144,7 @@ bool Compiler::header_primitive(const std::string& op, const Json& arguments, co
                        from = union_ref(arguments[1], &action, code, where);
         const auto &a = p_.unions[to.layout].headers, &b = p_.unions[from.layout].headers;
         same_size(a, b);
-        // Making a member valid makes all other members invalid.
+        // Copy member by member: making a member valid makes all others invalid.
         for (std::size_t i = 0; i < a.size(); ++i) {
             HeaderRef x{to.dynamic, 0, a[i]}, y{from.dynamic, 0, b[i]};
             for (const auto& [whole, part] : {std::pair{&to, &x}, std::pair{&from, &y}})
@@ -168,8 +168,8 @@ bool Compiler::header_primitive(const std::string& op, const Json& arguments, co
     return true;
 }
 
-// Acts on the metadata that the argument names: p4c passes a copy where an action has standard_metadata as a
-// parameter.
+// Compile mark_to_drop for the metadata in the argument: p4c passes a copy of standard_metadata if an action
+// has it as a parameter.
 void Compiler::mark_to_drop(const Json& arguments, Code& code, const std::string& where) {
     Slot port = p_.standard.egress_spec, group = p_.standard.mcast_grp;
     if (!arguments.empty()) {  // old compilers give no argument
@@ -194,8 +194,8 @@ void Compiler::mark_to_drop(const Json& arguments, Code& code, const std::string
 void Compiler::log_message(const Json& arguments, const Action& action, Code& code,
                            const std::string& where) {
     LogMessage message{text(arguments[0], "value", where), {}};
-    // Values have slots of their own: later messages of the action do not overwrite them.
-    // A message without values has an empty object, or nothing, instead of their list.
+    // Give the values their own slots, so that later messages do not overwrite them. Without values, the JSON
+    // has an empty object or nothing instead of the list.
     static const Json kNoValues = Json::array();
     const bool has_values = arguments.size() == 2 && !member(arguments[1], "value", where).empty();
     for (const Json& v : has_values ? list(arguments[1], "value", where) : kNoValues) {
@@ -212,7 +212,7 @@ void Compiler::log_message(const Json& arguments, const Action& action, Code& co
 bool Compiler::extern_primitive(const std::string& op, const Json& arguments, const Action& action,
                                 Code& code, const std::string& where) {
     const auto in = [&](std::size_t i) { return single(arguments[i], &action, code, where); };
-    // The result goes through a temporary, so that every lvalue can be the target.
+    // Store the result through a temporary, so that every lvalue can be the target.
     const auto out = [&](std::size_t i, Instruction instruction, unsigned n) {
         const Json& node = unwrap(arguments[i], where);
         if (node.value("type", "") != "field")
@@ -348,7 +348,7 @@ Instruction Compiler::note(Note note, const Json& node) {
     return {Op::Note, 0, 0, at};
 }
 
-// Append the note of a statement, behind its code, so that the trace has the value that it leaves.
+// Append the note of a statement after its code, so that the trace has the value that it assigns.
 void Compiler::note_statement(const Json& call, Code& code, const std::string& where) {
     Note out{.kind = Note::Kind::Statement, .name = text(call, "op", where)};
     const Json& arguments = list(call, "parameters", where);
@@ -375,7 +375,7 @@ Code Compiler::sequence(const Json& calls, const Action& action, const std::stri
     Code code;
     std::vector<std::size_t> starts;
     std::vector<std::pair<std::size_t, std::uint64_t>>
-        jumps;  // instruction, and the number of the call that it jumps to
+        jumps;  // instruction, and the index of the call to which it jumps
     for (const Json& call : calls) {
         starts.push_back(code.size());
         const std::string op = text(call, "op", where);

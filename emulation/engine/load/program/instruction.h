@@ -8,67 +8,69 @@
 namespace railyard {
 
 using Slot = std::uint16_t;
-using Place = std::uint32_t;  // of an instruction
+using Place = std::uint32_t;  // address of an instruction in Program::code
 constexpr Slot kNoSlot = 0xFFFF;
 constexpr Place kNowhere = 0xFFFFFFFF;
 
 constexpr std::uint64_t low_mask(unsigned bits) { return bits >= 64 ? ~0ULL : (1ULL << bits) - 1; }
 constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
 
-// Lists of operations, for the enumeration and for the interpreter's jump table.
-// v is the array of slots; n: limbs of a value wider than one.
+// Lists of operations, for the enumeration and for the interpreter's jump table. In the comments, v is the
+// array of slots, and n the number of limbs of a wide value. Parts of a comment explain the operations below
+// it in turn.
 // clang-format off
 #define RAILYARD_ONE_LIMB_OPS(X)                                                                                     \
-    /* v[dst] = (v[a] op v[b]) & mask; S: signed; By: the shift is b itself */                                       \
+    /* v[dst] = (v[a] op v[b]) & mask. Suffix S: signed; suffix By: shift by the constant b */                       \
     X(Add) X(Sub) X(Mul) X(Shl) X(Shr) X(Sar) X(ShlBy) X(ShrBy) X(And) X(Or) X(Xor) X(Eq) X(Ne) X(Lt) X(Le)          \
     X(LtS) X(LeS) X(LogicalAnd) X(LogicalOr)                                                                         \
     /* v[dst] = op(v[a]) & mask */                                                                                   \
     X(Move) X(Not) X(LogicalNot)
 #define RAILYARD_OTHER_OPS(X)                                                                                        \
-    /* 0 where the divisor is 0 */                                                                                   \
+    /* v[dst] = v[a] op v[b]; 0 if the divisor is 0 */                                                               \
     X(Div) X(Mod)                                                                                                    \
-    /* of mask bits */                                                                                               \
+    /* v[dst] = v[a], sign-extended from its low `mask` bits */                                                      \
     X(SignExtend)                                                                                                    \
     /* v[dst] = v[a] ? v[b] : v[mask], n limbs */                                                                    \
     X(Select)                                                                                                        \
     /* n limbs at dst = the b limbs at a, sign- or zero-extended */                                                  \
     X(MoveSigned) X(MoveWide)                                                                                        \
     X(AddWide) X(SubWide) X(MulWide) X(AndWide) X(OrWide) X(XorWide) X(NotWide) X(DivWide) X(ModWide)                \
-    /* by v[b] */                                                                                                    \
+    /* n limbs at dst = the n limbs at a, shifted by v[b] */                                                         \
     X(ShlWide) X(ShrWide) X(SarWide)                                                                                 \
     X(EqWide) X(LtWide) X(LtSWide)                                                                                   \
-    /* the n limbs at dst: keep the low mask bits; extend them; clamp a signed value to them */                      \
+    /* n limbs at dst, in place: zero- or sign-extend the low `mask` bits; clamp a signed value to `mask` bits */    \
     X(MaskWide) X(SignWide) X(ClampUnsigned) X(ClampSigned)                                                          \
-    /* Headers. n = 0: a is the header; n = 1: v[a] is, and an index out of range does nothing. Of two, n has a     \
-       bit each: 1 for dst (or a), 2 for a (or b) */                                                                 \
+    /* Add, remove header a (if n = 1, v[a]); copy header a to dst; v[dst] = header a equals b. With two headers, a  \
+       set bit of n means that the header's index is in the slot: bit 0 for the first (dst, or a), bit 1 for the     \
+       second. An index out of range has no effect */                                                                \
     X(AddHeader) X(RemoveHeader) X(CopyHeader) X(EqHeader)                                                           \
-    /* v[dst] = valid(v[a]); some header of union a or v[a] is */                                                    \
+    /* v[dst] = header v[a] is valid; any header of union a (if n = 1, v[a]) is valid */                             \
     X(IsValid) X(UnionValid)                                                                                         \
-    /* v[dst] = the number, or none, of stack a's element v[b]; its last; union v[a]'s header b */                   \
+    /* v[dst] = index, or kNoHeader, of: element v[b] of stack a; its last element; header b of union v[a] */        \
     X(Element) X(Last) X(Member)                                                                                     \
-    /* n limbs at dst = field b of header v[a]; and back */                                                          \
+    /* n limbs at dst = field b of header v[a]; field b of header v[a] = n limbs at dst */                           \
     X(LoadField) X(StoreField)                                                                                       \
-    /* stack a by v[b]; stack dst from a; a field of variable length: dst from a, the length before each */          \
+    /* stack a by v[b]; copy stack a to dst; copy a field of variable length, and the length before it, to dst */    \
     X(Push) X(Pop) X(CopyStack) X(CopyVariable)                                                                      \
-    /* v[dst] = no port; v[a] = no multicast group */                                                                \
+    /* v[dst] = kDropPort; v[a] = 0, no multicast group */                                                           \
     X(MarkToDrop)                                                                                                    \
-    /* array a at v[b]: n limbs at dst, or from v[mask]; the meter's colour to dst */                                \
+    /* array a, cell v[b]: n limbs at dst = cell; cell = n limbs at mask; v[dst] = colour of the meter */            \
     X(RegisterRead) X(RegisterWrite) X(Meter)                                                                        \
-    /* v[dst] = v[b] + calculation a % v[mask]; a number from v[a] to v[b] */                                        \
+    /* v[dst] = v[b] + calculation a % v[mask]; random number from v[a] to v[b] */                                   \
     X(Hash) X(Random)                                                                                                \
-    /* session v[a], fields v[b]; fields v[a]; to v[a] bytes */                                                      \
+    /* session v[a], field list v[b]; field list v[a] (Resubmit, Recirculate, Digest); truncate to v[a] bytes */     \
     X(Clone) X(Resubmit) X(Recirculate) X(Digest) X(Truncate)                                                        \
-    /* message a; v[a] must not be 0, or text b; note a of a traced program, its condition b */                      \
+    /* log message a; fail with text b if v[a] is 0; note a of a traced program, with b as value of its condition */ \
     X(Log) X(Assert) X(Note)
 #define RAILYARD_FLOW_OPS(X)                                                                                         \
-    /* counter array a at v[b] */                                                                                    \
+    /* count the frame in cell v[b] of counter a */                                                                  \
     X(Count)                                                                                                         \
-    /* table a: goes on in the action it finds, then where the table says */                                         \
+    /* look up table a, run the chosen action, continue at the table's successor */                                  \
     X(Apply)                                                                                                         \
-    /* to mask; if v[a] is not 0, is 0; if v[a] and v[b] are equal, are not; if v[a] < v[b], is not; a loop, which    \
-       must end some time */                                                                                         \
+    /* jump to mask: always; if v[a] is not 0; if v[a] is 0; if v[a] == v[b]; if v[a] != v[b]; if v[a] < v[b];       \
+       if v[a] >= v[b]; always, backwards, taking a loop round from the budget */                                    \
     X(Jump) X(JumpIf) X(JumpUnless) X(JumpEqual) X(JumpUnequal) X(JumpLess) X(JumpNotLess) X(JumpBack)               \
-    /* of an action; of the pipeline; of whatever runs */                                                            \
+    /* end of an action; exit statement; end of the code */                                                          \
     X(Return) X(Exit) X(End)
 // clang-format on
 
@@ -78,8 +80,8 @@ enum class Op : std::uint8_t {
 #undef RAILYARD_NAME
 };
 
-// True if an operation has no effect but v[dst] = result & mask: the compiler may tighten the mask, choose
-// another target or take the instruction out.
+// True if the only effect of an operation is v[dst] = result & mask: the compiler may then tighten the mask,
+// change the target or remove the instruction.
 constexpr bool of_one_limb(Op op) { return op <= Op::LogicalNot; }
 constexpr bool jumps(Op op) { return op >= Op::Jump && op <= Op::JumpBack; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded v1model program: every field has a slot, all code is one array of instructions.
+// A loaded v1model program: its fields have slots, and all its code is a single array of instructions.
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,21 @@
 
 namespace railyard {
 
-// A program that cannot be loaded; the message names the place in the JSON.
+// Error in a program that cannot be loaded; the message names the object in the JSON.
 class ProgramError : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
 };
 
-constexpr unsigned kPortBits = 9;  // v1model's
+constexpr unsigned kPortBits = 9;  // width of v1model's ports
 constexpr std::uint32_t kDropPort = 511;
-// Slots for intermediate results; an expression that needs more is refused.
+// Slots for intermediate results; the loader refuses an expression that needs more.
 constexpr unsigned kTemporaries = 512;
-constexpr unsigned kMaxKeyLimbs = 64;  // 64-bit words of a whole table key
+constexpr unsigned kMaxKeyLimbs = 64;  // most limbs of a whole table key
 
-// A field lives in limbs(bits) consecutive slots, least significant first; a signed one is sign-extended to
-// whole limbs. A field of variable length has its length in bits in the slot before. A field that the program
-// never names has no slot: its bits stay in the frame.
+// A field occupies limbs(bits) consecutive slots, the least significant first; a signed field is
+// sign-extended to whole limbs. The slot before a field of variable length holds its length in bits. A field
+// that the program never uses has no slot: its bits stay in the frame.
 struct Field {
     std::string name;
     unsigned bits = 0;
@@ -44,30 +44,31 @@ inline bool same_type(const Field& a, const Field& b) {
     return a.bits == b.bits && a.is_signed == b.is_signed && a.variable == b.variable;
 }
 
-// Bits of a field within a 64-bit word of its header's bytes. Rotated right, the word has them at their place
-// in the slot.
+// Bits of a field within a 64-bit word of its header. Rotating the word right by `rotation` moves them to
+// their position in the slot.
 struct FieldPart {
     Slot slot;
     std::uint16_t word;
     std::uint8_t rotation;
-    bool joins;          // another part before this has bits of the same slot
-    std::uint64_t mask;  // of the bits in the word
+    bool joins;          // an earlier part has bits of the same slot
+    std::uint64_t mask;  // selects the bits in the word
 };
 
 struct HeaderUnion;
 
 struct Header {
     std::string name;
-    bool metadata = false, variable = false;  // variable: one of its fields is
-    Slot valid = kNoSlot;  // the next slot: 1 + position in the frame, 0 if the header was not extracted
-    Slot first = 0;        // slots of the fields, without gaps
-    unsigned slots = 0;
-    unsigned bytes = 0;  // without the field of variable length
+    bool metadata = false, variable = false;  // variable: it has a field of variable length
+    Slot valid = kNoSlot;                     // slot of its validity; base() is the slot after it
+    Slot first = 0;                           // first slot of the fields
+    unsigned slots = 0;                       // slots of all fields
+    unsigned bytes = 0;                       // without the field of variable length
     unsigned max_bytes = 0;
     Index<HeaderUnion> header_union;
     List<Field> fields;
-    std::vector<FieldPart> read, written;  // in field order: what extraction and emission move
+    std::vector<FieldPart> read, written;  // in field order: parts that the parser reads, the deparser writes
     std::vector<Index<Field>> signed_fields;
+    // Slot with 1 + the header's offset in the frame; 0 if it was not extracted.
     Slot base() const { return static_cast<Slot>(valid + 1); }
 };
 
@@ -81,12 +82,12 @@ inline bool same_type(const Header& a, const Header& b) {
 struct Stack {
     std::string name;
     std::vector<Index<Header>> headers;
-    std::vector<Index<HeaderUnion>> unions;  // instead of headers
-    Slot next = 0;
+    std::vector<Index<HeaderUnion>> unions;  // elements of a stack of unions, which has no `headers`
+    Slot next = 0;                           // slot of P4's nextIndex
 
     bool of_unions() const { return !unions.empty(); }
     std::size_t size() const { return of_unions() ? unions.size() : headers.size(); }
-    // The number of a header, or of a union.
+    // Return the index of an element: of its header, or of its union.
     std::size_t element(std::size_t at) const { return of_unions() ? unions[at].at() : headers[at].at(); }
 };
 
@@ -98,15 +99,15 @@ struct HeaderUnion {
 struct Parameter {
     std::string name;
     unsigned bits;
-    Slot slot;  // of its value while the action runs
+    Slot slot;  // holds the value while the action runs
 };
 
 struct Action {
     std::string name;
     std::vector<Parameter> parameters;
     unsigned parameter_limbs = 0;
-    std::vector<Slot> targets;  // by limb of the parameters: the slot that gets it when the action begins
-    Place code = kNowhere;      // what the action does besides; kNowhere: nothing
+    std::vector<Slot> targets;  // slot to which each limb of the parameters is copied before the action
+    Place code = kNowhere;      // address of the action's code; kNowhere: none
 };
 
 enum class MatchKind : std::uint8_t { Exact, Lpm, Ternary, Range, Optional };
@@ -129,9 +130,9 @@ struct TableSpec {
     std::string name;
     std::vector<Key> keys;
     std::vector<Index<Action>> actions;
-    std::vector<Place> next_by_action;  // parallel to actions
+    std::vector<Place> next_by_action;  // successors by index in `actions`
     Place next_hit = 0, next_miss = 0, next_default = 0;
-    bool by_hit = false;
+    bool by_hit = false;  // the successor depends on hit or miss, not on the action
     std::size_t size = 0;
     bool const_default = false, const_entries = false, counted = false, ageing = false;
     Index<ProfileSpec> profile;
@@ -163,28 +164,29 @@ struct ParserOp {
     } kind = Kind::Extract;
     Index<Header> header{};  // Extract, ExtractVariable
     Index<Stack> stack{};    // ExtractStack, ExtractUnionStack
-    std::size_t member = 0;  // ExtractUnionStack: of the union
+    std::size_t member = 0;  // ExtractUnionStack: index of the union's member
     Place code =
-        kNowhere;    // Run, Verify: condition; Advance: bits; else: length of the variable field, in bits
-    Slot value = 0;  // of the code's result; Lookahead: where the bits go
-    Slot error = 0;  // Verify
+        kNowhere;    // Run; code that computes `value` (Verify, Advance and extraction of variable headers)
+    Slot value = 0;  // Verify: condition; Advance: bits; variable header: bits of its variable-length field;
+                     // Lookahead: target of the bits
+    Slot error = 0;  // Verify: slot of the error code
     unsigned offset = 0, bits = 0;  // Lookahead
 };
 
-// Key of a transition: a slot, bits ahead in the frame, or a field of the last element of a stack.
+// Part of a transition key: a slot, bits ahead in the frame, or a field of the last element of a stack.
 struct TransitionKey {
     enum class Kind : std::uint8_t { Slot, Lookahead, Last, UnionLast } kind = Kind::Slot;
     Slot slot = 0;
     unsigned bits = 0;
-    unsigned shift = 0;      // Slot, of a simple state: width in whole bytes, in bits, modulo 64
+    unsigned shift = 0;      // Slot of a simple state: `bits` rounded up to whole bytes, modulo 64
     unsigned offset = 0;     // Lookahead: bits from the current position
     Index<Stack> stack;      // Last, UnionLast
-    std::size_t member = 0;  // UnionLast: of the union
+    std::size_t member = 0;  // UnionLast: index of the union's member
     Index<Field> field;
 };
 
-// Values and masks are as wide as the key, every field padded to whole bytes. A key of up to 8 bytes is
-// compared as a number.
+// Transition of the parser. Values and masks are as wide as the key, whose fields are padded to whole bytes.
+// `value` and `mask` are for keys of up to 8 bytes, which are compared as numbers.
 struct Transition {
     std::uint64_t value = 0, mask = 0;
     Index<ParserState> next;  // none: the parser ends
@@ -197,33 +199,33 @@ struct ParserState {
     std::vector<ParserOp> ops;
     std::vector<TransitionKey> key;
     unsigned key_bytes = 0;
-    bool simple = true;  // the key is made of slots alone and is a number of up to 8 bytes; no value set
+    bool simple = true;  // the key consists of slots and has at most 8 bytes, and there is no value set
     std::vector<Transition> transitions;
 };
 
 struct ValueSet {
     std::string name;
     unsigned bits = 0;
-    std::vector<unsigned> fields;  // widths of the key's fields; empty until a transition uses it
+    std::vector<unsigned> fields;  // bits of the key's fields; empty if no transition uses the set
 };
 
 struct ArraySpec {
     std::string name;
     std::size_t size = 0;
     unsigned bits = 64;
-    Index<TableSpec> table;  // of a direct counter or meter
+    Index<TableSpec> table;  // direct counter or meter: its table
 };
 
 struct MeterSpec : ArraySpec {
-    bool bytes = false;
-    Slot target = kNoSlot;  // of the colour of a direct meter
+    bool bytes = false;     // false: it counts frames
+    Slot target = kNoSlot;  // direct meter: slot for the colour
     unsigned target_bits = 0;
 };
 
-// Input of a hash.
+// Part of the input of a hash or checksum, or element of a field list.
 struct Piece {
     enum class Kind : std::uint8_t { Field, Constant, Header } kind = Kind::Field;
-    Slot valid = kNoSlot;  // validity of the header; an invalid header contributes nothing
+    Slot valid = kNoSlot;  // slot of the header's validity; hashes skip invalid headers
     Slot slot = 0;
     unsigned bits = 0;
     Index<Header> header;
@@ -246,7 +248,7 @@ struct Checksum {
     Slot result = 0;
 };
 
-// Fields that a digest carries, or that a copy of a frame keeps.
+// Fields that a digest carries, or that a copy or further pass of a frame keeps.
 struct FieldList {
     int id = 0;
     std::string name;
@@ -263,21 +265,20 @@ struct LogMessage {
     std::vector<Value> values;
 };
 
-// A parser state, a table, a condition or a statement of the source, whose execution a traced program
-// reports.
+// A parser state, table, condition or statement of the source. A traced program reports its execution.
 struct Note {
     enum class Kind : std::uint8_t { State, Table, Condition, Statement } kind = Kind::State;
-    std::string name;  // of a state, table or condition; operation of a statement
-    std::string file{}, text{};
+    std::string name;            // of a state, table or condition; operation of a statement
+    std::string file{}, text{};  // source file, and source text
     unsigned line = 0, column = 0;
     Index<TableSpec> table{};
-    std::string target{};  // field or counter that a statement changes
-    Slot slot = kNoSlot;   // of the field, or of the index of the counter
+    std::string target{};  // field, header or counter that a statement changes
+    Slot slot = kNoSlot;   // slot of the field, or of the counter's index
     unsigned bits = 0;
 };
 
-// Slots of the standard_metadata that the switch reads or writes. A field that the program lacks has a slot
-// of its own.
+// Slots of the standard_metadata fields that the switch reads or writes. Fields that the program lacks have
+// slots, too.
 struct StandardSlots {
     Slot ingress_port = kNoSlot, egress_spec = kNoSlot, egress_port = kNoSlot, packet_length = kNoSlot,
          parser_error = kNoSlot, priority = kNoSlot, mcast_grp = kNoSlot, egress_rid = kNoSlot,
@@ -286,10 +287,11 @@ struct StandardSlots {
          qid = kNoSlot;
 };
 
-// Immutable once loaded; switches that run the same program share one.
+// A v1model program, immutable once loaded; switches that run it share it.
 class Program {
    public:
-    // traced: the code reports what it executes (Op::Note); for frames that are followed one by one.
+    // Load a program from p4c's JSON; ProgramError if it is invalid or not supported. traced: add notes that
+    // report the executed states, tables, conditions and statements (Switch::trace).
     static std::shared_ptr<const Program> load(const std::string& bmv2_json, bool traced = false);
 
     static const FieldList* field_list(const List<FieldList>& lists, int id) {
@@ -315,7 +317,7 @@ class Program {
     std::vector<LogMessage> messages;
     std::vector<std::string> assertions;  // texts for error messages
     bool traced = false;
-    List<Note> notes;  // of a traced program
+    List<Note> notes;  // only of a traced program
     Index<ParserState> first_state;
     Place ingress = 0, egress = 0, deparser_code = kNowhere;
     std::vector<Index<Header>> deparser;
@@ -325,10 +327,10 @@ class Program {
 
     Code code;
     Translation translation;
-    Slot first_temporary = 0;          // of kTemporaries slots
-    std::vector<bool> constants;       // by slot: whether it keeps its initial value
-    std::size_t metadata_slots = 0;    // slots of metadata come first
-    std::size_t cleared_slots = 0;     // zeroed for every frame: metadata, validity, stacks, fields
+    Slot first_temporary = 0;          // first of kTemporaries slots
+    std::vector<bool> constants;       // by slot: true for a constant, which keeps its initial value
+    std::size_t metadata_slots = 0;    // number of slots of metadata, which come first
+    std::size_t cleared_slots = 0;     // number of slots zeroed for every frame: metadata, headers, stacks
     std::vector<std::uint64_t> image;  // initial value of every slot: cleared slots, temporaries, constants
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that the build has translated to C++ and compiled with the engine.
+// Registry of programs that the build has translated to C++ and compiled with the engine.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace railyard {
 struct Frame;
 struct FrameState;
 
-// Functions that do the same as the interpreter, for one program; null: the interpreter runs.
+// Compiled functions of a program that replace the interpreter; null: the interpreter runs.
 struct Translation {
     void (*parse)(FrameState&, Frame&) = nullptr;
     void (*ingress)(FrameState&) = nullptr;
@@ -18,13 +18,13 @@ struct Translation {
     void (*deparse)(FrameState&, Frame&) = nullptr;
 };
 
-// Hash of a program's JSON, by which its translation is found; spaces and line breaks do not count.
+// Return a hash of a program's JSON that identifies its translation; spaces and line breaks are ignored.
 std::uint64_t fingerprint(std::string_view bmv2_json);
 
-// Null if the build has not translated the program.
+// Return the translation of a program; null if the build has not translated it.
 const Translation* find_translation(std::uint64_t fingerprint);
 
-// Adds a translation before the engine starts.
+// Registers a translation during static initialisation.
 struct TranslationEntry {
     TranslationEntry(std::uint64_t fingerprint, const Translation& translation);
 };
