@@ -19,7 +19,7 @@ constexpr std::uint32_t kBlocks = 16;
 constexpr Byte kManagement = 0x8, kNlpMask = 0x7, kNlpReliable = 2;
 constexpr Byte kLast = 0x80, kReliable = 1, kSelectiveAck = 5, kAckRequest = 0x80;
 
-// Opcode of the TPH, and opcode and next header of the RTPH.
+// Kind of packet: opcode of the TPH, and the corresponding opcode and next header of the RTPH.
 struct Kind {
     Byte opcode, reliable, next;
 };
@@ -30,7 +30,8 @@ constexpr std::array<Kind, 6> kKinds{{{1, kLast | kReliable, 0x8},
                                       {0x41, kLast | kReliable, 0xB},
                                       {0x50, kLast | kReliable, 0xC}}};
 
-// Add `more` to LPH.length, a mixed-radix number; false if it does not hold the sum.
+// Add `more` bytes to LPH.length, a mixed-radix number. Return false if the field is invalid or cannot hold
+// the sum.
 bool lengthen(Byte* lph, int more) {
     const std::uint32_t field = static_cast<std::uint32_t>(lph[2] << 8 | lph[3]);
     const std::uint32_t tail = field & 0x1F;
@@ -47,8 +48,8 @@ bool lengthen(Byte* lph, int more) {
     return true;
 }
 
-// Return the beginning of the network header of a UB frame with one of two codes in LPH.cfg, which gives
-// way to another code.
+// Return the offset of a UB frame's network header, and replace LPH.cfg in `head`: `plain` by `to_plain`,
+// `routed` by `to_routed`. None if LPH.cfg is neither `plain` nor `routed`.
 std::optional<std::uint32_t> network_at(const Frame& frame, Byte* head, Byte plain, Byte routed,
                                         Byte to_plain, Byte to_routed) {
     if (frame.stored < kLinkHeaderBytes || head[12] != 0x88 || head[13] != 0xB5) return std::nullopt;
@@ -59,7 +60,7 @@ std::optional<std::uint32_t> network_at(const Frame& frame, Byte* head, Byte pla
     return kLinkHeaderBytes + (cfg == routed ? kRouteBytes : 0);
 }
 
-// Let the frame begin with `size` bytes of a new head in place of `old_size` bytes.
+// Replace the first `old_size` bytes of a frame by the `size` bytes of `head`.
 void replace(Frame& frame, std::uint32_t old_size, const Byte* head, std::uint32_t size) {
     frame.start += old_size;
     frame.start -= size;
@@ -124,7 +125,7 @@ void from_cna24(Frame& frame) {
     const auto at = network_at(frame, head.data(), kCfgCna24, kCfgRoute24, kCfgCna16, kCfgRoute16);
     if (!at || frame.stored < *at + kCna24Bytes) return;
     const Byte* const in = frame.data() + *at;
-    if (in[1] != 0 || in[4] != 0) return;  // no address of 16 bits
+    if (in[1] != 0 || in[4] != 0) return;  // an address needs more than 16 bits
     Byte* out = head.data() + *at;
     const bool management = (in[10] & kManagement) != 0;
     if (!management && (in[10] & kNlpMask) != kNlpReliable) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of agents and of the control plane, which have the CNA16 network header and this testbed's transport
-// header, as frames with the CNA24 network header and UnifiedBus's reliable transport header, and back.
+// Conversion of frames between the headers of agents and control plane (CNA16 network header and this
+// testbed's transport header) and those of UnifiedBus (CNA24 network header and reliable transport header).
 // docs/reference/wire-format.md has both layouts.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// Replace the headers in place, in the frame's headroom; a frame of other headers stays as it is.
+// Convert the headers of a frame in place; a frame with other headers does not change.
 void to_cna24(Frame& frame);
 void from_cna24(Frame& frame);
 

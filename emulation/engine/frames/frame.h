@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames, and pools of them, so that forwarding a frame allocates nothing.
+// Frames and their pools, so that forwarding a frame allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -24,35 +24,35 @@ using Time = std::int64_t;  // picoseconds
 class Channel;
 struct Share;
 
-// Part of the receive buffer of a channel that a frame occupies until it has left the switch.
+// Receive buffer of a channel that a frame occupies until it has left the switch.
 struct Held {
     Index<Channel> channel;  // none: the frame occupies no buffer
     std::uint32_t bytes = 0;
-    Index<Share> share;  // of the frame's copies; none: the frame has no copies
+    Index<Share> share;  // shared by the frame's copies; none: the frame has no copies
     std::uint8_t vl = 0;
 };
 
-// Work that a frame and all its copies may still cause in a switch, so that no program and no entry keeps the
-// switch busy without end. Copies that wait in queues divide what is left.
+// Work that a frame and all its copies may still cause in a switch. It stops programs and entries that would
+// keep the switch busy endlessly. Copies that wait in queues divide the remaining budget.
 struct Budget {
-    std::uint32_t passes = 1000;     // further passes: resubmitted, recirculated, cloned by egress
-    std::uint32_t copies = 1 << 16;  // copies of multicast groups and clone sessions
-    std::uint32_t rounds = 1 << 20;  // rounds of loops, and states of the parser
+    std::uint32_t passes = 1000;     // further passes: resubmission, recirculation, cloning by egress
+    std::uint32_t copies = 1 << 16;  // copies by multicast groups and clone sessions
+    std::uint32_t rounds = 1 << 20;  // rounds of loops, and parser states
 };
 
-// Packet header vector: results of parser and ingress, kept while the frame waits for its egress.
+// Packet header vector: results of parser and ingress, stored while the frame waits for its egress.
 struct Phv {
     std::vector<std::uint64_t> slots;
-    std::uint64_t epoch = 0;  // of the switch when the slots were saved
+    std::uint64_t epoch = 0;  // SwitchState::epoch when the slots were saved
     std::uint32_t parsed = 0;
     std::uint64_t ingress_length = 0, length = 0;
     std::uint32_t truncate = 0;
     Budget left;
-    std::uint32_t enqueue_depth = 0;  // frames in its queue when the frame was enqueued, at time `enqueued`
+    std::uint32_t enqueue_depth = 0;  // frames in the queue at time `enqueued`
     Time enqueued = 0;
 };
 
-// Words of 64 bits in network byte order.
+// Load and store 64-bit words in network byte order.
 inline std::uint64_t load_word(const std::uint8_t* bytes) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes, sizeof word);
@@ -69,17 +69,17 @@ struct Frame;
 struct ReleaseFrame {
     void operator()(Frame* frame) const;
 };
-// Owns a frame, which goes back to its pool with the handle.
+// Owns a frame; its destruction returns the frame to its pool.
 using FrameHandle = std::unique_ptr<Frame, ReleaseFrame>;
 
-// Bytes behind the header of a frame that are not in the frame's buffer: part of the sender's array, or a
-// copy of it once the array has changed. The sender and all frames that carry the bytes share a payload.
-struct alignas(64) Payload {  // a line of the cache
+// Payload bytes outside of frame buffers: part of the sender's array, or a copy of that part once the array
+// changes. The sender and all frames that carry the bytes share a Payload, with a count of users.
+struct alignas(64) Payload {  // a cache line
     const std::uint8_t* bytes = nullptr;
     std::uint32_t size = 0, users = 0;
     FrameHandle copy;
-    // Payloads that refer to the same part of an array, a list that begins at `first`; null: `copy` has the
-    // bytes.
+    // Links of the list of payloads that refer to a slice of an array; `first` points to the list's head.
+    // Null `first`: this payload is in no list, since `copy` has the bytes.
     Payload **first = nullptr, *previous = nullptr, *next = nullptr;
     FramePool* pool = nullptr;
 
@@ -100,24 +100,25 @@ struct alignas(64) Payload {  // a line of the cache
         (previous != nullptr ? previous->next : *first) = next;
         first = nullptr;
     }
-    // Copy the bytes, which are about to change.
+    // Copy the bytes, since the array is about to change.
     void keep();
 };
 
-struct alignas(64) Frame {  // a line of the cache
-    // A header of up to 56 bytes then stands in one line, with the 8 bytes that a source route takes before
-    // it.
+struct alignas(64) Frame {  // a cache line
+    // Room before a frame for added headers. With a header of up to 56 bytes and the 8 bytes of a source
+    // route before it, a frame's headers lie in a single cache line.
     static constexpr std::uint32_t kHeadroom = 72;
-    static constexpr std::uint32_t kTailroom = 8;  // behind a frame, so that the word of its last byte exists
+    static constexpr std::uint32_t kTailroom = 8;  // after a frame, so that 64-bit loads of its end are valid
 
-    // `stored` bytes of `length` are in the buffer; the others are the beginning of the payload.
+    // The frame begins at buffer + start. Of its `length` bytes, `stored` are in the buffer; the rest is the
+    // beginning of the payload.
     std::uint32_t start = 0, length = 0, stored = 0;
     std::uint16_t size_class = 0;
     std::uint8_t vl = 0;
-    bool pending : 1 = false;     // egress has not run yet; it continues with `phv`
-    bool controlled : 1 = false;  // from the control plane, or a copy of such a frame
-    bool lost : 1 = false;        // occupies the wire, and is dropped at arrival
-    bool idle : 1 = false;        // is in its pool; kept in builds with assertions only
+    bool pending : 1 = false;     // waits for its egress pass, with the state in `phv`
+    bool controlled : 1 = false;  // sent by the control plane, or a copy of such a frame
+    bool lost : 1 = false;        // lost on the wire: dropped at arrival
+    bool idle : 1 = false;        // is in its pool; maintained only in builds with assertions
     Held held;
     std::uint8_t* buffer = nullptr;
     Payload* payload = nullptr;
@@ -134,7 +135,7 @@ struct alignas(64) Frame {  // a line of the cache
         length = std::min(length, bytes);
         stored = std::min(stored, length);
     }
-    // Copy the payload behind the header, so that all bytes are in the buffer.
+    // Copy the payload into the buffer, so that it has all bytes.
     void join() {
         ASSERT(stored <= length);
         if (stored < length) [[unlikely]]
@@ -150,7 +151,7 @@ struct alignas(64) Frame {  // a line of the cache
 };
 static_assert(sizeof(Frame) == 64 && sizeof(Payload) == 64);
 
-// Frames for reuse, by the size of their buffers, and payloads. A pool outlives every handle that it returns.
+// Pool of frames, by the size of their buffers, and of payloads. It must outlive all its handles.
 class FramePool {
    public:
     FramePool() = default;
@@ -165,7 +166,7 @@ class FramePool {
         for (const auto& [block, bytes] : blocks_) free_pages(block, bytes);
     }
 
-    // Return a frame of `length` bytes whose content is undefined.
+    // Return a frame of `length` uninitialised bytes.
     FrameHandle acquire(std::size_t length) {
         const std::size_t size_class = class_of(length + Frame::kHeadroom + Frame::kTailroom);
         if (size_class >= free_.size()) free_.resize(size_class + 1);
@@ -201,20 +202,20 @@ class FramePool {
         if (original.controlled) mark(*frame);
         return frame;
     }
-    // Count a frame as one of the control plane.
+    // Mark a frame as sent by the control plane.
     void mark(Frame& frame) {
         controlled_ += !frame.controlled;
         frame.controlled = true;
     }
-    // Frames of the control plane that are in use; the sum over pools that exchange frames.
+    // Number of marked frames in use. If pools exchange frames, only the sum over the pools is meaningful.
     std::int64_t controlled() const { return controlled_; }
-    // Keep a frame of another pool, which must live as long, from now on.
+    // Take over a frame from another pool, which must live as long as this pool.
     void adopt(Frame& frame) {
         ASSERT(!frame.idle && frame.payload == nullptr);  // the payload may be of another partition's array
         frame.pool = this;
     }
-    bool exchanges = false;  // frames change between this pool and others
-    // Let a frame carry a payload behind its bytes, as far as `length`.
+    bool exchanges = false;  // frames move between this pool and other pools
+    // Append the beginning of a payload to a frame, so that it has `length` bytes.
     static void carry(Frame& frame, Payload& payload, std::uint32_t length) {
         ASSERT(frame.payload == nullptr && payload.users > 0);
         ASSERT(length >= frame.stored && length - frame.stored <= payload.size);
@@ -222,7 +223,7 @@ class FramePool {
         frame.length = length;
         ++payload.users;
     }
-    // Return a payload with one user, which has to drop it.
+    // Return a payload with one user: the caller, who has to drop() it.
     Payload* share(const std::uint8_t* bytes, std::uint32_t size) {
         if (free_payloads_.empty()) {
             payloads_.push_back(new (allocate(sizeof(Payload))) Payload);
@@ -254,10 +255,10 @@ class FramePool {
         if (frame->payload != nullptr) drop(std::exchange(frame->payload, nullptr));
         controlled_ -= frame->controlled;
         if (frame->size_class >= free_.size()) [[unlikely]]
-            free_.resize(frame->size_class + 1);  // a frame of another pool
+            free_.resize(frame->size_class + 1);  // the frame was adopted from another pool
         free_[frame->size_class].push_back(frame);
     }
-    // A frame and its buffer are neighbours in memory: a frame that has left the cache costs fewer misses.
+    // Create a frame with its buffer next to it in memory, which saves cache misses.
     Frame* create(std::size_t size_class) {
         void* const memory = allocate(sizeof(Frame) + size_class * kStep);
         frames_.push_back(new (memory) Frame);
@@ -267,7 +268,7 @@ class FramePool {
         frame->buffer = static_cast<std::uint8_t*>(memory) + sizeof(Frame);
         return frame;
     }
-    // Take memory from a block that many frames share; blocks grow with the pool.
+    // Allocate from a block shared by many frames; each new block is larger than the one before.
     void* allocate(std::size_t bytes) {
         if (room_ < bytes) {
             const std::size_t size = std::max(bytes, next_block_);
@@ -286,8 +287,8 @@ class FramePool {
         return count;
     }
 
-    // Buffers are multiples of a line, large ones of four lines: fine enough to waste little, coarse enough
-    // that few sizes are in use.
+    // Sizes of buffers are multiples of a cache line, or of four for large buffers: fine enough to waste
+    // little memory, coarse enough to have few size classes.
     static constexpr std::size_t kStep = 64, kLargeStep = 256;
     static std::size_t class_of(std::size_t bytes) {
         const std::size_t step = bytes <= kLargeStep ? kStep : kLargeStep;
@@ -296,16 +297,17 @@ class FramePool {
         return size_class;
     }
 #ifdef __SANITIZE_ADDRESS__
-    static constexpr bool kSeparate = true;  // a block for each frame, so that its bounds are checked
+    static constexpr bool kSeparate = true;  // a block per frame, so that the sanitizer checks its bounds
 #else
     static constexpr bool kSeparate = false;
 #endif
     std::int64_t controlled_ = 0;
     std::vector<std::vector<Frame*>> free_;
     std::vector<Frame*> frames_;
-    std::vector<std::pair<void*, std::size_t>> blocks_;  // with their sizes
-    std::size_t room_ = 0, next_block_ = kSeparate ? 0 : 16 * kPageBytes;
-    std::uint8_t* rest_ = nullptr;  // of the last block
+    std::vector<std::pair<void*, std::size_t>> blocks_;  // addresses and sizes
+    std::size_t room_ = 0,
+                next_block_ = kSeparate ? 0 : 16 * kPageBytes;  // bytes left; size of the next block
+    std::uint8_t* rest_ = nullptr;                              // free part of the last block
     std::vector<Payload*> free_payloads_;
     std::vector<Payload*> payloads_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of memory aligned to pages, large ones in huge pages where the system has any, so that the processor
-// translates fewer addresses.
+// Blocks of memory aligned to pages. Large blocks are in huge pages if the system has any, which saves
+// address translations (TLB misses).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace railyard {
 
 constexpr std::size_t kLineBytes = 64, kPageBytes = 4096, kHugePageBytes = std::size_t{1} << 21;
 
-// Alignment of a block of `bytes`.
+// Return the alignment of a block of `bytes`: a huge page, a page or a cache line.
 inline std::align_val_t alignment_of(std::size_t bytes) {
     return std::align_val_t{bytes >= kHugePageBytes ? kHugePageBytes
                             : bytes >= kPageBytes   ? kPageBytes
@@ -31,7 +31,7 @@ inline void* allocate_pages(std::size_t bytes) {
 
 inline void free_pages(void* block, std::size_t bytes) { ::operator delete(block, alignment_of(bytes)); }
 
-// Allocator of lists whose elements are used in no order.
+// Allocator for lists with random access, which huge pages make faster.
 template <typename T>
 struct HugePageAllocator {
     using value_type = T;

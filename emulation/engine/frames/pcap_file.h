@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capture file of Ethernet frames with times in nanoseconds.
+// PCAP file of Ethernet frames, with times in nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace railyard {
 
 class PcapFile {
    public:
-    // std::system_error names the file.
+    // Create the file, and replace an existing file. std::system_error names the file.
     explicit PcapFile(const std::string& path);
     PcapFile(const PcapFile&) = delete;
     PcapFile& operator=(const PcapFile&) = delete;
     ~PcapFile();
 
-    void write(std::string_view frame);  // now
+    void write(std::string_view frame);  // with the current real time
     void write(std::string_view frame, std::int64_t nanoseconds);
-    // Write buffered frames to the file, for readers.
+    // Write buffered frames to the file.
     void flush();
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last frames of a link, for somebody who looks at it. Bounded, and without allocation once it is full.
+// Ring buffer of the latest frames of a link, for display. Once full, it allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace railyard {
 class RecentFrames {
    public:
     struct Item {
-        std::uint64_t number = 0;  // of all frames since the link is looked at
+        std::uint64_t number = 0;  // count of frames put before
         Time time = 0;
         int direction = 0;
         std::string bytes;
@@ -32,7 +32,7 @@ class RecentFrames {
         item.bytes.assign(bytes);
     }
 
-    // Copies of the frames, the oldest first.
+    // Return copies of the frames, the oldest first.
     std::vector<Item> list() const {
         std::vector<Item> result;
         const std::uint64_t size = items_.size();

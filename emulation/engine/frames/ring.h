@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue in a ring of cells that grows with its longest length and never shrinks.
+// Double-ended queue in a ring of cells; the memory grows to the longest length and never shrinks.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of payloads into arrays that are larger than the caches together.
+// Copies that bypass the caches, for payloads of arrays that together are larger than the caches.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace railyard {
 
-// Copy to memory past the caches: the processor then neither fetches what the copy overwrites, nor gives up
-// what it will need sooner. Another thread sees the bytes after a locked instruction or end_streams().
+// Copy without the caches: the processor neither fetches the lines to be overwritten nor evicts lines that it
+// needs sooner. Other threads see the bytes after a locked instruction or end_streams().
 inline void stream(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
 #ifdef __SSE2__
     constexpr std::size_t kWord = sizeof(__m128i), kLine = 4 * kWord;

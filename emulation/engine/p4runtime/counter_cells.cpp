@@ -8,17 +8,17 @@ namespace railyard {
 
 namespace {
 
-// Tags in p4/v1/p4runtime.proto: number of the field << 3, | 2 for a message and 0 for a number.
+// Tags of p4/v1/p4runtime.proto: field number << 3, | 2 for a message or | 0 for a number.
 constexpr char kEntities = 1 << 3 | 2;      // of ReadResponse
 constexpr char kCounterEntry = 7 << 3 | 2;  // of Entity
 constexpr char kCounterId = 1 << 3, kIndex = 2 << 3 | 2, kData = 3 << 3 | 2;
 constexpr char kIndexOfIndex = 1 << 3;
 constexpr char kByteCount = 1 << 3, kPacketCount = 2 << 3;
 
-// A message of less than 128 bytes, whose length takes one byte.
+// Serialised message of less than 128 bytes, so that its length takes one byte.
 class ShortMessage {
    public:
-    // Numbers of 0 are left out.
+    // Append a number; protocol buffers omit 0.
     void number(char tag, std::uint64_t value) {
         if (value == 0) return;
         put(tag);
@@ -35,7 +35,7 @@ class ShortMessage {
    private:
     void put(char byte) { bytes_[size_++] = byte; }
 
-    // The longest: an entity, with 3 lengths and 7 tags, an id of 5 bytes and numbers of 10 bytes.
+    // Enough for the longest message: 4 lengths and 8 tags, an id of 5 bytes and 3 numbers of up to 10 bytes.
     std::array<char, 64> bytes_;
     std::size_t size_ = 0;
 };

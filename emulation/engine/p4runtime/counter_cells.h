@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of an indexed counter as bytes of P4Runtime messages.
+// Serialisation of counter cells as P4Runtime messages.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// A serialised ReadResponse with a CounterEntry for each cell, as protocol buffers serialise it. `first`: the
-// index of the first cell.
+// Return a serialised ReadResponse with a CounterEntry for each cell, byte for byte as protocol buffers write
+// it. `first`: index of the first cell.
 std::string counter_response(std::uint32_t counter_id, std::size_t first, std::span<const Count> cells);
 
 }  // namespace railyard

@@ -11,7 +11,7 @@ namespace railyard {
 
 namespace {
 
-// Numbers of the fields in p4/v1/p4runtime.proto.
+// Field numbers of p4/v1/p4runtime.proto.
 namespace write_request {
 constexpr std::uint32_t kUpdates = 4;
 }
@@ -27,7 +27,7 @@ constexpr std::uint32_t kTableId = 1, kMatch = 2, kAction = 3, kPriority = 4;
 }
 namespace field_match {
 constexpr std::uint32_t kFieldId = 1, kExact = 2, kTernary = 3, kLpm = 4, kRange = 6, kOptional = 7;
-// Fields of the messages inside: value, or low; mask, prefix_len, or high.
+// Fields of the nested messages: kValue is value or low; kExtra is mask, prefix_len or high.
 constexpr std::uint32_t kValue = 1, kExtra = 2;
 }  // namespace field_match
 namespace table_action {
@@ -37,7 +37,7 @@ namespace action {
 constexpr std::uint32_t kActionId = 1, kParams = 4, kParamId = 2, kParamValue = 3;
 }
 
-// The only field of a message: bytes with this number.
+// Get the only field of a message, bytes with field number `number`; return false for other messages.
 bool only_bytes(std::string_view message, std::uint32_t number, std::string_view& out) {
     WireReader reader(message);
     WireField field;
@@ -46,7 +46,8 @@ bool only_bytes(std::string_view message, std::uint32_t number, std::string_view
     return !reader.next(field) && reader.regular();
 }
 
-// Two fields of a message, each at most once: a number, and bytes. An absent one keeps its value.
+// Get the two fields of a message, a number and bytes, each at most once; an absent field leaves its output
+// unchanged. Return false for other messages.
 bool number_and_bytes(std::string_view message, std::uint32_t number, std::uint64_t& value,
                       std::uint32_t bytes_number, std::string_view& bytes) {
     WireReader reader(message);
@@ -66,7 +67,7 @@ bool number_and_bytes(std::string_view message, std::uint32_t number, std::uint6
     return reader.regular();
 }
 
-// The two bytestrings of a ternary match or of a range.
+// Get the two bytestrings of a ternary match or range; return false for other messages.
 bool two_bytestrings(std::string_view message, std::string_view& value, std::string_view& extra) {
     WireReader reader(message);
     WireField field;
@@ -98,7 +99,7 @@ bool is_within(const std::vector<std::uint64_t>& number, const std::vector<std::
     return true;
 }
 
-// All bits of a field from bit `from` on.
+// Set `out` to a mask of all bits of a field from bit `from` on.
 void ones(unsigned bits, unsigned from, std::vector<std::uint64_t>& out) {
     out.assign(limbs(bits), 0);
     for (unsigned limb = from / 64; limb < limbs(bits); ++limb) {
@@ -107,7 +108,7 @@ void ones(unsigned bits, unsigned from, std::vector<std::uint64_t>& out) {
     }
 }
 
-// A bytestring that stands for a number of at most `bits` bits.
+// Convert a bytestring to limbs; return false if it is empty or needs more than `bits` bits.
 bool to_number(std::string_view bytes, unsigned bits, std::vector<std::uint64_t>& out) {
     return !bytes.empty() && to_limbs(bytes, bits, out);
 }
@@ -143,7 +144,7 @@ bool decode_range(std::string_view message, unsigned bits, MatchValue& out) {
     return !is_zero(out.value) || out.extra != top;
 }
 
-// A field that an entry leaves out matches everything.
+// Set the match of an omitted field, which matches everything.
 void set_wildcard(const MatchFieldLayout& field, MatchValue& out) {
     out.value.assign(limbs(field.bits), 0);
     out.prefix = 0;
@@ -235,7 +236,7 @@ bool EntryUpdates::read_like(const Known& known, std::string_view message) {
 }
 
 void EntryUpdates::remember(std::string_view message) {
-    // Fields of other kinds, and longer numbers, are not noted.
+    // numbers_ lacks fields of other match kinds and longer numbers: such updates get no pattern.
     const std::size_t parameters = has_action_ ? entry_.parameters.size() : 0;
     if (message.size() >= kLongestPattern || numbers_.size() != layout_->fields.size() + parameters) return;
     if (known_.empty()) known_.resize(kLongestPattern);
@@ -251,7 +252,7 @@ void EntryUpdates::remember(std::string_view message) {
     else alike[replaced_++ % kMostAlike] = std::move(known);
 }
 
-// Note a number for a pattern.
+// Add a number to numbers_ if it fits a pattern.
 void EntryUpdates::note(std::string_view bytes, unsigned bits, std::size_t index) {
     if (bits <= 64 && bytes.size() <= UpdatePattern::kMostBytes) numbers_.push_back({bytes, bits, index});
 }
@@ -274,7 +275,7 @@ bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message)
     WireReader reader(message);
     WireField field;
     while (reader.next(field)) {
-        // Canonical messages have the table's id first; without it the rest has no meaning here.
+        // The table's id is needed to read other fields; canonical messages have it first.
         if (layout_ == nullptr) {
             if (field.number != table_entry::kTableId || field.is_bytes || !is_uint32(field.value))
                 return false;
@@ -299,7 +300,8 @@ bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message)
     return reader.regular() && layout_ != nullptr && complete();
 }
 
-// Fill in wildcards; false if an exact field is missing, or the priority does not suit the table.
+// Fill in omitted match fields; return false if an exact field is missing or the priority does not suit the
+// table.
 bool EntryUpdates::complete() {
     if (layout_->ordered != (entry_.priority > 0)) return false;
     for (std::size_t i = 0; i < given_.size(); ++i) {
@@ -361,7 +363,7 @@ bool EntryUpdates::decode_action(std::string_view message) {
     entry_.target = Target::Action;
     entry_.action = chosen->action;
     entry_.parameters.clear();
-    // Parameters in the order of the program; the server sorts others.
+    // Require the parameters in the order of the program; the server handles other orders.
     std::size_t count = 0;
     while (reader.next(field)) {
         std::uint64_t id = 0;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of table entries, carried out from the bytes of a P4Runtime WriteRequest.
+// Fast path for table updates: applies them directly from the bytes of a P4Runtime WriteRequest.
 //
-// The P4Runtime server in Python says what an update does and why it is refused. This is a short cut for the
-// most frequent updates: entries with match, priority and an action, of tables without action profile, meter
-// and idle timeout. An update that differs in anything from such an entry, or that fails, is left to the
-// server.
+// It handles the most frequent updates: entries with match, priority and an action, in tables without action
+// profile, meter and idle timeout. Any other update, and any update that fails, is left to the P4Runtime
+// server in Python, which also reports errors.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +21,11 @@
 
 namespace railyard {
 
-// A match field. `masked`: optional in the p4info, ternary in the program.
+// A match field.
 struct MatchFieldLayout {
     std::uint32_t id;
     MatchKind kind;  // in the p4info
-    bool masked;
+    bool masked;     // optional in the p4info, ternary in the program
     unsigned bits;
 };
 
@@ -42,16 +41,16 @@ struct ActionLayout {
     std::vector<ParameterLayout> parameters;
 };
 
-// P4Runtime ids of a table, in the order of the program's key and parameters.
+// P4Runtime ids of a table: match fields in the order of the program's key, and its actions.
 struct EntryLayout {
     std::uint32_t id;
     std::size_t table;
-    bool ordered;  // a key can overlap with others, so that entries have priorities
+    bool ordered;  // keys can overlap, so that entries need priorities
     std::vector<MatchFieldLayout> fields;
     std::vector<ActionLayout> actions;
 };
 
-// The tables of a pipeline whose entries the short cut knows.
+// The tables of a pipeline that the fast path handles.
 class EntryLayouts {
    public:
     explicit EntryLayouts(std::vector<EntryLayout> layouts) : layouts_(std::move(layouts)) {}
@@ -61,31 +60,31 @@ class EntryLayouts {
     std::vector<EntryLayout> layouts_;
 };
 
-// The updates of one request.
+// The updates of a WriteRequest.
 class EntryUpdates {
    public:
-    // Throws std::invalid_argument if the bytes are no WriteRequest.
+    // std::invalid_argument if the bytes are no WriteRequest.
     explicit EntryUpdates(std::string_view request);
     EntryUpdates(const EntryUpdates&) = delete;  // updates_ refers to request_
 
-    // The request without its updates.
+    // Serialised request without its updates.
     const std::string& head() const { return head_; }
     std::size_t count() const { return updates_.size(); }
-    // Position of the next update.
+    // Index of the next update.
     std::size_t position() const { return position_; }
     bool ended() const { return position_ == updates_.size(); }
-    // True if each update is an entry that apply() can read.
+    // Return true if the fast path can read every update.
     bool plain(const EntryLayouts& layouts);
-    // Carry out at most `most` updates, up to one that is left; false if one is.
+    // Apply up to `most` updates. Return false, with position() at the update, if the server must handle one.
     bool apply(Switch& to, const EntryLayouts& layouts, std::size_t most);
     void skip() { ++position_; }
 
    private:
-    // Updates that are not shorter than this are decoded one by one.
+    // Updates of at least this many bytes get no pattern.
     static constexpr std::size_t kLongestPattern = 256;
-    // Patterns of the same length: numbers may exchange their sizes.
+    // Most patterns of the same length, which may differ in the sizes of numbers.
     static constexpr std::size_t kMostAlike = 4;
-    // An update that was decoded: what it has in common with others of its pattern.
+    // A pattern, with the properties common to its updates.
     struct Known {
         UpdatePattern pattern;
         std::uint64_t type = 0;
@@ -96,14 +95,14 @@ class EntryUpdates {
         std::size_t parameters = 0;
     };
 
-    // Read a serialised Update; false for anything unusual.
+    // Read a serialised Update into the members below; return false if the fast path cannot read it.
     bool read(const EntryLayouts& layouts, std::string_view message);
-    // Read an update that is like an earlier one, but for its numbers.
+    // Read an update that matches a known pattern; return false if there is none.
     bool read_like_known(std::string_view message);
     bool read_like(const Known& known, std::string_view message);
-    // Note the update that was decoded last, if all its numbers have up to 64 bits.
+    // Add a pattern of the update decoded last, if it has only exact fields and numbers of up to 64 bits.
     void remember(std::string_view message);
-    // The parts of a serialised Update, then those of its TableEntry.
+    // Decode a serialised Update, and the parts of its TableEntry.
     bool decode_update(const EntryLayouts& layouts, std::string_view message);
     bool decode(const EntryLayouts& layouts, std::string_view message);
     bool decode_match(std::string_view message);
@@ -112,23 +111,23 @@ class EntryUpdates {
     bool complete();
     bool carry_out(Switch& to);
 
-    std::string request_, head_;  // behind the request are kPadding bytes
+    std::string request_, head_;  // the request ends with kPadding added bytes
     std::vector<std::string_view> updates_;
     std::size_t position_ = 0;
 
-    // The update at work; its vectors keep their memory from entry to entry.
+    // The update read last; its vectors keep their memory from update to update.
     std::uint64_t type_ = 0;
     const EntryLayout* layout_ = nullptr;
     EntrySpec entry_;
-    std::vector<bool> given_;  // by match field
+    std::vector<bool> given_;  // by match field: the entry has it
     bool has_action_ = false;
     std::vector<std::uint64_t> number_;
-    // Numbers of exact fields, by field, and of parameters, behind the fields, as long as a pattern takes.
+    // Numbers of exact fields and parameters that fit a pattern; index: the field, or fields + the parameter.
     std::vector<UpdatePattern::Number> numbers_;
 
-    const EntryLayouts* layouts_ = nullptr;  // to which `known_` refers
-    std::vector<std::vector<Known>> known_;  // by length; empty before the first
-    std::size_t replaced_ = 0;               // patterns that gave way to others
+    const EntryLayouts* layouts_ = nullptr;  // layouts to which `known_` refers
+    std::vector<std::vector<Known>> known_;  // patterns by length of the update
+    std::size_t replaced_ = 0;               // number of patterns replaced so far
 };
 
 }  // namespace railyard

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates that differ from an earlier update in their numbers only.
+// Fast recognition of updates that differ from an earlier update only in their numbers.
 //
-// A controller fills a table with updates of the same fields. Two of the same length have all bytes in common
-// but those of the numbers, unless a number has another size: then the length that stands before it differs.
+// A controller fills a table with updates of the same fields. Two such updates of the same length differ only
+// in the bytes of the numbers, unless the sizes of numbers differ: then the lengths before them differ, too.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace railyard {
 
-// The bytes of an update, and where its numbers stand.
+// The bytes of an update, and the positions of its numbers.
 class UpdatePattern {
    public:
-    // Bytes behind an update that read() may look at.
+    // Bytes after an update that must be readable, since read() compares whole words.
     static constexpr std::size_t kPadding = 8;
     // A number of at most 64 bits and kMostBytes bytes.
     struct Number {
-        std::string_view bytes;  // inside the update
-        unsigned bits;
-        std::size_t index;  // by which read() names it
+        std::string_view bytes;  // part of the update
+        unsigned bits;           // width of the number's field
+        std::size_t index;       // passed to read()'s `take`
     };
     static constexpr std::size_t kMostBytes = 8;
 
@@ -42,8 +42,8 @@ class UpdatePattern {
         std::memcpy(masks_.data(), mask.data(), update.size());
     }
 
-    // Call take(index, value) for the numbers of an update, which has the length of the pattern's. False, and
-    // perhaps after some calls, if it differs in more than numbers or if a number has too many bits.
+    // Call take(index, value) for each number of an update, which must be as long as the pattern's. Return
+    // false, possibly after some calls, if the update differs in other bytes or a number has too many bits.
     template <typename Take>
     bool read(std::string_view update, const Take& take) const {
         if (words_.empty()) return false;
@@ -64,7 +64,7 @@ class UpdatePattern {
    private:
     struct Place {
         std::size_t at, size;
-        std::uint64_t excess;  // bits that the number must not have
+        std::uint64_t excess;  // bits that must be 0
         std::size_t index;
     };
 
@@ -74,7 +74,7 @@ class UpdatePattern {
         return out;
     }
 
-    std::vector<std::uint64_t> words_, masks_;  // the update, and its bytes that count, in words
+    std::vector<std::uint64_t> words_, masks_;  // the update in words, and masks of its bytes to compare
     std::vector<Place> places_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protocol buffers' wire format, as far as the messages of table entries use it.
+// Reader of the protocol buffers' wire format, as far as messages of table entries use it.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// A field of a message: a number, or bytes (a string, or a message inside).
+// A field of a message: its number, and a value or bytes (a string, or a nested message).
 struct WireField {
     std::uint32_t number = 0;
     bool is_bytes = false;
@@ -16,12 +16,12 @@ struct WireField {
     std::string_view bytes;
 };
 
-// Reads the fields of a message in their order.
+// Reads the fields of a message in order.
 class WireReader {
    public:
     explicit WireReader(std::string_view message) : rest_(message) {}
 
-    // Read the next field. False at the end, and at anything but a varint or a length-delimited field.
+    // Read the next field. Return false at the end, and for anything but a varint or length-delimited field.
     bool next(WireField& field) {
         if (rest_.empty()) return false;
         std::uint64_t tag = 0;
@@ -29,7 +29,7 @@ class WireReader {
         field.number = static_cast<std::uint32_t>(tag >> 3);
         return regular_;
     }
-    // True if all bytes read so far are such fields.
+    // True if all bytes read so far are varint or length-delimited fields.
     bool regular() const { return regular_; }
     // The bytes after the field read last.
     std::string_view rest() const { return rest_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The translator as a program of the build: translate PROGRAM.json FILE.cpp
+// Command that the build runs to translate a program: translate PROGRAM.json FILE.cpp
 #include <exception>
 #include <fstream>
 #include <iostream>

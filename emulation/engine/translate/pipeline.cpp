@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation of pipelines: a statement for each instruction, and a block for each table.
+// Translation of pipelines: each instruction becomes a statement, each table a block.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@ namespace railyard {
 
 namespace {
 
-// True for instructions that touch slots which Instruction does not name one by one.
+// Return true if an instruction accesses slots beyond those named in its fields, such as further limbs.
 bool touches_more(const Instruction& i) {
     const bool of_header = (i.op == Op::AddHeader || i.op == Op::RemoveHeader) && i.n == 0;
     return !of_one_limb(i.op) && !jumps(i.op) && i.op < Op::Count && i.op != Op::MarkToDrop && !of_header;
@@ -26,7 +26,7 @@ std::string Translator::slot(std::size_t slot) const {
 
 std::string Translator::value(Slot of) const { return p_.constants[of] ? number(p_.image[of]) : slot(of); }
 
-// Successors of a table.
+// Return the addresses at which execution may continue after a table.
 std::vector<Place> Translator::following(const TableSpec& spec) const {
     std::vector<Place> out = spec.next_by_action;
     if (spec.by_hit) out = {spec.next_hit, spec.next_miss};
@@ -34,8 +34,8 @@ std::vector<Place> Translator::following(const TableSpec& spec) const {
     return out;
 }
 
-// Add the places that can follow `from`, within an action's code from `first` to `end`, and those that jumps
-// or tables lead to.
+// Add all addresses from `first` up to `end` that execution can reach from `from` to `places`, and the
+// targets of jumps and tables to `targets`.
 void Translator::visit(Place from, Place first, Place end, std::set<Place>& places,
                        std::set<Place>& targets) const {
     std::vector<Place> open{from};
@@ -54,12 +54,12 @@ void Translator::visit(Place from, Place first, Place end, std::set<Place>& plac
         const bool ends = i.op == Op::Jump || i.op == Op::JumpBack || i.op == Op::Apply ||
                           i.op == Op::Return || i.op == Op::Exit || i.op == Op::End;
         if (!ends) open.push_back(at + 1);
-        // Falling through to a place that is not the next one in the order of places cannot happen: places
-        // are written in their order, and all that follow one are among them.
+        // `places` is sorted and has every successor, so the next statement that run() writes is the one to
+        // which an instruction falls through.
     }
 }
 
-// Temporaries that an operation outside of the translation may touch stay slots.
+// Keep temporaries as slots if an instruction without its own translation may access them.
 void Translator::find_shared(const std::set<Place>& places) {
     const auto share = [this](std::size_t from, std::size_t count) {
         for (std::size_t at = from; at < from + count; ++at)
@@ -105,7 +105,8 @@ std::string Translator::pipeline(Place start) {
     return out;
 }
 
-// The instructions at these places. `prefix`: of their labels. `after`: where an action's code returns to.
+// Append the statements of the instructions at `places`. `prefix`: of their labels. `after`: label to which
+// an action's code returns.
 void Translator::run(const std::set<Place>& places, const std::set<Place>& targets, const std::string& prefix,
                      const std::string& after, std::string& out) {
     for (const Place place : places) {
@@ -175,7 +176,7 @@ void Translator::instruction(Place place, const std::string& prefix, const std::
     say("operate(t, " + std::to_string(place) + ");");
 }
 
-// The parameters of an entry go to their targets; then the action's code runs.
+// Append the statements of an action: copies of the entry's parameters to their targets, then its code.
 void Translator::action(const Action& action, const std::string& prefix, std::string& out) {
     for (std::size_t limb = 0; limb < action.targets.size(); ++limb)
         out +=

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Literals of translated programs.
+// Literals in the code of translated programs.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation of parser and deparser, and the file around them.
+// Translation of parser and deparser, and the generated file.
 #include "translate/translator.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 std::string v(std::size_t slot) { return "v[" + std::to_string(slot) + "]"; }
 
-// True if no state can follow itself.
+// Return true if the parser's states have no loop.
 bool ends(const Program& p) {
     std::vector<unsigned> mark(p.states.size(), 0);  // 1: open, 2: done
     const auto visit = [&](const auto& self, Index<ParserState> at) -> bool {
@@ -92,7 +92,7 @@ std::string Translator::parser() const {
     return out + "    Done:\n        end_parse(t, parsed, states, error);\n";
 }
 
-// Statements that put the fields that the program writes into the header at `to`.
+// Append statements that write changed fields into the header at `to`.
 void Translator::overlay(const Header& h, std::string& out) const {
     for (auto part = h.written.begin(); part != h.written.end();) {
         const std::size_t at = part->word;
@@ -118,7 +118,7 @@ std::string Translator::deparser() const {
                "\n            in_place &= " + v(h.base()) +
                " == bytes + 1;\n            bytes += " + std::to_string(h.bytes) + ";\n        }\n";
     }
-    // Headers that keep their position only change in written fields.
+    // If all headers keep their positions, write only changed fields, in place.
     out += "        if (in_place && bytes == parsed(t)) {\n        std::uint8_t* to = frame.data();\n";
     for (const Index<Header> number : p_.deparser) {
         const Header& h = p_.headers[number];
@@ -141,7 +141,7 @@ std::string Translator::deparser() const {
 }
 
 std::string Translator::file(std::uint64_t fingerprint) {
-    // The build compiles all programs together, so each has a namespace of its own.
+    // Give each program its own namespace, since the build compiles all of them together.
     const std::string name_space = "railyard::program_" + std::to_string(fingerprint);
     std::string out = "// Written by the engine's build, from the compiled program " + p_.name +
                       ".\n#include \"switch/stages/translated.h\"\n\nnamespace " + name_space +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates a loaded program to C++, for the build to compile with the engine. The functions do what the
-// interpreter does with the same program: tests run both.
+// Translator of a loaded program to C++, which the build compiles with the engine. The generated functions
+// behave as the interpreter does with the program; tests compare them.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class Translator {
    public:
     explicit Translator(const Program& program) : p_(program) {}
 
-    // Text of a file of C++ that registers the translation under `fingerprint`.
+    // Return the text of a C++ file that registers the translation under `fingerprint`.
     std::string file(std::uint64_t fingerprint);
 
    private:
-    // translator.cpp. Empty if the program does what only the interpreter can do.
+    // translator.cpp. Return a function's body; empty if the program needs the interpreter for it.
     std::string parser() const;
     std::string deparser() const;
     void extract(const Header& header, std::string& out) const;
@@ -41,7 +41,7 @@ class Translator {
     std::string slot(std::size_t slot) const;
 
     const Program& p_;
-    std::vector<bool> local_;  // by temporary: it is a variable of the function, and no slot
+    std::vector<bool> local_;  // by temporary: true for a local variable, false for a slot
 };
 
 }  // namespace railyard
