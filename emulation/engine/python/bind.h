@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python bindings. Values are big-endian bytes of any length up to the width of their field.
+// Python bindings. P4 values are big-endian bytes, of any length up to the width of their field.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,7 +17,7 @@
 #include "switch/switch_set.h"
 #include "tables/number.h"
 
-// Python names switches, links and hosts by their numbers. -1: none.
+// Converts indices of switches, links and hosts to Python integers; -1: none.
 template <typename T>
 struct nanobind::detail::type_caster<railyard::Index<T>> {
     NB_TYPE_CASTER(railyard::Index<T>, const_name("int"))
@@ -38,7 +38,7 @@ namespace railyard {
 
 namespace nb = nanobind;
 
-// Locks the mutex of a set. Waits without the interpreter lock, which the holder of the mutex may need.
+// Lock of a SwitchSet's mutex. It waits without the interpreter lock, which the mutex's holder may need.
 class SetLock {
    public:
     explicit SetLock(SwitchSet& set) : mutex_(set.mutex()) {
@@ -53,7 +53,7 @@ class SetLock {
     SharedMutex& mutex_;
 };
 
-// A switch, with its set's lock held.
+// Access to a switch while its set's lock is held.
 class LockedSwitch {
    public:
     LockedSwitch(SwitchSet& set, Index<Switch> index) : lock_(set), switch_(set.switch_at(index)) {}
@@ -73,7 +73,7 @@ class LockedSwitch {
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
 const char* kind_name(MatchKind kind);
 bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
-// Python names actions by their numbers.
+// Convert the parameters of an action, given by its index; return false if they do not fit.
 bool to_parameters(const Program& program, int action, const nb::list& values,
                    std::vector<std::uint64_t>& out);
 nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
@@ -81,15 +81,15 @@ nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
 inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.size()); }
 
-// Output of a sans-IO host in Python: ([(frame, vl), ...], deadline or None).
+// Convert between Actions and a Python host's output: ([(frame, vl), ...], deadline or None).
 void to_answer(const nb::object& output, Actions& actions);
 nb::object from_answer(const Actions& actions);
-// Frames of hosts that no network drives. The pool outlives all of them.
+// Return the pool for frames of hosts outside of a network; it is never destroyed.
 FramePool& loose_frames();
-// An application in C++, or a handler in Python as an application; null for None.
+// Return a C++ application, or a Python handler wrapped as an application; null for None.
 std::shared_ptr<Application> application_of(const nb::object& handler);
 
-// A dictionary for each step of a trace.
+// Return a dictionary for each step of a trace.
 nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps);
 
 void bind_program(nb::module_& m);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of NPUs, filled and compared without the interpreter lock, so that several threads do it at once.
+// Bindings of NPU arrays. Arrays are filled and compared without the interpreter lock, so that threads run in
+// parallel.
 #include "python/bind_arrays.h"
 
 #include <nanobind/ndarray.h>
@@ -17,7 +18,7 @@ namespace {
 
 using Elements = nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ReadBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-// Upper and lower half of a number of 128 bits.
+// Upper and lower half of a 128-bit number.
 using Halves = std::pair<std::uint64_t, std::uint64_t>;
 
 RandomElements::Word word_of(const Halves& halves) {

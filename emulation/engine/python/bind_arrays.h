@@ -8,9 +8,9 @@
 
 namespace railyard {
 
-// An array that no agent has yet.
+// An array that an agent can take over, once.
 struct AgentArray {
-    // Return the array for an agent; invalid_argument if an agent has it.
+    // Return the bytes for an agent; invalid_argument if an agent has taken them already.
     std::shared_ptr<Bytes> take();
 
     std::shared_ptr<Bytes> bytes;

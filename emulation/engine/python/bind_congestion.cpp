@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Congestion control: algorithms in C++ driven event by event from Python, and algorithms in Python.
+// Bindings of congestion control: C++ algorithms driven event by event from Python, and Python algorithms.
 #include "python/bind_congestion.h"
 
 #include <nanobind/stl/map.h>
@@ -23,7 +23,7 @@ PathFacts facts_of(const FactsTuple& given) {
     return {rtt, rate, frame, trims};
 }
 
-// An algorithm of a user's own; its methods are those of Algorithm in emulation/traffic/host/congestion.py.
+// A Python algorithm, with the methods of Algorithm in emulation/traffic/host/congestion.py.
 class InPython final : public CongestionControl {
    public:
     InPython(nb::object own, std::string name) : own_(std::move(own)), name_(std::move(name)) {}
@@ -70,7 +70,7 @@ ChosenCongestion chosen_congestion(const nb::object& given) {
     const auto [name, parameters, facts, maker] = nb::cast<Given>(given);
     const PathFacts known = facts_of(facts);
     if (maker.is_none()) {
-        congestion_control(name, parameters, known);  // invalid_argument before any connection
+        congestion_control(name, parameters, known);  // checks the arguments before any connection exists
         return {[name = name, parameters = parameters, known] {
                     return congestion_control(name, parameters, known);
                 },

@@ -9,13 +9,13 @@
 
 namespace railyard {
 
-// Maker of the congestion control of a connection.
+// Factory of congestion control for connections, and the facts of their paths.
 struct ChosenCongestion {
     std::function<std::unique_ptr<CongestionControl>()> make;
     PathFacts facts;
 };
 
-// From (name, parameters, facts, maker of an algorithm in Python or None).
+// Convert the Python tuple (name, parameters, facts, factory of a Python algorithm or None).
 ChosenCongestion chosen_congestion(const nb::object& given);
 void bind_congestion(nb::module_& m);
 void bind_entropies(nb::module_& m);

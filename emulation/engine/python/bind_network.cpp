@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network in virtual time, and applications in Python.
+// Bindings of Network, and Python handlers as applications.
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -17,7 +17,8 @@ namespace railyard {
 
 namespace {
 
-// A handler in Python: on_frame(bytes, now) and on_timer(now) return ([(frame, vl), ...], deadline or None).
+// A Python handler as an application: its start(now), on_frame(bytes, now) and on_timer(now) return
+// ([(frame, vl), ...], deadline or None).
 class PythonStation : public Application {
    public:
     explicit PythonStation(nb::object handler) : handler_(std::move(handler)) {}
@@ -34,7 +35,7 @@ class PythonStation : public Application {
     nb::object handler_;
 };
 
-// A conversion of a frame's headers, for the control plane.
+// Return a frame with its headers converted, for the control plane.
 nb::bytes converted(const nb::bytes& bytes, void (*convert)(Frame&)) {
     FramePool pool;
     const FrameHandle frame = pool.acquire(bytes.c_str(), bytes.size());
@@ -278,7 +279,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def(
             "run",
             [](Network& n, std::optional<Time> until, std::uint64_t events) {
-                // Signal handlers of Python run between slices.
+                // Run in slices, between which Python's signal handlers run.
                 constexpr std::uint64_t kSlice = 1 << 16;
                 for (std::uint64_t left = events;;) {
                     const std::uint64_t slice = std::min(left, kSlice);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions of programs.
+// Bindings of Program: descriptions of its objects as dictionaries.
 #include "load/program/program.h"
 #include "python/bind.h"
 
@@ -28,7 +28,7 @@ nb::list handles_of(const std::vector<Index<Action>>& actions) {
     return out;
 }
 
-// A dictionary for each item: its name, its handle, and the keys that `fill` adds.
+// Return a dictionary for each item: its name, its handle, and the keys that `fill` adds.
 template <typename Things, typename Fill>
 nb::list described(const Things& things, const Fill& fill) {
     nb::list out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access to counters, meters, registers, copies and value sets.
+// Bindings of counters, meters, registers, multicast groups, clone sessions and value sets.
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<Replica> to_replicas(const std::vector<std::pair<std::uint32_t, std:
     return out;
 }
 
-// The words of one register cell.
+// Return the limbs of a register cell.
 std::uint64_t* cell(const LockedSwitch& s, std::size_t at, std::size_t index) {
     const unsigned n = limbs(s.program().registers.at(at).bits);
     return &s->registers(at).at(index * n);
@@ -218,7 +218,7 @@ void bind_state(nb::class_<SwitchSet>& c) {
             nb::sig("def value_set_write(self, switch: int, value_set: int, values: list[tuple[bytes, "
                     "bytes]], /) -> None"),
             "Values and masks, each of the key's fields in whole bytes; in place of what the set had.")
-        // Turn log_msg into control items; otherwise messages are not formatted.
+        // Turn log_msg lines into control items; without logging, lines are not formatted.
         .def(
             "set_logging",
             [](SwitchSet& n, Index<Switch> sw, bool on) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module, and access to a set of switches.
+// The Python module, and bindings of SwitchSet.
 #include <ctime>
 #include <system_error>
 
@@ -9,7 +9,7 @@ namespace railyard {
 
 namespace {
 
-// Processor seconds of `count` passes of a frame up to each part of the pipeline, cumulative.
+// Return the processor seconds of running a frame `count` times up to each stage, cumulatively.
 std::vector<double> profile(SwitchSet& set, Index<Switch> sw, std::uint32_t port, std::string_view bytes,
                             std::uint64_t count) {
     const LockedSwitch s(set, sw);
@@ -95,7 +95,7 @@ void bind_switches(nb::module_& m) {
             },
             nb::sig("def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None"),
             "(kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log.");
-    // Callers choose the remedy by errno, which OSError keeps.
+    // Translate std::system_error to OSError with its errno, by which callers choose the remedy.
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {
             std::rethrow_exception(p);
@@ -114,7 +114,7 @@ NB_MODULE(_engine, m) {
     m.doc() =
         "The built-in v1model switch and the links between switches, in virtual time (C++, "
         "emulation/engine).";
-    // At exit a traceback or a thread may still hold a network; that is no leak to report.
+    // Do not report leaks at exit: a traceback or a thread may still hold a network.
     nanobind::set_leak_warnings(false);
     railyard::bind_program(m);
     railyard::bind_switches(m);

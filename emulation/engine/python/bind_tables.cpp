@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access to tables and action profiles.
+// Bindings of tables and action profiles.
 #include "python/bind.h"
 
 namespace railyard {
@@ -55,7 +55,7 @@ namespace {
 
 Index<Action> to_action(int number) { return Index<Action>(static_cast<std::size_t>(number)); }
 
-// Convert keys and call apply(table, match); Invalid if a key does not fit.
+// Convert keys and return the status of apply(table, match); Invalid if a key does not fit.
 template <typename Do>
 int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, const Do& apply) {
     Table& t = s->table(table);
@@ -78,7 +78,7 @@ int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int pr
     });
 }
 
-// Parameters of an action, or the id of a member or group.
+// Return the parameters of an entry's action, or the id of its member or group.
 nb::list parameters_of(const Program& program, const EntrySpec& entry) {
     nb::list out;
     if (entry.target != Target::Action) out.append(from_limbs(entry.parameters.data(), 64));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a trace as dictionaries.
+// Conversion of trace steps to Python dictionaries.
 #include "python/bind.h"
 
 namespace railyard {
@@ -31,7 +31,7 @@ void describe_lookup(nb::dict& d, const Program& program, const TableSpec& spec,
     d["action"] = choice.action ? program.actions[choice.action].name : std::string();
     d["params"] =
         choice.action ? parameters_of(program.actions[choice.action], choice.parameters) : nb::list();
-    // The frame has not been counted yet.
+    // Add this frame, which the table counts only after the step was recorded.
     if (choice.entry && spec.counted) d["packets"] = choice.packets + 1;
 }
 

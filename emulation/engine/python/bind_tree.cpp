@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of collectives in switches, driven by a network or, frame by frame, from Python.
+// Bindings of members of in-network reductions, driven by a network or, frame by frame, from Python.
 #include <nanobind/ndarray.h>
 
 #include <stdexcept>
@@ -12,7 +12,7 @@ namespace railyard {
 
 namespace {
 
-// Number of the tree, port, CNA of the first switch, leaf of each rank, window, first block.
+// Fields of TreePort: tree number, port, CNA of the first switch, leaf of each rank, window, first block.
 using PortTuple = std::tuple<std::uint16_t, std::uint8_t, std::uint16_t, std::vector<std::uint16_t>,
                              std::uint32_t, std::uint32_t>;
 using Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

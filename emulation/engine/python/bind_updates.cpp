@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of table entries in serialised form.
+// Bindings of the fast path for serialised table updates.
 #include <algorithm>
 
 #include "p4runtime/entry_updates.h"
@@ -9,10 +9,11 @@ namespace railyard {
 
 namespace {
 
-// Frames pass between so many updates at the latest.
+// Most updates applied under the set's lock before frames get a turn.
 constexpr std::size_t kUpdatesAtOnce = 64;
 
-// (id, match kind, masked); (id, bits); (id, handle, parameters); (id, handle, fields, actions)
+// Layouts as Python tuples: (id, match kind, masked) of a field, (id, bits) of a parameter, (id, handle,
+// parameters) of an action, (id, handle, fields, actions) of a table.
 using FieldTuple = std::tuple<std::uint32_t, std::string, bool>;
 using ParameterTuple = std::pair<std::uint32_t, unsigned>;
 using ActionTuple = std::tuple<std::uint32_t, std::size_t, std::vector<ParameterTuple>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches and hosts on Linux interfaces.
+// Bindings of Wire and HostDriver: switches and hosts on Linux interfaces.
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ nb::object array_of(const std::vector<std::int64_t>& values) {
     return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
 }
 
-// Run until something happens that the caller has to deal with.
+// Run until an event that the caller has to handle; return it.
 nb::object run(HostDriver& driver) {
     for (;;) {
         const bool quiet = [&] {

@@ -23,13 +23,13 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kReceivedAtOnce = 32;  // frames of a host received at a time
+constexpr std::size_t kReceivedAtOnce = 32;  // most frames received from a host's ring at a time
 constexpr std::int64_t kLeastRest = 50'000;  // nanoseconds; a shorter rest costs more than it saves
-constexpr int kMostEmpty = 64;  // looks in a row that find nothing, until the driver sleeps until an event
-constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks a descriptor; other events are of hosts
+constexpr int kMostEmpty = 64;  // polls in a row without an event, after which the driver blocks in epoll
+constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks events of watched descriptors
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-// MTU of the interface of a bound raw socket.
+// Return the MTU of the interface to which a raw socket is bound.
 unsigned mtu_of(int fd) {
     sockaddr_ll at{};
     socklen_t size = sizeof at;
@@ -41,13 +41,13 @@ unsigned mtu_of(int fd) {
     return static_cast<unsigned>(request.ifr_mtu);
 }
 
-// Data travels on all VLs but 2 and 3, which the first two bytes behind the Ethernet header tell.
+// Return true for data frames: those on all VLs but 2 and 3. The VL is in the first two bytes of the LPH.
 bool is_data(const Frame& frame) {
     return frame.length > ETH_HLEN + 2 &&
            ((frame.data()[ETH_HLEN] & 1) != 0 || (frame.data()[ETH_HLEN + 1] & 0xC0) != 0x40);
 }
 
-// Waits as epoll_wait does, for nanoseconds.
+// Call epoll_wait with a timeout in nanoseconds.
 int wait_events(int epoll, epoll_event* events, int most, std::int64_t nanoseconds) {
     const timespec timeout{static_cast<time_t>(nanoseconds / kSecond),
                            static_cast<long>(nanoseconds % kSecond)};
@@ -64,7 +64,7 @@ int wait_events(int epoll, epoll_event* events, int most, std::int64_t nanosecon
     return count > 0 ? epoll_wait(epoll, events, most, 0) : count;
 }
 
-// Sleep until a time. Returns false if a signal came first.
+// Sleep until a time; return false if a signal came first.
 bool sleep_until(std::int64_t time) {
     const timespec at{static_cast<time_t>(time / kSecond), static_cast<long>(time % kSecond)};
     return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != EINTR;
@@ -93,7 +93,7 @@ HostDriver::HostDriver(double rate_bps, std::int64_t dilation, Time bin, std::in
 }
 
 HostDriver::~HostDriver() {
-    // The frames of applications and queues return to the pool first.
+    // Return the applications' frames to the pool before it is destroyed.
     for (const auto& host : hosts_) host->attachment.application->detach();
     close(epoll_);
 }
@@ -101,7 +101,8 @@ HostDriver::~HostDriver() {
 std::size_t HostDriver::add(Attachment attachment, int fd, std::int64_t* arrived, std::size_t ring_bytes) {
     const unsigned mtu = mtu_of(fd);
     hosts_.push_back(std::make_unique<Host>(std::move(attachment), fd, arrived, ns_per_byte_));
-    // For each ring the kernel waits until no processor handles packets: many at a time take as long as one.
+    // Open rings in parallel: for each, the kernel waits for an RCU grace period, which concurrent calls
+    // share.
     opening_.push_back(std::async(std::launch::async, [ring = &hosts_.back()->ring, fd, mtu, ring_bytes] {
         ring->open(fd, mtu, ring_bytes);
     }));
@@ -175,8 +176,8 @@ void HostDriver::stop() {
     for (const auto& host : hosts_) host->pacer.stop(now);
 }
 
-// Let a host answer an event that may have waited for the driver since a time, and queue the frames of its
-// answer.
+// Call a host's application for an event, and queue the frames of its actions. `since`: earliest time at
+// which the event may have happened.
 template <typename Event>
 void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
     Actions actions(pool_, std::move(room_));
@@ -191,8 +192,8 @@ void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
     room_ = std::move(actions.departures);
 }
 
-// Take the frames of all hosts from their rings first: while the processor fetches what the answer to a frame
-// needs, it goes on with the next frame.
+// Receive the frames of all hosts. Take them from the rings before any application runs, so that prefetching
+// for several frames overlaps.
 void HostDriver::receive() {
     for (const std::size_t index : arrived_) {
         Host& host = *hosts_[index];
@@ -231,7 +232,7 @@ void HostDriver::receive(Host& host, FrameHandle frame) {
     });
 }
 
-// Time between two looks for arrived frames, a power of two; 0: the driver does not rest.
+// Return the time between two polls for frames, a power of two; 0: the driver does not rest.
 std::int64_t HostDriver::resting(std::int64_t now) const {
     if (rest_share_ <= 0 || now <= clock_.start) return 0;
     const std::int64_t run = std::max(now - clock_.start, least_run_);
@@ -241,7 +242,7 @@ std::int64_t HostDriver::resting(std::int64_t now) const {
                              : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
 }
 
-// Look for events, and wait for them for some time. Returns false if a signal came first.
+// Poll for events with epoll, and wait for up to `nanoseconds`; return false if a signal came first.
 bool HostDriver::wait_for_events(std::int64_t nanoseconds) {
     ++counts_.waits;
     const int count = wait_events(epoll_, ready_.data(), static_cast<int>(ready_.size()), nanoseconds);
@@ -254,7 +255,7 @@ bool HostDriver::wait_for_events(std::int64_t nanoseconds) {
     return count >= 0;
 }
 
-// Look for events without waiting: for frames without a system call.
+// Poll for events without waiting; frames need no system call.
 void HostDriver::look() {
     ++counts_.waits;
     for (pollfd& each : watched_) each.revents = 0;
@@ -272,7 +273,7 @@ bool HostDriver::wait() {
     for (const std::int64_t next : next_) until = std::min(until, next);
     const std::int64_t rest = resting(now);
     for (int empty = 0; rest > 0 && empty < kMostEmpty; ++empty) {
-        // A multiple of the rest, to which the pacers of all hosts round as well.
+        // Wake at a multiple of the rest, to which the pacers of all hosts round their times, too.
         const std::int64_t end = (looked_ / rest + 1) * rest;
         if (end > now && !sleep_until(end)) return false;
         since_ = looked_;

@@ -18,8 +18,8 @@ namespace {
 
 LinkChange change_of(nlmsghdr* message) {
     const auto* info = static_cast<const ifinfomsg*>(NLMSG_DATA(message));
-    // A new interface without a carrier is running for up to a second, but its lower layer is not up.
-    // linux/if.h has the names as an enum, which net/if.h hides.
+    // Require IFF_LOWER_UP, too: a new interface without a carrier has IFF_RUNNING for up to a second. The
+    // flag has no name here, since net/if.h hides the enum of linux/if.h.
     constexpr unsigned kLowerUp = 1u << 16;
     constexpr unsigned kAll = IFF_UP | IFF_RUNNING | kLowerUp;
     const bool up = (info->ifi_flags & kAll) == kAll;
@@ -75,7 +75,7 @@ std::vector<LinkChange> LinkWatch::read() {
         if (got <= 0) return changes;
         auto left = static_cast<unsigned>(got);
         for (auto* m = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
-            // Messages of the bridge family describe ports of bridges, not interfaces.
+            // Skip messages of the bridge family, which describe ports of bridges, not interfaces.
             if ((m->nlmsg_type == RTM_NEWLINK || m->nlmsg_type == RTM_DELLINK) &&
                 static_cast<const ifinfomsg*>(NLMSG_DATA(m))->ifi_family == AF_UNSPEC)
                 changes.push_back(change_of(m));

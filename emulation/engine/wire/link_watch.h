@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the interfaces of this network namespace, by rtnetlink.
+// Monitor of the interfaces of this network namespace, by rtnetlink.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct LinkChange {
     int ifindex;
     std::string name;
     bool removed;
-    bool up;  // administratively, and with a carrier
+    bool up;  // administratively up, and with a carrier
     unsigned mtu;
 };
 
@@ -22,10 +22,10 @@ class LinkWatch {
     LinkWatch& operator=(const LinkWatch&) = delete;
     ~LinkWatch();
 
-    // Subscribe to changes, and request the present state for read(). std::system_error.
+    // Subscribe to changes, and request the current state for read(). std::system_error if that fails.
     void open();
     int fd() const { return fd_; }
-    // Changes since the last call; does not block.
+    // Return the changes since the last call; does not block.
     std::vector<LinkChange> read();
 
    private:

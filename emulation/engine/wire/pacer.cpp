@@ -16,9 +16,9 @@ namespace railyard {
 namespace {
 
 constexpr std::size_t kMessagesAtOnce = 32;
-constexpr std::int64_t kAgain = 500'000;  // until the kernel is tried again after it had no room
-constexpr int kGrains = 16;               // parts of a frame's slot, one of which it may be late
-constexpr std::size_t kFetchedLines = 8;  // of a payload; the processor finds the others by itself
+constexpr std::int64_t kAgain = 500'000;  // nanoseconds to the next attempt after the kernel had no room
+constexpr int kGrains = 16;               // a frame may be late by 1/kGrains of its slot
+constexpr std::size_t kFetchedLines = 8;  // lines of a payload to prefetch; the processor prefetches the rest
 
 bool is_response(int vl) { return vl == 2 || vl == 3; }
 
@@ -52,7 +52,7 @@ std::int64_t Pacer::due() const {
 std::int64_t Pacer::wake(std::int64_t rest) const {
     if (begun_ < 0) return kNoTime;
     const Frame& first = *(responses_.empty() ? data_[0] : responses_[0]).frame;
-    // Powers of two, so that the times of hosts with frames of other sizes coincide as well.
+    // Round to powers of two, so that the times of hosts with frames of other sizes coincide, too.
     const auto part = static_cast<std::uint64_t>(slot_length(first) / kGrains);
     const auto grain =
         std::max(rest, static_cast<std::int64_t>(std::max<std::uint64_t>(1, std::bit_floor(part))));
@@ -88,7 +88,7 @@ void Pacer::send(int fd, std::int64_t now) {
             Frame& frame = *at(count).frame;
             pieces[count][0] = {frame.data(), frame.stored};
             const bool whole = frame.stored == frame.length;
-            // sendmmsg() only reads, but an iovec has no place for a pointer to const.
+            // sendmmsg() only reads, but an iovec has no pointer to const.
             if (!whole)
                 pieces[count][1] = {const_cast<std::uint8_t*>(frame.payload->bytes),  // NOLINT(*-const-cast)
                                     frame.length - frame.stored};
@@ -105,7 +105,7 @@ void Pacer::send(int fd, std::int64_t now) {
         if (errno == EINTR) continue;
         if (errno != ENOBUFS && errno != EAGAIN)
             throw std::system_error(errno, std::generic_category(), "sending a frame");
-        // The kernel dropped the frame, which stays first in the queue.
+        // The kernel has not taken the frame, which stays first in the queue.
         ++pace_.refused;
         again_ = now + kAgain;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue of a host's frames that leave by a raw socket at a stated rate, and measurements of how well the rate
-// is kept. Times are nanoseconds of CLOCK_MONOTONIC.
+// Pacer: queue of a host's frames, which leave by a raw socket at a given rate, with measurements of the
+// adherence to the rate. Times are nanoseconds of CLOCK_MONOTONIC.
 #pragma once
 
 #include <cstddef>
@@ -15,37 +15,37 @@ namespace railyard {
 
 constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max();
 
-// Adherence to the rate. `offered` is the number of bytes that the rate allows while frames wait, `sent` the
-// number of bytes sent. `late` is the time from each frame's slot to its sending, `waited` its time in the
-// queue. `refused` counts frames that the kernel had no room for, which were sent again.
+// Adherence to the rate.
 struct Pace {
-    double offered = 0;
-    std::uint64_t sent = 0, refused = 0;
-    std::vector<std::int64_t> late, waited;
+    double offered = 0;                      // bytes that the rate allowed while frames waited
+    std::uint64_t sent = 0, refused = 0;     // bytes sent; frames sent again since the kernel had no room
+    std::vector<std::int64_t> late, waited;  // by frame: time from its slot to its sending, and in the queue
 };
 
 class Pacer {
    public:
     explicit Pacer(double ns_per_byte) : ns_per_byte_(ns_per_byte) {}
 
-    // Frames of VLs 2 and 3, the responses, overtake all others. `since` is when the event came that the
-    // frame answers: without other frames it could have left then, and is late by the time since.
+    // Queue a frame. Frames of VLs 2 and 3, the responses, overtake all others. `since`: time of the event
+    // that caused the frame; a frame that finds an empty queue is late by the time since this event or its
+    // slot.
     void add(FrameHandle frame, int vl, std::int64_t now, std::int64_t since);
     // Drop all frames.
     void clear(std::int64_t now);
-    // Time at which the first frame may leave; kNoTime if no frame waits.
+    // Return the time at which the first frame may leave; kNoTime if no frame waits.
     std::int64_t due() const;
-    // Time to wake up for the first frame: within a sixteenth of the frame's own time on the wire after it
-    // is due, or a multiple of `rest` if that is longer, and for many frames of many hosts the same time.
-    // Late slots are made up for, so the rate holds.
+    // Return the time to wake up for the first frame: due(), rounded up to a multiple of a power of two (at
+    // most 1/16 of the frame's transmission time) or of `rest`, if that is larger. The times of many hosts
+    // then coincide. The rate holds, since later slots do not move.
     std::int64_t wake(std::int64_t rest) const;
-    // Let the processor fetch what send() will read of the first frame; nothing depends on it. Called for
-    // stages 0 to kStages - 1, each of which finds what the stage before has fetched.
+    // Prefetch the memory of the first frame that send() will read; never changes results. Called for stages
+    // 0 to kStages - 1; a stage reads what the stage before has fetched.
     static constexpr unsigned kStages = 5;
     void prefetch(unsigned stage) const;
-    // Send every frame whose slot is due at `now`. std::system_error unless the kernel merely has no room.
+    // Send every frame whose slot is due at `now`. If the kernel has no room, try again later; other errors
+    // throw std::system_error.
     void send(int fd, std::int64_t now);
-    // End the measurement of a queue that still holds frames.
+    // End the measurement while frames may still wait.
     void stop(std::int64_t now);
 
     const Pace& pace() const { return pace_; }
@@ -53,7 +53,7 @@ class Pacer {
    private:
     struct Waiting {
         FrameHandle frame;
-        std::int64_t since = 0, lag = 0;  // lag: lateness before it came here
+        std::int64_t since = 0, lag = 0;  // time of add(), and lateness before it
     };
 
     bool empty() const { return responses_.empty() && data_.empty(); }
@@ -65,8 +65,8 @@ class Pacer {
 
     double ns_per_byte_;
     Ring<Waiting> responses_, data_;
-    double slot_ = 0;          // when the next frame may leave
-    std::int64_t begun_ = -1;  // start of the present queue; -1: no frame waits
+    double slot_ = 0;          // earliest time at which the next frame may leave
+    std::int64_t begun_ = -1;  // time since which frames wait; -1: no frame waits
     std::int64_t again_ = 0;   // earliest time to send again after a refusal
     Pace pace_;
 };

@@ -15,15 +15,15 @@ namespace railyard {
 
 void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes) {
     close();
-    // Protocol 0: nothing is received before the socket is bound to its one interface.
+    // Use protocol 0, so that nothing is received before the socket is bound to its interface.
     fd_ = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     try {
         require(fd_ >= 0, "a raw socket");
         const int on = 1;
         setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on,
-                   sizeof on);  // an optimisation: peek() skips outgoing frames, too
+                   sizeof on);  // only faster: peek() skips outgoing frames anyway
 
-        // Frames count against the sender until they leave the queue of the interface or of a link behind it.
+        // Frames occupy the send buffer until they leave the queue of the interface, or of a link behind it.
         setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &send_bytes, sizeof send_bytes);
 
         ring_.open(fd_, mtu, ring_bytes);

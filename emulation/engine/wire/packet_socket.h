@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raw socket of one interface: whole Ethernet frames in both directions, received through a ring shared with
-// the kernel.
+// Raw socket of an interface for whole Ethernet frames; it receives through a ring shared with the kernel.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +16,9 @@ class PacketSocket {
     PacketSocket& operator=(const PacketSocket&) = delete;
     ~PacketSocket() { close(); }
 
-    // Frames of up to `mtu` bytes after their Ethernet header and VLAN tags, in `ring_bytes` of memory at
-    // most. The kernel holds `send_bytes` of frames to be sent, a frame at least. std::system_error tells
-    // what failed.
+    // Open the socket for frames of up to `mtu` bytes after their Ethernet header and VLAN tags, with a
+    // receive ring of about `ring_bytes`, and a send buffer of `send_bytes` or a frame. std::system_error
+    // tells what failed.
     void open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes);
     void close();
     bool is_open() const { return fd_ >= 0; }
@@ -29,9 +28,9 @@ class PacketSocket {
     bool peek(ReceiveRing::Received& received) { return ring_.peek(received); }
     void release() { ring_.release(); }
 
-    // Frames lost since the last call because the ring was full.
+    // Return the number of frames lost at a full ring since the last call.
     std::uint64_t take_missed();
-    // Read and clear the pending error of the socket.
+    // Return and clear the pending error of the socket; 0: none.
     int take_error();
 
    private:

@@ -16,8 +16,8 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kAddresses = 2 * std::size_t{ETH_ALEN};  // bytes before the type of a frame
-constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which the kernel takes out of the frame
+constexpr std::size_t kAddresses = 2 * std::size_t{ETH_ALEN};  // bytes before the EtherType
+constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which the kernel removes from the frame
 constexpr unsigned kLeastSlots = 64;
 constexpr std::size_t kBlock = 1 << 16;
 
@@ -27,7 +27,7 @@ void ReceiveRing::open(int fd, unsigned mtu, std::size_t bytes) {
     close();
     set_packet_option(fd, PACKET_VERSION, static_cast<int>(TPACKET_V2), "PACKET_VERSION");
     set_packet_option(fd, PACKET_RESERVE, static_cast<unsigned>(kTag), "PACKET_RESERVE");
-    // The kernel puts the frame behind its header, the address and the reserve, on a 16 byte boundary.
+    // The kernel writes the frame after its own header, the address and the reserve, 16-byte aligned.
     const std::size_t slot =
         TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};
     tpacket_req request{};
@@ -67,7 +67,7 @@ bool ReceiveRing::peek(Received& received) {
         }
         std::size_t kept = header->tp_snaplen, length = header->tp_len;
         if ((status & TP_STATUS_VLAN_VALID) != 0 && kept >= kAddresses) {
-            // The addresses move into the reserve in front; the tag stands between them and the type.
+            // Insert the tag before the EtherType: move the addresses into the reserve in front.
             const std::uint16_t tpid =
                 (status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header->tp_vlan_tpid : std::uint16_t{ETH_P_8021Q};
             std::memmove(frame - kTag, frame, kAddresses);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring of received frames that a raw socket shares with the kernel: taking a frame needs no system call.
+// Ring of received frames that a raw socket shares with the kernel, so that receiving needs no system call.
 #pragma once
 
 #include <linux/if_packet.h>
@@ -18,20 +18,20 @@ class ReceiveRing {
     ReceiveRing& operator=(const ReceiveRing&) = delete;
     ~ReceiveRing() { close(); }
 
-    // Give a raw socket a ring for frames of up to `mtu` bytes after their Ethernet header and VLAN tags, in
-    // `bytes` of memory that the kernel does not swap, 64 frames at least. Frames that wait in the socket are
-    // lost. The caller keeps the socket open. std::system_error tells what failed.
+    // Give a raw socket a ring for frames of up to `mtu` bytes after their Ethernet header and VLAN tags. The
+    // ring has about `bytes` of unswappable memory, but at least 64 frames. Frames already waiting in the
+    // socket are lost. The caller must keep the socket open. std::system_error tells what failed.
     void open(int fd, unsigned mtu, std::size_t bytes);
     void close();
 
     struct Received {
-        std::string_view frame;  // its VLAN tag put back
+        std::string_view frame;  // with its VLAN tag
         std::size_t length;      // length on the wire; larger than the frame if the ring truncated it
     };
-    // Get the next frame, if any. release() returns its slot to the kernel.
+    // Get the next frame; return false if there is none. release() returns its slot to the kernel.
     bool peek(Received& received);
     void release();
-    // True if a frame may have arrived: the next slot belongs to this process.
+    // Return true if a frame may have arrived: the next slot belongs to this process.
     bool filled() const {
         const auto status = std::atomic_ref<std::uint32_t>(slot()->tp_status).load(std::memory_order_relaxed);
         return (status & TP_STATUS_USER) != 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clock, event descriptors and errors of Linux.
+// Helpers for Linux clocks, event descriptors and errors.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ inline std::int64_t clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
     return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-// Throw the error of the last system call unless it is done.
+// Throw std::system_error for the last system call unless `done`; `what` names the operation.
 inline void require(bool done, const std::string& what) {
     if (!done) throw std::system_error(errno, std::generic_category(), what);
 }
@@ -30,7 +30,7 @@ void set_packet_option(int fd, int option, const Value& value, const char* what)
     require(setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0, what);
 }
 
-// Make an eventfd or a timer readable, and no longer readable.
+// Make an eventfd readable; clear_event() makes an eventfd or timerfd unreadable again.
 inline void signal_event(int fd) {
     const std::uint64_t increment = 1;
     [[maybe_unused]] const ssize_t written =

@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::size_t kReceiveBatch = 64;         // frames received in a row from one port
 constexpr std::size_t kRingBytes = 2 << 20;       // receive ring of a port
-constexpr std::size_t kAllRingBytes = 256 << 20;  // limit of all rings, in unswappable kernel memory
+constexpr std::size_t kAllRingBytes = 256 << 20;  // most bytes of all rings, in unswappable kernel memory
 constexpr std::size_t kLeastRingBytes = 256 << 10;
-constexpr std::size_t kMostControl = 10'000;  // events for the control plane that wait; more are lost
+constexpr std::size_t kMostControl = 10'000;  // most waiting events for the control plane; more are lost
 constexpr std::size_t kMostControlBytes = 16 << 20;
 constexpr std::int64_t kMostPause = 2'000'000;    // nanoseconds
-constexpr std::int64_t kMostFrame = 500'000'000;  // nanoseconds of processor time for a frame
-constexpr unsigned kTimedCheckpoints = 16;        // the clock is read at each of so many checkpoints
-constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
+constexpr std::int64_t kMostFrame = 500'000'000;  // most nanoseconds of processor time for a frame
+constexpr unsigned kTimedCheckpoints = 16;       // the clock is read at every kTimedCheckpoints-th checkpoint
+constexpr Time kAgeingPeriod = 100'000'000'000;  // 100 ms
 constexpr Time kNoAgeing = std::numeric_limits<Time>::max();
 
 }  // namespace
@@ -73,7 +73,7 @@ void Wire::start() {
     attach_all();
     links_.open();
     on_links();
-    control_.clear();  // at the start, only ports that are down are reported
+    control_.clear();  // at the start, report only ports that are down
     control_bytes_ = 0;
     for (const auto& port : ports_)
         if (!port->up)
@@ -121,7 +121,7 @@ void Wire::run() {
         if (now_ >= next_ageing_) look_for_aged();
         end_burst();
         constexpr Time kMillisecond = 1'000'000'000;
-        if (!dirty_.empty()) timeout = 0;  // more to send, after the control plane has had its turn
+        if (!dirty_.empty()) timeout = 0;  // send the rest after the control plane's turn
         else
             timeout =
                 next_ageing_ == kNoAgeing
@@ -134,7 +134,7 @@ void Wire::on_port(Index<Port> index, std::uint32_t events) {
     Port& port = *ports_[index];
     if (!port.socket.is_open()) return;
     if ((events & EPOLLERR) != 0)
-        port.socket.take_error();  // the interface went down; netlink tells the rest
+        port.socket.take_error();  // clear it: the interface went down, which netlink reports as well
     if ((events & EPOLLOUT) != 0) {
         block(port, false);
         if (!port.dirty) dirty_.push_back(&port);
@@ -170,18 +170,18 @@ void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, std::uint32_
     try {
         if (queued) sw.ingress(std::move(frame), port, now_, out_);
         else sw.process(std::move(frame), port, now_, out_);
-    } catch (const std::exception& error) {  // the switch goes on
+    } catch (const std::exception& error) {  // the switch continues with the next frame
         const Index<Port> index = find_port(switch_index, port);
         fail(sw, index ? ports_[index].get() : nullptr, error);
     }
     for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
     out_.clear();
     if (!sw.digests().empty()) collect(switch_index);
-    if (queued) flush_all();  // the rest of the burst does not count as queued
+    if (queued) flush_all();  // otherwise later frames of the burst would find this frame in the queue
 }
 
-// A frame whose copies and rounds are within its budget may still take seconds, by slow tables or wide
-// hashes.
+// Stop a frame that takes too long: within its budget of copies and rounds, it may still take seconds because
+// of slow tables or wide hashes.
 void Wire::checkpoint() {
     if (stopping_) throw std::runtime_error("a frame was at work when the switch stopped");
     if (checkpoints_++ % kTimedCheckpoints != 0) return;
@@ -199,7 +199,8 @@ void Wire::collect(Index<Switch> switch_index) {
     digests.clear();
 }
 
-// Queue an event for the control plane, which may take events more slowly than frames cause them.
+// Queue an event for the control plane, unless the queue is full: frames may cause events faster than the
+// control plane takes them.
 void Wire::report(ControlItem item) {
     const std::size_t bytes = item.frame.size();
     if (control_.size() < kMostControl && control_bytes_ + bytes <= kMostControlBytes) {
@@ -244,7 +245,8 @@ void Wire::forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t 
     enqueue(port, std::move(frame));
 }
 
-// Mutexes are not fair: without a pause this thread would lock again before a waiting thread has woken up.
+// Yield to threads that wait for the mutex. Mutexes are not fair: without a pause, this thread would lock
+// again before a waiting thread has woken up.
 void Wire::let_others_in() const {
     const std::int64_t end = clock_nanoseconds() + kMostPause;
     while (mutex_.contended() && !stopping_ && clock_nanoseconds() < end) std::this_thread::yield();
@@ -280,8 +282,8 @@ void Wire::watch_ageing(Index<Switch> switch_index) {
     signal_event(wake_);
 }
 
-// Report tables with aged entries, and schedule the next check. Entries stay due until the control plane has
-// read them: reports have a minimum period.
+// Report tables with aged entries, and schedule the next check, at least kAgeingPeriod later: entries are
+// reported again until the control plane has read them.
 void Wire::look_for_aged() {
     next_ageing_ = kNoAgeing;
     for (const Index<Switch> index : ageing_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches on Linux interfaces, in real time. One thread carries the frames of all switches; notifications
-// for the control plane wait in control(), signalled on an eventfd. Time is CLOCK_MONOTONIC since
-// construction, in picoseconds, which exceed 63 bits after 106 days.
+// Switches on Linux interfaces, in real time. A single thread handles the frames of all switches.
+// Notifications for the control plane wait in control(); an eventfd signals them. Time is CLOCK_MONOTONIC
+// since construction, in picoseconds, which exceed 63 bits after 106 days.
 #pragma once
 
 #include <algorithm>
@@ -24,24 +24,25 @@
 
 namespace railyard {
 
+// Counters of a port. Frames are counted unless the name says bytes.
 struct WireStats {
     std::uint64_t received = 0, received_bytes = 0;
     std::uint64_t sent = 0, sent_bytes = 0;
     std::uint64_t missed = 0;        // lost at a full receive ring
-    std::uint64_t too_long = 0;      // did not fit the MTU, in or out
-    std::uint64_t refused_down = 0;  // for a port that is down
-    std::uint64_t refused_full = 0;  // for a queue that is full, here or in the kernel
+    std::uint64_t too_long = 0;      // received or to be sent, longer than the MTU
+    std::uint64_t refused_down = 0;  // to be sent while the port was down
+    std::uint64_t refused_full = 0;  // to be sent while the queue was full, here or in the kernel
     std::uint64_t failed =
-        0;  // dropped: the program failed, or exceeded its passes, on a frame received or queued here
-    std::uint64_t refused_odd = 0;  // shorter than an Ethernet header, or of a priority without a queue
+        0;  // received or queued at this port, and dropped since the program failed or exceeded its budget
+    std::uint64_t refused_odd = 0;  // other errors: too short to be sent, or of a priority without a queue
 };
 
 class Wire : public SwitchSet {
    public:
-    // Length of BMv2's egress queues by default: programs that read depths see similar values.
+    // Length of a queue: BMv2's default, so that programs read similar queue depths.
     static constexpr std::size_t kQueueFrames = 64;
     static constexpr int kQueues = 8;
-    static constexpr std::uint32_t kNoPort = 0xffffffff;  // the CPU port of a switch that has none
+    static constexpr std::uint32_t kNoPort = 0xffffffff;  // CPU port of a switch without a CPU port
 
     Wire();
     ~Wire() override;
@@ -52,36 +53,39 @@ class Wire : public SwitchSet {
     void watch_ageing(Index<Switch> switch_index) override;
     void taken(const ControlItem& item) override;
 
-    // Before start(), and log_programs() before add_switch().
-    // std::invalid_argument: no such interface, or the port or the interface is taken.
+    // The functions from here to hold() configure the wire before start(); log_programs() also before
+    // add_switch().
+    // Bind a port to an interface. std::invalid_argument if the interface does not exist, or the port or the
+    // interface is taken.
     void add_port(Index<Switch> switch_index, std::uint32_t port, const std::string& interface);
-    // Let frames leave by a port at this rate, one by one; before start().
+    // Pace the frames that leave by a port at a rate.
     void set_rate(Index<Switch> switch_index, std::uint32_t port, double bits_per_second);
-    // Frames of every port go to INTERFACE_in.pcap and INTERFACE_out.pcap.
+    // Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap.
     void record(const std::string& directory) { pcap_directory_ = directory; }
-    // Put log messages of programs, and the first `bytes` of every frame, into messages().
+    // Add log messages of programs, or the first `bytes` of every frame, to take_messages().
     void log_programs() { log_programs_ = true; }
     void dump(std::size_t bytes) { dump_bytes_ = bytes; }
-    // Number of queues of a port; frames of higher priorities are dropped.
+    // Set the number of queues of a port; frames of higher priorities are dropped.
     void set_queues(int queues) { queues_ = queues; }
-    // Let frames wait here for a slow interface, up to `frames` in each queue, and not in the kernel, which
-    // then holds a frame at a time: queue metadata are those of the link.
+    // Let frames for a slow interface wait in the port's queues, of up to `frames` each, and only one frame
+    // at a time in the kernel: queue metadata then reflect the link.
     void hold(std::size_t frames) {
         queue_frames_ = frames;
         send_bytes_ = 1;
     }
-    // std::system_error when an interface cannot be opened; then nothing runs.
+    // Open the interfaces and start the thread. std::system_error if an interface cannot be opened; then
+    // nothing runs.
     void start();
     void stop();
 
     int event_fd() const { return events_; }
     bool up(Index<Switch> switch_index, std::uint32_t port);
     WireStats stats(Index<Switch> switch_index, std::uint32_t number);
-    // Messages for a person, in order: level and text.
+    // Remove and return the messages for the user, in order: level and text.
     std::vector<std::pair<std::string, std::string>> take_messages();
 
    private:
-    // Tokens of descriptors in epoll.
+    // Values that identify descriptors in epoll events.
     static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kSlotsToken = 2, kFirstPortToken = 3;
 
     struct Port {
@@ -92,14 +96,14 @@ class Wire : public SwitchSet {
         unsigned mtu = 0;
         bool up = false;
         bool blocked = false;  // the kernel accepts no more frames until the socket is writable
-        bool dirty = false;    // stands in dirty_: has frames to send
+        bool dirty = false;    // is in dirty_: has frames to send
         bool told_too_long = false;
-        bool waits = false;        // stands in waiting_: has frames to send, but not yet
-        double ns_per_byte = 0;    // 0: as fast as the interface takes them
-        std::int64_t slot_at = 0;  // nanoseconds, when the next frame may leave
+        bool waits = false;        // is in waiting_: its next frame waits for its slot
+        double ns_per_byte = 0;    // 0: no pacing
+        std::int64_t slot_at = 0;  // nanoseconds, earliest time at which the next frame may leave
         PacketSocket socket;
         std::array<Ring<FrameHandle>, kQueues> queues;
-        Ring<FrameHandle> ready;  // dequeued, and past egress
+        Ring<FrameHandle> ready;  // dequeued, after egress
         bool idle() const {
             return ready.empty() && std::all_of(queues.begin(), queues.end(),
                                                 [](const auto& frames) { return frames.empty(); });
@@ -128,7 +132,7 @@ class Wire : public SwitchSet {
     void flush(Port& port);
     void flush_all();
     void sent(Port& port, std::size_t count);
-    bool must_wait(Port& port);  // for the slot of its next frame; true also without a frame
+    bool must_wait(Port& port);  // true if the next frame must wait for its slot, or there is no frame
     void on_slots();
     void set_timer();
     void block(Port& port, bool blocked);
@@ -139,7 +143,7 @@ class Wire : public SwitchSet {
     void end_burst();
     bool others_wait() const { return stopping_ || mutex_.contended(); }
     void let_others_in() const;
-    void checkpoint();  // throws when the frame at work has taken too long, or the wire stops
+    void checkpoint();  // throws if the current frame has taken too long, or the wire stops
     void fail(const Switch& sw, Port* port, const std::exception& error);
     void look_for_aged();
     void say(const char* level, std::string text);
@@ -148,7 +152,7 @@ class Wire : public SwitchSet {
     Index<Port> find_port(Index<Switch> switch_index, std::uint32_t number) const;  // none: no such port
     Port& port_at(Index<Switch> switch_index, std::uint32_t port);
 
-    // Events that found the queue to the control plane full, until the log has their number.
+    // Events lost because the queue to the control plane was full, and not logged yet.
     struct LostEvents {
         std::uint64_t packet_ins = 0, digests = 0;
     };
@@ -163,12 +167,12 @@ class Wire : public SwitchSet {
     bool flushing_ = false;
     std::size_t egress_left_ = 0;   // egress passes left in this flush
     std::int64_t flush_began_ = 0;  // nanoseconds
-    unsigned checkpoints_ = 0;      // of the frame at work
-    std::int64_t frame_began_ = 0;  // nanoseconds of processor time at its first checkpoint
+    unsigned checkpoints_ = 0;      // checkpoints of the current frame so far
+    std::int64_t frame_began_ = 0;  // nanoseconds of processor time at the current frame's first checkpoint
     Outputs out_, egress_out_;
     List<Switch, LostEvents> lost_;
     bool any_lost_ = false;
-    std::size_t control_bytes_ = 0;  // of packet-ins and digests that wait
+    std::size_t control_bytes_ = 0;  // bytes of waiting packet-ins and digests
     std::vector<std::pair<std::string, std::string>> messages_;
     Time next_failure_ = 0;  // earliest time of the next log line about a failed frame
     std::uint64_t untold_failures_ = 0;
@@ -178,7 +182,7 @@ class Wire : public SwitchSet {
     bool log_programs_ = false;
     int queues_ = kQueues;
     std::size_t queue_frames_ = kQueueFrames;
-    int send_bytes_ = 16 << 20;  // the queue of the interface should be the limit
+    int send_bytes_ = 16 << 20;  // send buffer of a socket: large, so that the interface's queue is the limit
     LinkWatch links_;
     int events_ = -1, wake_ = -1, epoll_ = -1, slots_ = -1;
     std::atomic<bool> stopping_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interfaces of a wire: attachment, state, statistics, messages.
+// Ports of Wire: binding to interfaces, state, statistics, messages.
 #include <net/if.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::uint32_t kMostPort = 65535;
 constexpr std::size_t kOpeners = 64;
-constexpr std::size_t kMostMessages = 10'000;     // unread messages; more are dropped
-constexpr Time kFailurePeriod = 100'000'000'000;  // between log lines about failed frames
+constexpr std::size_t kMostMessages = 10'000;     // most unread messages; more are dropped
+constexpr Time kFailurePeriod = 100'000'000'000;  // least time between log lines about failed frames
 
 unsigned mtu_of(const std::string& interface) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -105,8 +105,8 @@ void Wire::close_all() {
     for (const auto& port : ports_) detach(*port);
 }
 
-// Opening and closing a packet socket waits for an RCU grace period of some ten milliseconds; concurrent
-// calls share it.
+// Call act() for every port, in several threads: opening and closing a packet socket waits for an RCU grace
+// period of some ten milliseconds, which concurrent calls share.
 void Wire::for_every_port(const std::function<void(Port&)>& act) {
     std::atomic<std::size_t> next = 0;
     const auto work = [&] {
@@ -128,7 +128,7 @@ void Wire::watch(Port& port, int operation) {
 
 void Wire::detach(Port& port) {
     if (port.socket.is_open()) port.stats.missed += port.socket.take_missed();
-    port.socket.close();  // epoll forgets it
+    port.socket.close();  // which removes it from epoll
     port.ifindex = -1;
     port.blocked = false;
     clear(port);
@@ -167,13 +167,13 @@ void Wire::on_links() {
                 try {
                     if (same && change.mtu != port->mtu) {
                         say("info", name_of(*port) + ": its MTU is " + std::to_string(change.mtu));
-                        if (change.mtu > port->mtu) detach(*port);  // its ring is too small for longer frames
+                        if (change.mtu > port->mtu) detach(*port);  // its ring has too small slots
                         port->mtu = change.mtu;
                         port->told_too_long = false;
                     }
                     if (port->ifindex < 0) attach(*port, change.ifindex, change.mtu);
                     set_up(*port, change.up);
-                } catch (const std::system_error& error) {  // for example, removed again
+                } catch (const std::system_error& error) {  // for example, the interface is gone again
                     say("warning", error.what());
                     detach(*port);
                     set_up(*port, false);
@@ -221,7 +221,7 @@ void Wire::say(const char* level, std::string text) {
 
 void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
     if (port != nullptr) port->stats.failed += 1;
-    // A frame may fail in each of its copies: thousands of lines that say the same.
+    // Limit the rate of log lines: a frame may fail in each of thousands of copies.
     if (now_ < next_failure_) {
         ++untold_failures_;
         return;

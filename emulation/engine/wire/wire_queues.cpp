@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues of a wire's ports: frames wait for their interface, pass egress, and leave in batches or in slots.
+// Egress queues of Wire's ports: frames wait for their interface, pass egress, and leave in batches or paced.
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
@@ -15,9 +15,10 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kSendBatch = 64;     // frames sent in a row by one port
-constexpr std::size_t kMostEgress = 1024;  // egress passes in a row, before the control plane has its turn
-constexpr std::int64_t kMostFlush = 5'000'000;  // nanoseconds of egress passes while another thread waits
+constexpr std::size_t kSendBatch = 64;     // most frames in a system call
+constexpr std::size_t kMostEgress = 1024;  // most egress passes before the control plane's turn
+constexpr std::int64_t kMostFlush =
+    5'000'000;  // most nanoseconds of egress passes while another thread waits
 
 }  // namespace
 
@@ -42,8 +43,8 @@ void Wire::enqueue(Port& port, FrameHandle frame) {
     port.dirty = true;
 }
 
-// Make up to `most` frames ready, highest priority first. A pending frame is sent alone, so that the queue
-// metadata that its program reads are exact.
+// Move up to `most` frames to `ready`, highest priority first. A pending frame is sent alone, so that its
+// program reads exact queue metadata.
 void Wire::dequeue(Port& port, std::size_t most) {
     for (std::size_t q = kQueues; q-- > 0;) {
         auto& queue = port.queues[q];
@@ -77,7 +78,8 @@ void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
     if (others_wait() && clock_nanoseconds() - flush_began_ > kMostFlush) egress_left_ = 0;
 }
 
-// Send queued frames, until all are sent, kMostEgress egress passes have run, or another thread has waited.
+// Send queued frames until all are sent, kMostEgress egress passes have run, or another thread has waited for
+// kMostFlush.
 void Wire::flush_all() {
     flushing_ = true;
     egress_left_ = kMostEgress;
@@ -133,7 +135,7 @@ void Wire::sent(Port& port, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         const FrameHandle frame = port.ready.pop_front();
         port.stats.sent_bytes += frame->length;
-        // A late frame does not delay the next slot.
+        // Count from the slot, not from the current time: a late frame does not delay the next slot.
         port.slot_at += static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte);
         if (port.out) port.out->write(frame->view());
         if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
