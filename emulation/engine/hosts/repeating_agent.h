@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// Each of `iterations` iterations computes for `compute`; its last `overlap` coincides with sending.
+// A number of iterations, each with `compute` ps of computation, whose last `overlap` ps run while sending.
 struct IterationProfile {
     std::uint32_t iterations = 1;
     Time compute = 0, overlap = 0;

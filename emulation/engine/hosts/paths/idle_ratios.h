@@ -14,7 +14,7 @@ namespace railyard {
 
 class IdleRatios {
    public:
-    // Fixed-point unit of ratios: the ratio 1.
+    // Fixed-point representation of the ratio 1.
     static constexpr Time kUnit = 16;
 
     IdleRatios(std::vector<PathTiming> timings, Time ack_delay)

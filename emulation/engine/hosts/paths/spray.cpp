@@ -45,7 +45,7 @@ void PathHealth::acknowledged(std::uint32_t path) {
     --avoided_;
 }
 
-// The last path that works stays in use.
+// Count losses on a path; avoid the path after kSuspect in a row, unless no other path works.
 void PathHealth::lost(std::uint32_t path, Time now, int count) {
     losses_.of(path) += count;
     if (losses_[path] < kSuspect || !works(path)) return;

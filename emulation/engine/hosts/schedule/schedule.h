@@ -82,8 +82,8 @@ struct RankPlan {
              std::vector<CellPlan> distinct, std::vector<std::uint32_t> plan_of_cell);
 };
 
-// Holds a step's sends until all arrivals of earlier steps are here. A send waits for earlier steps only, so
-// ranks cannot block each other.
+// Holds a step's sends until all frames of earlier steps have arrived. A send waits only for earlier steps,
+// so ranks cannot block each other.
 class StepBarrier {
    public:
     using Item = std::pair<std::uint32_t, std::uint32_t>;  // slice and send

@@ -63,7 +63,8 @@ class Pauses {
     std::uint8_t asked_ = 0;    // classes that the receiving end has asked to stop
     std::uint8_t change_ = 0;   // classes with a change of asked_ that no pause frame has reported
     std::uint8_t stopped_ = 0;  // classes stopped at the sending end
-    std::array<Time, kClasses> since_{}, deaf_until_{};  // begin of the pause; pauses are ignored before
+    std::array<Time, kClasses> since_{},
+        deaf_until_{};  // by class: begin of the pause; end of ignoring pauses
 };
 
 }  // namespace railyard

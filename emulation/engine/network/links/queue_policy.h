@@ -30,7 +30,7 @@ struct QueuePolicy {
         bool trims = false;
     };
     std::array<Queue, kVls> queues;
-    std::array<std::uint8_t, 2> trimmed{};  // VL of trimmed frames, by their former lane of the priority
+    std::array<std::uint8_t, 2> trimmed{};  // VL of trimmed frames, by their former lane modulo 2
     std::optional<PausePolicy> pauses;      // none: no priority flow control
 
     bool trims() const {

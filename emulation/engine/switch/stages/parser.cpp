@@ -111,7 +111,7 @@ std::uint64_t Parser::extract_next(const Stack& stack, const ParserOp& op, Frame
 std::uint64_t Parser::parse_op(const ParserOp& op, Frame& frame) {
     const Program& p = state_.program;
     switch (op.kind) {
-        case ParserOp::Kind::Extract: break;  // done by parse()
+        case ParserOp::Kind::Extract: break;  // done by interpret()
         case ParserOp::Kind::ExtractVariable: return extract_variable(p.headers[op.header], op, frame);
         case ParserOp::Kind::ExtractStack:
         case ParserOp::Kind::ExtractUnionStack: return extract_next(p.stacks[op.stack], op, frame);
