@@ -19,10 +19,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from finsy.proto import p4r
 from google.protobuf import text_format
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from controller.errors import InstallError
 from controller.p4runtime.p4info import P4Info
@@ -31,9 +32,6 @@ from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range, Ter
 __all__ = ["node_entries", "read_entries"]
 
 _SHAPE = "write {NODE: [{table, match, action, params, priority}]}; docs/use/bring-your-own.md"
-_KEYS = frozenset(
-    {"table", "match", "action", "action_name", "params", "action_params", "priority", "default_action"}
-)
 _SINGLE: Mapping[type[Match], type[Exact] | type[Optional]] = {Exact: Exact, Optional: Optional}
 _PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {
     Lpm: Lpm,
@@ -42,11 +40,27 @@ _PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {
 }
 
 
+class _Row(BaseModel):
+    """The JSON object of an entry; the values of fields and parameters are read by `_number`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    table: str
+    match: dict[str, Any] = {}
+    action: Annotated[str, Field(validation_alias=AliasChoices("action", "action_name"))] = ""
+    params: Annotated[dict[str, Any], Field(validation_alias=AliasChoices("params", "action_params"))] = {}
+    priority: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
+    default_action: bool = False
+
+
 def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, list[Entry]]:
     """Return the entries of each of `nodes`, from a file or a folder.
 
-    A WriteRequest is for the node at its device id, from 1, or for every node if it is 0. InstallError names
-    the file, node and entry; an entry of a WriteRequest that the p4info lacks, only its table id.
+    The device id of a WriteRequest selects the node: 1 is the first of `nodes`, 0 stands for every node.
+
+    Raises:
+        InstallError: The file cannot be read, or an entry cannot be written; the message names the file and
+            the entry, and the node where the file is JSON.
     """
     names = list(nodes)
     if path.is_dir():
@@ -54,6 +68,10 @@ def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, li
     text = _text(path)
     if path.suffix == ".json":
         return _from_json(path, text, info, names)
+    return _from_request(path, text, info, names)
+
+
+def _from_request(path: Path, text: str, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:
     message = p4r.WriteRequest()
     try:
         text_format.Parse(text, message)
@@ -62,12 +80,40 @@ def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, li
             f"{path} is not a WriteRequest in text form: {ex}", remedy="correct the file, or give JSON"
         ) from None
     number = message.device_id
-    own = [info.decode(update.entity.table_entry) for update in message.updates]
     if number > len(names):
         raise InstallError(
             f"{path}: no node has device id {number}", remedy=f"give 1 to {len(names)}, or 0 for every node"
         )
+    own: list[Entry] = []
+    for at, update in enumerate(message.updates):
+        try:
+            own.append(_inserted(update, info))
+        except InstallError as ex:
+            raise InstallError(f"{path}: updates[{at}]: {ex.message}", remedy=ex.remedy) from None
     return {name: own if number in (0, at) else [] for at, name in enumerate(names, 1)}
+
+
+def _inserted(update: p4r.Update, info: P4Info) -> Entry:
+    """Return the entry that an update installs; InstallError for a deletion and for another entity."""
+    kind, entity = update.type, update.entity.WhichOneof("entity")
+    if entity != "table_entry":
+        raise InstallError(
+            f"expected a table_entry, got {entity or 'an update without an entity'}",
+            remedy="write each entry as `entity { table_entry { ... } }`; a group, as its action set",
+        )
+    if kind not in (p4r.Update.INSERT, p4r.Update.MODIFY):
+        raise InstallError(
+            f"the type is {p4r.Update.Type.Name(kind)}, but the file lists entries to install",
+            remedy="give INSERT, or MODIFY for the default action of a table",
+        )
+    try:
+        entry = info.decode(update.entity.table_entry)
+    except InstallError as ex:
+        raise InstallError(
+            ex.message, remedy="take ids of tables, actions and parameters from the p4info"
+        ) from None
+    info.encode(entry)
+    return entry
 
 
 def _text(path: Path) -> str:
@@ -92,9 +138,15 @@ def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list
     entries: dict[str, list[Entry]] = {name: [] for name in names}
     present: dict[str, Path] = {}
     for name in names:
-        for path in (folder / f"{name}.json", folder / f"{name}-runtime.json"):
-            if path.is_file():
-                present[name] = path
+        files = [
+            path for path in (folder / f"{name}.json", folder / f"{name}-runtime.json") if path.is_file()
+        ]
+        if len(files) == 2:
+            raise InstallError(
+                f"{folder} has two files for {name}: {name}.json and {name}-runtime.json",
+                remedy="delete or rename the file with the entries that are not to be installed",
+            )
+        present.update((name, path) for path in files)
     if not present:
         raise InstallError(
             f"{folder} has no file {names[0]}.json or {names[0]}-runtime.json",
@@ -139,25 +191,24 @@ def _from_json(path: Path, text: str, info: P4Info, names: list[str]) -> dict[st
 
 
 def _entry(row: Any, info: P4Info) -> Entry:
-    unknown = sorted(set(row) - _KEYS) if isinstance(row, dict) else [str(row)]
-    if unknown or "table" not in row:
-        raise InstallError(f"no entry: {', '.join(unknown) or 'no table'}", remedy=_SHAPE)
-    kinds, actions = info.layout(row["table"])
-    action = row.get("action", row.get("action_name", ""))
-    params = row.get("params", row.get("action_params", {}))
-    match: list[tuple[str, Match]] = []
-    for name, value in row.get("match", {}).items():
-        match.append((name, _match(name, value, kinds.get(name))))
+    try:
+        own = _Row.model_validate(row)
+    except ValidationError as ex:
+        first = ex.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InstallError(f"{where or repr(row)} is not valid: {first['msg']}", remedy=_SHAPE) from None
+    kinds, actions = info.layout(own.table)
+    match = tuple((name, _match(name, value, kinds.get(name))) for name, value in own.match.items())
     # Parameters in the order of the action; unknown parameters come last, for the error message.
-    order = {name: at for at, name in enumerate(actions.get(action, ()))}
-    values = sorted(params.items(), key=lambda item: order.get(item[0], len(order)))
+    order = {name: at for at, name in enumerate(actions.get(own.action, ()))}
+    values = sorted(own.params.items(), key=lambda item: order.get(item[0], len(order)))
     return Entry(
-        row["table"],
-        tuple(match),
-        action,
+        own.table,
+        match,
+        own.action,
         tuple((name, _number(name, value)) for name, value in values),
-        row.get("priority", 0),
-        default=row.get("default_action", False) is True,
+        own.priority,
+        default=own.default_action,
     )
 
 

@@ -213,9 +213,11 @@ class P4Info:
     # -- entries in
 
     def decode(self, message: p4r.TableEntry) -> Entry:
-        """Return the entry in a message; InstallError if the p4info lacks its table or action.
+        """Return the entry in a message; a member of weight w appears w times.
 
-        All members of a group must call one action; a member of weight w appears w times.
+        Raises:
+            InstallError: The p4info lacks the table, the action or a match field, members of the group call
+                different actions, or a parameter of the action is missing.
         """
         table = self._tables_by_id.get(message.table_id)
         group = message.action.action_profile_action_set.action_profile_actions
@@ -223,12 +225,17 @@ class P4Info:
         ids = {call.action_id for call in calls or [message.action.action]}
         action = table.actions_by_id.get(min(ids)) if table is not None and len(ids) == 1 else None
         if table is None or action is None:
+            actions = ", ".join(map(str, sorted(ids)))
             raise InstallError(
-                f"the switch has an entry of table {message.table_id} with action "
-                f"{', '.join(map(str, sorted(ids)))}, which the p4info does not name",
+                f"the p4info has no table with id {message.table_id} and action {actions}",
                 remedy="push the pipeline again: the switch runs another program",
             )
         sent = {field.field_id: field for field in message.match}
+        if unknown_ids := sent.keys() - {key.id for key in table.keys}:
+            raise InstallError(
+                f"table {table.name} has no match field with id {min(unknown_ids)}",
+                remedy="push the pipeline again: the switch runs another program",
+            )
         decoded = ((key, _decode(key, sent[key.id])) for key in table.keys if key.id in sent)
         match = tuple((key.name, match) for key, match in decoded if not _matches_all(match, key.bits))
         members = tuple(_decode_params(action, call) for call in calls)
@@ -276,6 +283,11 @@ class P4Info:
 
 def _decode_params(action: ActionEncoder, call: p4r.Action) -> Params:
     values = {param.param_id: int.from_bytes(param.value) for param in call.params}
+    missing = [param.name for param in action.params if param.id not in values]
+    if missing:
+        raise InstallError(
+            f"action {action.name} needs the parameters {', '.join(missing)}", remedy="give their values"
+        )
     return tuple((param.name, values[param.id]) for param in action.params)
 
 

@@ -134,11 +134,20 @@ class EmbeddedTestbed(Lifetime):
         if bin_ps > 0:
             self.network.set_bin(bin_ps, SERVED_VLS.index(VL_RESPONSE))
         self._server: P4RuntimeServer | None = None
+        self._started = False
 
     def start(self) -> None:
-        """Make switches and links, and serve P4Runtime; MachineError if the address is taken."""
+        """Make switches and links, and serve P4Runtime.
+
+        Raises:
+            MachineError: The address of the P4Runtime server is taken.
+            TestbedError: The fabric cannot be built, or start() was called before.
+        """
         if self._server is not None:
             raise TestbedError("the embedded testbed runs already", remedy="stop it first")
+        if self._started:
+            raise TestbedError("the embedded testbed was started before", remedy="make a new testbed")
+        self._started = True
         try:
             self._build()
         except ValueError as error:

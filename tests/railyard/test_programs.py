@@ -84,7 +84,14 @@ def test_entries_in_the_text_form_of_p4runtime(tmp_path: Path) -> None:
         ('{"n0": [\n}', "rows.json:2: the file is not JSON"),
         ({"n9": []}, "the fabric has no node 'n9'; use names of nodes: n0, n1, n2"),
         ({"*": [{"table": "ipv6"}]}, "*[0]: table ipv6 is not in the p4info; did you mean ipv4?"),
-        ({"n0": [{"tables": "ipv4"}]}, "n0[0]: no entry: tables"),
+        ({"n0": [{"tables": "ipv4"}]}, "n0[0]: table is not valid: Field required"),
+        ({"n0": [{**ROWS["n0"][0], "tables": 1}]}, "n0[0]: tables is not valid: Extra inputs"),
+        ({"n0": ["ipv4"]}, "n0[0]: 'ipv4' is not valid"),
+        ({"n0": [{**ROWS["n0"][0], "table": ["ipv4"]}]}, "n0[0]: table is not valid"),
+        ({"n0": [{**ROWS["n0"][0], "match": ["dst"]}]}, "n0[0]: match is not valid"),
+        ({"n0": [{**ROWS["n0"][0], "params": [1]}]}, "n0[0]: params is not valid"),
+        ({"n0": [{**ROWS["n0"][0], "priority": "high"}]}, "n0[0]: priority is not valid"),
+        ({"n0": [{**ROWS["n0"][0], "default_action": 1}]}, "n0[0]: default_action is not valid"),
         (
             {"n0": [{**forward("10.0.0.0", 8, 1), "action": "send"}]},
             "n0[0]: table ipv4: action send is not in the p4info",
@@ -104,6 +111,48 @@ def test_a_wrong_entry_is_refused_before_anything_starts(rows: Any, message: str
     with (
         pytest.raises(railyard.RailyardError, match=re.escape(message)),
         railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=written(tmp_path, rows)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        ("type: INSERT", "updates[0]: expected a table_entry, got an update without an entity"),
+        (
+            "type: INSERT entity { action_profile_group { } }",
+            "expected a table_entry, got action_profile_group",
+        ),
+        (
+            "type: DELETE entity { table_entry { } }",
+            "the type is DELETE, but the file lists entries to install",
+        ),
+        ("type: INSERT entity { table_entry { table_id: 7 } }", "the p4info has no table with id 7"),
+        (
+            "type: INSERT entity { table_entry { TABLE ACTION } }",
+            "action forward needs the parameters mac, port",
+        ),
+        (
+            "type: INSERT entity { table_entry { TABLE FIELD ACTION } }",
+            "table ipv4 has no match field with id 9",
+        ),
+    ],
+)
+def test_a_wrong_write_request_is_refused(update: str, message: str, tmp_path: Path) -> None:
+    info = P4Info.parse(P4INFO.read_bytes())
+    row = p4r.TableEntry.FromString(info.encode(Entry("ipv4", (), "forward", (("mac", 1), ("port", 0)))))
+    action = f"action {{ action {{ action_id: {row.action.action.action_id} }} }}"
+    for name, text in {
+        "TABLE": f"table_id: {row.table_id}",
+        "FIELD": "match { field_id: 9 lpm { } }",
+        "ACTION": action,
+    }.items():
+        update = update.replace(name, text)
+    path = tmp_path / "rows.txtpb"
+    path.write_text(f"updates {{ {update} }}")
+    with (
+        pytest.raises(railyard.RailyardError, match=re.escape(message)),
+        railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=path),
     ):
         pass
 
@@ -138,6 +187,16 @@ def test_entries_of_a_folder_and_default_actions(tmp_path: Path) -> None:
         bed.run()
         assert len(bed.received("n2")) == 1
         assert Ether(bed.received("n0")[0]).dst == "02:00:00:00:00:09"
+
+
+def test_a_folder_with_two_files_of_a_node_is_refused(tmp_path: Path) -> None:
+    for file in ("n0.json", "n0-runtime.json"):
+        (tmp_path / file).write_text("[]")
+    with (
+        pytest.raises(railyard.RailyardError, match=r"has two files for n0: n0\.json and n0-runtime\.json"),
+        railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=tmp_path),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,10 @@ class MachinesConnections:
         self._tunnels: dict[tuple[str, str], EndpointCounters] = {}
         self._captures: list[tuple[Session, Path]] = []
 
-    def limiter(self, rate_bps: float) -> str:
-        """Return the mechanism that limits links of a rate, or "" if a machine has none.
-
-        If machines differ, that is the alphabetically first; see `LinkConnections.limiter`.
-        """
-        return min(self._sessions.each(lambda session: session.call("limiter", rate_bps)).values())
+    def limiters(self, rate_bps: float) -> frozenset[str]:
+        """Return the mechanisms of all machines; see `LinkConnections.limiters`."""
+        by_machine = self._sessions.each(lambda session: session.call("limiters", rate_bps))
+        return frozenset().union(*by_machine.values())
 
     # -- links
 

@@ -33,8 +33,7 @@ class Forwards:
             local[remote] = record.folder / f"{machine.name}-{number}.sock"
         self.addresses = {node: f"unix:{local[remote]}" for node, remote in sockets.items()}
         options = [part for remote, path in local.items() for part in ("-L", f"{path}:{remote}")]
-        program, *rest = machine.ssh
-        command = [program, "-N", "-o", "ExitOnForwardFailure=yes", *options, *rest]
+        command = machine.ssh_with("-N", "-o", "ExitOnForwardFailure=yes", *options)
         with self._log.open("wb") as log:
             self._ssh = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *command],

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, final
 
 from ruamel.yaml import YAML
@@ -43,6 +43,10 @@ class Machine:
     def command(self, *words: str) -> list[str]:
         """Return the command line that runs Python with `words` on the machine."""
         return [*self.ssh, shlex.join([*self.python, *words])]
+
+    def ssh_with(self, *options: str) -> list[str]:
+        """Return the words of `ssh` with `options` behind the program `ssh`."""
+        return _insert_options(self.ssh, options)
 
 
 @final
@@ -135,4 +139,10 @@ def _with_options(words: list[str]) -> tuple[str, ...]:
     """Add options to an ssh command: never ask for input; end when the machine stops answering."""
     options = ("BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3")
     given = [part for option in options for part in ("-o", option)]
-    return (words[0], *given, *words[1:])
+    return tuple(_insert_options(words, given))
+
+
+def _insert_options(words: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Insert `options` behind the first word that names the program ssh (`sudo ssh a`), or the first word."""
+    at = next((at for at, word in enumerate(words) if PurePath(word).name == "ssh"), 0) + 1
+    return [*words[:at], *options, *words[at:]]

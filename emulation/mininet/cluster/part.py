@@ -123,9 +123,9 @@ class _Part(PartHosts):
         sockets = {node: address.removeprefix("unix:") for node, address in testbed.addresses.items()}
         return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
 
-    def limiter(self, rate_bps: float) -> str:
-        """Return the mechanism that limits links of a rate on this machine; see `LinkConnections.limiter`."""
-        return self.bed.connections.limiter(rate_bps)
+    def limiters(self, rate_bps: float) -> frozenset[str]:
+        """Return the mechanism of this machine; see `LinkConnections.limiters`."""
+        return self.bed.connections.limiters(rate_bps)
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
         """Connect the two ends of a link; a tunnel stands for an end on another machine."""

@@ -36,8 +36,11 @@ class LinkConnections(Protocol):
         """Nodes with a host."""
         ...
 
-    def limiter(self, rate_bps: float) -> str:
-        """Return the mechanism that limits links of `rate_bps`: "tbf", "htb", "switch", or "" for none."""
+    def limiters(self, rate_bps: float) -> frozenset[str]:
+        """Return the mechanisms that limit links of `rate_bps`, on all machines of the fabric.
+
+        A mechanism is "tbf", "htb", "switch", or "" for none.
+        """
         ...
 
     def join(self, link: Link) -> None:
@@ -128,8 +131,11 @@ class LocalConnections:
         """Nodes with a host."""
         return self._cabling.hosts
 
-    def limiter(self, rate_bps: float) -> str:
+    def limiters(self, rate_bps: float) -> frozenset[str]:
         """Return the mechanism that limits links of `rate_bps`: "tbf", "htb", "switch", or "" for none."""
+        return frozenset({self._limiter(rate_bps)})
+
+    def _limiter(self, rate_bps: float) -> str:
         name, limit = ("htb", kernel.HTB) if self._lanes else ("tbf", kernel.TBF)
         if rate_bps / self._dilation > _MOST_SHAPED_BPS:
             return ""
@@ -147,11 +153,11 @@ class LocalConnections:
         return {
             (end.node, end.port): rate / self._dilation
             for end, rate in rates.items()
-            if (end.node, end.port) in self._cabling.interfaces and self.limiter(rate) == "switch"
+            if (end.node, end.port) in self._cabling.interfaces and self._limiter(rate) == "switch"
         }
 
     def _shape(self, rate_bps: float) -> dict[str, Any]:
-        if self.limiter(rate_bps) in ("", "switch"):
+        if self._limiter(rate_bps) in ("", "switch"):
             return {}
         real = rate_bps / self._dilation
         return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES, "lanes": self._lanes}

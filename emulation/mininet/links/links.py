@@ -58,8 +58,9 @@ class Links:
 
     @property
     def limiters(self) -> frozenset[str]:
-        """Mechanisms that limit the rates of the fabric's links; see `LinkConnections.limiter`."""
-        return frozenset(map(self._connections.limiter, {link.rate_bps for link in self._fabric.links}))
+        """Mechanisms that limit the rates of the fabric's links; see `LinkConnections.limiters`."""
+        rates = {link.rate_bps for link in self._fabric.links}
+        return frozenset().union(*map(self._connections.limiters, rates))
 
     def means(self, switch: SwitchKind, frame_bytes: int | None) -> Iterator[str]:
         """Yield sentences for the notes of a run: the mechanisms of rates, delays and queues of the links.

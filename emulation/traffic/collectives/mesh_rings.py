@@ -215,12 +215,12 @@ def mesh_multi_ring(
     A ring schedule reduces and scatters its part round the rings of its first dimension, then of the next,
     and gathers it in the reverse order of dimensions.
     """
-    woven, around = split_over_rings(mesh, rates, detours=detours, step=step)
+    ring_schedules, around = split_over_rings(mesh, rates, detours=detours, step=step)
     transfers: list[Transfer] = []
-    parts = cut_by(0, elements, [*(strand.share for strand in woven), *around])
-    for strand, part in zip(woven, parts, strict=False):
-        transfers += _one_strand(mesh, strand, part)
-    for ring, part in zip(mesh.around, parts[len(woven) :], strict=True):
+    parts = cut_by(0, elements, [*(own.share for own in ring_schedules), *around])
+    for own, part in zip(ring_schedules, parts, strict=False):
+        transfers += _ring_transfers(mesh, own, part)
+    for ring, part in zip(mesh.around, parts[len(ring_schedules) :], strict=True):
         transfers += pass_on(ring, part)
     ranks = prod(mesh.dims)
     steps = max(2 * (ranks - 1) if mesh.around else 0, 2 * sum(size - 1 for size in mesh.dims))
@@ -230,20 +230,22 @@ def mesh_multi_ring(
     return Schedule(name, ranks, elements, tuple(transfers), (goal,))
 
 
-def _one_strand(mesh: MeshRings, strand: RingSchedule, part: tuple[int, int]) -> Iterator[Transfer]:
+def _ring_transfers(mesh: MeshRings, rings: RingSchedule, part: tuple[int, int]) -> Iterator[Transfer]:
     """Yield the transfers of a ring schedule; a rank owns the piece at its coordinates."""
-    sizes = [mesh.dims[d] for d in strand.order]
+    sizes = [mesh.dims[d] for d in rings.order]
     pieces: dict[tuple[int, ...], tuple[int, int]] = {(): part}
     for level, size in enumerate(sizes):
-        for before in [places for places in pieces if len(places) == level]:
-            pieces |= {(*before, place): piece for place, piece in enumerate(cut(*pieces[before], size))}
-    places = _coordinates(mesh.dims, strand.order)
+        for before in [prefix for prefix in pieces if len(prefix) == level]:
+            pieces |= {
+                (*before, position): piece for position, piece in enumerate(cut(*pieces[before], size))
+            }
+    coordinates = _coordinates(mesh.dims, rings.order)
     reduced = sum(size - 1 for size in sizes)
-    for level, (d, number) in enumerate(zip(strand.order, strand.rings, strict=True)):
+    for level, (d, number) in enumerate(zip(rings.order, rings.rings, strict=True)):
         before, behind = sum(size - 1 for size in sizes[:level]), sum(size - 1 for size in sizes[level + 1 :])
         for line in mesh.lines[d]:
-            ring = [line[place] for place in mesh.along[d][number]]
-            owned = [pieces[places[rank][: level + 1]] for rank in ring]
+            ring = [line[position] for position in mesh.along[d][number]]
+            owned = [pieces[coordinates[rank][: level + 1]] for rank in ring]
             for (at, source), step in product(enumerate(ring), range(len(ring) - 1)):
                 target = ring[(at + 1) % len(ring)]
                 low, high = owned[at - 1 - step]
@@ -256,5 +258,5 @@ def _one_strand(mesh: MeshRings, strand: RingSchedule, part: tuple[int, int]) ->
 
 def _coordinates(dims: Sequence[int], order: Order) -> list[tuple[int, ...]]:
     """Return the coordinates of each rank, with the dimensions in the given order."""
-    ranks = [places[::-1] for places in product(*(range(size) for size in reversed(dims)))]
-    return [tuple(places[d] for d in order) for places in ranks]
+    ranks = [reverse[::-1] for reverse in product(*(range(size) for size in reversed(dims)))]
+    return [tuple(rank[d] for d in order) for rank in ranks]

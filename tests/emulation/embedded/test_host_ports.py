@@ -136,6 +136,18 @@ def test_an_address_without_fabric_is_the_machines_fault() -> None:
         list(exchange(f"127.0.0.1:{port}", []))
 
 
+def test_a_testbed_starts_once() -> None:
+    """A start that found its address taken has built the switches; a second one must not build them again."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        testbed = EmbeddedTestbed(two_switches(), grpc_address=f"127.0.0.1:{port}")
+        with pytest.raises(MachineError, match=f"cannot listen on 127.0.0.1:{port}"):
+            testbed.start()
+    with pytest.raises(TestbedError, match="was started before; make a new testbed"):
+        testbed.start()
+    testbed.stop()
+
+
 def test_a_fabric_with_agents_takes_no_frames() -> None:
     with (
         EmbeddedTestbed(full_mesh([2]), grpc_address=ANY_PORT) as testbed,

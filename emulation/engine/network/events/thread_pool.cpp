@@ -7,10 +7,10 @@ namespace railyard {
 
 namespace {
 
-// Wait until a value differs from `old`, and return it: spin for some microseconds (if `awake`), then sleep.
-std::uint32_t differs(const std::atomic<std::uint32_t>& value, std::uint32_t old, bool awake) {
+// Wait until a value differs from `old`, and return it: spin for some microseconds, then sleep.
+std::uint32_t differs(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
     constexpr int kLooks = 500;
-    for (int i = 0; awake && i < kLooks; ++i) {
+    for (int i = 0; i < kLooks; ++i) {
         if (const std::uint32_t now = value.load(std::memory_order_acquire); now != old) return now;
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
@@ -40,12 +40,12 @@ void ThreadPool::run() {
     round_.notify_all();
     work_(0);
     for (std::uint32_t left = working_.load(std::memory_order_acquire); left > 0;)
-        left = differs(working_, left, true);
+        left = differs(working_, left);
 }
 
 void ThreadPool::serve(std::size_t member) {
     for (std::uint32_t round = 0;;) {
-        round = differs(round_, round, true);
+        round = differs(round_, round);
         if (ended_) return;
         work_(member);
         if (working_.fetch_sub(1, std::memory_order_acq_rel) == 1) working_.notify_all();

@@ -42,6 +42,19 @@ def test_a_machine_needs_a_name_and_an_address(tmp_path: Path) -> None:
     assert second.nodes == ("npu0",)
 
 
+def test_options_stand_behind_the_word_ssh(tmp_path: Path) -> None:
+    file = tmp_path / "machines.yaml"
+    file.write_text(
+        "machines:\n"
+        "  - {name: a, address: 10.0.0.1, ssh: sudo -n /usr/bin/ssh root@a}\n"
+        "  - {name: b, address: 10.0.0.2, ssh: ./connect b}\n"
+    )
+    first, second = read_machines(file).machines
+    assert first.ssh[:4] == ("sudo", "-n", "/usr/bin/ssh", "-o")
+    assert first.ssh_with("-N")[:5] == ["sudo", "-n", "/usr/bin/ssh", "-N", "-o"]
+    assert second.ssh_with("-N")[:3] == ["./connect", "-N", "-o"]
+
+
 A, B = "{name: a, address: 10.0.0.1}", "{name: b, address: 10.0.0.2}"
 
 

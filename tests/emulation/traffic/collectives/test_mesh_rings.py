@@ -93,10 +93,10 @@ def test_every_channel_of_a_rack_carries_the_bound_of_the_ports() -> None:
 
 
 def test_half_of_the_array_takes_each_dimension_first() -> None:
-    woven, around = split_over_rings(borrowing_rings((8, 8)))
+    ring_schedules, around = split_over_rings(borrowing_rings((8, 8)))
     by_order = Counter[tuple[int, ...]]()
-    for strand in woven:
-        by_order[strand.order] += 84 * strand.share  # type: ignore[assignment]
+    for rings in ring_schedules:
+        by_order[rings.order] += 84 * rings.share  # type: ignore[assignment]
     assert dict(by_order) == pytest.approx({(0, 1): 36, (1, 0): 36})
     assert around == pytest.approx((1 / 14, 1 / 14))
 
@@ -111,10 +111,10 @@ def test_a_slow_link_takes_from_its_ring_alone() -> None:
     assert none[0] == 0 < none[1]
     line = mesh.lines[0][2]
     a, b = mesh.along[0][0][:2]
-    woven, _ = split_over_rings(mesh, rates | {(line[a], line[b]): 50.0})
+    ring_schedules, _ = split_over_rings(mesh, rates | {(line[a], line[b]): 50.0})
     by_ring = Counter[int]()
-    for strand in woven:
-        by_ring[strand.rings[strand.order.index(0)]] += strand.share  # type: ignore[assignment]
+    for rings in ring_schedules:
+        by_ring[rings.rings[rings.order.index(0)]] += rings.share  # type: ignore[assignment]
     assert by_ring[0] == pytest.approx(by_ring[1] / 2)
 
 
