@@ -82,7 +82,7 @@ class Population:
         """
         if start_ns is None:
             start_ns = time.monotonic_ns() + LEAD_NS
-        self._tallies.begin_again()
+        self._tallies.begin_again([self._index[node] for node in agents])
         self.connection.send(("begin", number, start_ns, agents))
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tallies: counts of all hosts of a running run, in memory that host processes share with the testbed."""
 
+from collections.abc import Sequence
 from mmap import mmap
 from typing import Final, final
 
@@ -39,9 +40,9 @@ class Tallies:
         finished = 0 if finished_ps is None else 1 + finished_ps
         self._rows[host, _SENT:] = stats.sent, stats.retransmitted, stats.received, stats.rtt_ps, finished
 
-    def begin_again(self) -> None:
-        """Clear the finishing times of all hosts, before agents are replaced."""
-        self._rows[:, _FINISHED] = 0
+    def begin_again(self, hosts: Sequence[int]) -> None:
+        """Clear the finishing times of hosts whose agents are about to be replaced."""
+        self._rows[hosts, _FINISHED] = 0
 
     @property
     def arrived_bytes(self) -> int:
