@@ -74,7 +74,7 @@ class TopologyScan:
         Raises:
             PlanError: The root does not answer, or a node needs a path longer than a request allows.
         """
-        dark = [place for place in self._waiting.values() if place is not None]
+        dark = [switch_port for switch_port in self._waiting.values() if switch_port is not None]
         self.discovered.dark += dark
         if None in self._waiting.values():
             raise PlanError(
@@ -102,18 +102,18 @@ class TopologyScan:
         if answer is None or answer.number not in self._waiting:
             self.discovered.unexpected += 1
             return
-        place = self._waiting.pop(answer.number)
-        if place is None:
+        switch_port = self._waiting.pop(answer.number)
+        if switch_port is None:
             self._add(answer, (), ())
             return
-        guid, port = place
+        guid, port = switch_port
         if answer.sent_by != port:
             self.discovered.unexpected += 1
             return
         sender = self.discovered.nodes[guid]
         end = (answer.guid, answer.port)
-        self.discovered.links[place] = end
-        self.discovered.links[end] = place
+        self.discovered.links[switch_port] = end
+        self.discovered.links[end] = switch_port
         if answer.guid not in self.discovered.nodes:
             self._add(answer, (*sender.path, port), (answer.port, *sender.back))
 
@@ -122,8 +122,8 @@ class TopologyScan:
         self.discovered.nodes[answer.guid] = device
         self._nodes.append(answer.guid)
 
-    def _request(self, place: SwitchPort | None, path: tuple[int, ...], back: tuple[int, ...]) -> bytes:
+    def _request(self, switch_port: SwitchPort | None, path: tuple[int, ...], back: tuple[int, ...]) -> bytes:
         number = self.discovered.requests % _NUMBERS
         self.discovered.requests += 1
-        self._waiting[number] = place
+        self._waiting[number] = switch_port
         return request(number, path, back, self._hops)

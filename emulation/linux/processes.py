@@ -97,7 +97,7 @@ def carries(pid: int, token: str) -> bool:
     return False
 
 
-def settle(owner: int, start: int, place: int) -> None:
+def settle(owner: int, start: int, address: int) -> None:
     """Wait until no process forked by the owner can still be about to start its program.
 
     Until then such a process carries no token: first it is a copy of the owner, then it briefly has no
@@ -106,12 +106,12 @@ def settle(owner: int, start: int, place: int) -> None:
     Args:
         owner: pid of the owner.
         start: start of the owner, as of `started`.
-        place: address of the owner's environment, as of `memory`; 0: do not wait for copies.
+        address: address of the owner's environment, as of `memory`; 0: do not wait for copies.
     """
     begin = time.monotonic()
     for seconds, is_starting in ((_PATIENCE, _is_copy), (_MOMENT, _is_blank)):
         while any(
-            int(fields[19]) >= start and pid not in (owner, os.getpid()) and is_starting(pid, fields, place)
+            int(fields[19]) >= start and pid not in (owner, os.getpid()) and is_starting(pid, fields, address)
             for pid in _pids()
             if (fields := _stat(pid))
         ):
@@ -120,11 +120,11 @@ def settle(owner: int, start: int, place: int) -> None:
             time.sleep(0.005)
 
 
-def _is_copy(pid: int, fields: list[str], place: int) -> bool:
-    return int(fields[47]) == place != 0
+def _is_copy(pid: int, fields: list[str], address: int) -> bool:
+    return int(fields[47]) == address != 0
 
 
-def _is_blank(pid: int, fields: list[str], place: int) -> bool:
+def _is_blank(pid: int, fields: list[str], address: int) -> bool:
     if int(fields[6]) & _KERNEL_THREAD:
         return False
     with suppress(OSError):

@@ -26,14 +26,14 @@ class Record:
 
     Attributes:
         time_ns: Time stamp in nanoseconds.
-        place: Name of the interface that sent the frame.
+        interface: Name of the interface that sent the frame.
         about: Description of the interface.
         frame: Bytes of the frame.
         comment: Comment on the frame, for pcapng only.
     """
 
     time_ns: int
-    place: str
+    interface: str
     about: str
     frame: bytes
     comment: str = ""
@@ -90,16 +90,17 @@ def _pcap(records: Sequence[Record]) -> bytes:
 
 
 def _pcapng(records: Sequence[Record]) -> bytes:
-    places = dict.fromkeys((record.place, record.about) for record in records)
-    number = {place: index for index, place in enumerate(places)}
+    interfaces = dict.fromkeys((record.interface, record.about) for record in records)
+    number = {interface: index for index, interface in enumerate(interfaces)}
     parts = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-    for place, about in places:
-        options = _option(2, place.encode()) + _option(3, about.encode()) + _option(9, bytes([_NANOSECONDS]))
+    for interface, about in interfaces:
+        options = _option(2, interface.encode()) + _option(3, about.encode())
+        options += _option(9, bytes([_NANOSECONDS]))
         parts.append(_block(1, struct.pack("<HHI", _ETHERNET, 0, _SNAP_BYTES) + options + _option(0, b"")))
     for record in records:
         time, size = record.time_ns, len(record.frame)
         head = struct.pack(
-            "<IIIII", number[record.place, record.about], time >> 32, time & 0xFFFFFFFF, size, size
+            "<IIIII", number[record.interface, record.about], time >> 32, time & 0xFFFFFFFF, size, size
         )
         comment = _option(1, record.comment.encode()) + _option(0, b"") if record.comment else b""
         parts.append(_block(6, head + _padded(record.frame) + comment))

@@ -55,14 +55,14 @@ def compare_variants(plan: StudyPlan, results: Sequence[RunResult]) -> list[Comp
     points: dict[tuple[str, int], Mapping[str, Any]] = {}
     for run in results:
         if run["result"] is not None:
-            place = repr(run["point"]), run["seed"]
-            points.setdefault(place, run["point"])
-            metrics.setdefault(place, {}).update(run["result"]["metrics"])
-            variants.setdefault(place, set()).add(run["variant"])
+            case = repr(run["point"]), run["seed"]
+            points.setdefault(case, run["point"])
+            metrics.setdefault(case, {}).update(run["result"]["metrics"])
+            variants.setdefault(case, set()).add(run["variant"])
     return [
-        Comparison(point, place[1], outcome)
-        for place, point in points.items()
-        for outcome in _outcomes(plan, metrics[place], variants[place])
+        Comparison(point, case[1], outcome)
+        for case, point in points.items()
+        for outcome in _outcomes(plan, metrics[case], variants[case])
     ]
 
 

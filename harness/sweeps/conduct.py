@@ -145,12 +145,12 @@ def memory_of(runs: Sequence[Run], path: Path) -> int:
     """
     largest: dict[str, Run] = {}
     for run in runs:
-        place = run.scenario.topology.model_dump_json()
-        if place not in largest or _elements(run) > _elements(largest[place]):
-            largest[place] = run
+        topology = run.scenario.topology.model_dump_json()
+        if topology not in largest or _elements(run) > _elements(largest[topology]):
+            largest[topology] = run
     try:
-        nodes = {place: len(run.scenario.topology.build().nodes) for place, run in largest.items()}
-        chosen = max(largest, key=lambda place: nodes[place] * _elements(largest[place]), default=None)
+        nodes = {topology: len(run.scenario.topology.build().nodes) for topology, run in largest.items()}
+        chosen = max(largest, key=lambda key: nodes[key] * _elements(largest[key]), default=None)
         if chosen is None:
             return 0
         prepared = prepare(largest[chosen].scenario, Document(path))

@@ -91,15 +91,15 @@ def case(name: str, wider: int = 1) -> tuple[list[Job], Floats]:
     fabric = Pinned(_CLUSTER, spines=24, uplink=2.0 * wider)
     jobs = []
     for number, (kind, where) in enumerate(CASES[name]):
-        place = np.array([host * SERVER + first + n for host, first, gpus in where for n in range(gpus)])
+        npus = np.array([host * SERVER + first + n for host, first, gpus in where for n in range(gpus)])
         phase = Phase("gradients", KINDS[kind].share * KINDS[kind].seconds, _rings(len(where), where[0][2]))
-        whole = training(kind, len(place), KINDS[kind])
-        fabric.admit(number, Placed(kind, len(place), 0.0, 1, whole.compute, (phase,), whole.overlap), place)
+        whole = training(kind, len(npus), KINDS[kind])
+        fabric.admit(number, Placed(kind, len(npus), 0.0, 1, whole.compute, (phase,), whole.overlap), npus)
         flows = fabric.flows(number)
         jobs.append(
             Job(
                 f"{kind}{number}",
-                len(place),
+                len(npus),
                 whole.compute,
                 flows.amounts,
                 flows.paths,

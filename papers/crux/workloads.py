@@ -107,20 +107,20 @@ def make(trace: ProductionTrace, seed: int) -> tuple[Job, ...]:
     seconds = rng.lognormal(np.log(trace.duration) - trace.spread**2 / 2, trace.spread, number)
     small = [name for name in KINDS if name != "gpt"]
     created = []
-    for place in range(number):
-        size = int(npus[place])
+    for index in range(number):
+        size = int(npus[index])
         drawn = str(rng.choice(small))
         name = "gpt" if size >= 128 else drawn
         kind = KINDS[name]
         # Variants of a model: iterations from two thirds to one and a half times as long.
         length = kind.seconds * float(np.exp(rng.uniform(np.log(2 / 3), np.log(3 / 2))))
-        wanted = min(float(seconds[place]), trace.longest)
+        wanted = min(float(seconds[index]), trace.longest)
         created.append(
             training(
-                f"job{place}-{name}",
+                f"job{index}-{name}",
                 size,
                 Kind(length, kind.share, kind.overlap, kind.stages),
-                round(float(arrivals[place]), 3),
+                round(float(arrivals[index]), 3),
                 # More than can be done in the time.
                 1 + round(2 * wanted / length),
                 held=wanted,

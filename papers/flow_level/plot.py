@@ -44,12 +44,12 @@ def plot_svg(result: Comparison) -> str:
 def _means(axes: Axes, result: Comparison, shown: list[str]) -> None:
     ours = [100 * (result.against_ideal(name) - 1) for name in shown]
     released: list[float] = [0.0]
-    places = range(len(shown))
-    axes.bar(places, ours, width=0.6, color=[colour(index) for index in places], alpha=0.85)
-    for place, name in enumerate(shown):
+    numbers = range(len(shown))
+    axes.bar(numbers, ours, width=0.6, color=[colour(index) for index in numbers], alpha=0.85)
+    for number, name in enumerate(shown):
         axes.annotate(
-            f"{ours[place]:+.2f} %",
-            (place, ours[place]),
+            f"{ours[number]:+.2f} %",
+            (number, ours[number]),
             (0, 3),
             textcoords="offset points",
             ha="center",
@@ -57,8 +57,8 @@ def _means(axes: Axes, result: Comparison, shown: list[str]) -> None:
         )
         if name in PAPER:
             released.append(100 * (PAPER[name].completion / PAPER["ideal"].completion - 1))
-            axes.plot([place - 0.36, place + 0.36], [released[-1]] * 2, color=INK, linewidth=2.4)
-    axes.set_xticks(list(places), [name.replace(", ", ",\n") for name in shown])
+            axes.plot([number - 0.36, number + 0.36], [released[-1]] * 2, color=INK, linewidth=2.4)
+    axes.set_xticks(list(numbers), [name.replace(", ", ",\n") for name in shown])
     axes.set_ylim(0, 1.25 * max(*ours, *released, 0.1))
     axes.set_ylabel("mean completion time above ideal, %")
     axes.grid(axis="y", color=INK, alpha=0.12)

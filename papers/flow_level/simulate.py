@@ -138,7 +138,7 @@ class _Run:
         self._fabric, self._pace, self._steering = fabric, pace, steering
         self._placement = Placement(fabric.cluster, policy, seed)
         self._waiting: deque[int] = deque()
-        self._place: dict[int, np.ndarray] = {}
+        self._npus: dict[int, np.ndarray] = {}
         self._start: dict[int, float] = {}
         self._end: dict[int, float] = {}
         self._leaving: dict[int, float] = {}
@@ -156,8 +156,7 @@ class _Run:
             then = min(arrival, self._lit, due, removed, self._now + step)
             if then == np.inf:
                 raise ModelError(
-                    f"{len(self._place)} jobs make no progress, among them "
-                    f"{self._jobs[min(self._place)].name}",
+                    f"{len(self._npus)} jobs make no progress, among them {self._jobs[min(self._npus)].name}",
                     remedy="give the links that they need a capacity above 0",
                 )
             done = self._pace.advance(step if then == self._now + step else then - self._now)
@@ -174,9 +173,9 @@ class _Run:
             while coming < len(self._jobs) and self._jobs[coming].arrival <= self._now:
                 self._waiting.append(coming)
                 coming += 1
-            before = len(self._place)
+            before = len(self._npus)
             self._admit()
-            if self._steering and (done or len(self._place) > before or due <= self._now):
+            if self._steering and (done or len(self._npus) > before or due <= self._now):
                 self._steer(self._steering)
         return Outcome(
             self._fabric.name, self._fabric.cluster.size, tuple(map(self._record, range(len(self._jobs))))
@@ -187,9 +186,9 @@ class _Run:
         while self._waiting:
             key = self._waiting[0]
             job = self._jobs[key]
-            place = self._placement.take(job.npus, job.unit)
-            if place is None:
-                if not self._place:
+            npus = self._placement.take(job.npus, job.unit)
+            if npus is None:
+                if not self._npus:
                     raise ModelError(
                         f"job {job.name}: {job.npus} NPUs in blocks of {job.unit} do not fit on "
                         f"the empty cluster",
@@ -197,11 +196,11 @@ class _Run:
                     )
                 break
             self._waiting.popleft()
-            dark = self._fabric.admit(key, job, place)
+            dark = self._fabric.admit(key, job, npus)
             if dark:
                 self._lit = self._now + dark
             self._pace.add(key, job)
-            self._place[key], self._start[key] = place, self._now
+            self._npus[key], self._start[key] = npus, self._now
             if job.held is not None:
                 self._leaving[key] = self._now + job.held
             if self._steering:
@@ -223,7 +222,7 @@ class _Run:
             self._done[key] = self._pace.counted(key).iterations
         self._pace.remove(key)
         self._fabric.release(key)
-        self._placement.give_back(self._place.pop(key))
+        self._placement.give_back(self._npus.pop(key))
         self._end[key] = self._now
 
     def _record(self, key: int) -> Record:

@@ -103,24 +103,24 @@ class Steered:
             if item.until <= now:
                 self._read(key, item, now, pace)
         result = {
-            key: Order(level=place - len(self._measuring))
-            for place, key in enumerate(reversed(self._measuring))
+            key: Order(level=index - len(self._measuring))
+            for index, key in enumerate(reversed(self._measuring))
         }
         keys = sorted(self._known)
         jobs = [self._known[key] for key in keys]
         rates = self._fabric.capacities
         schedule = self._scheduler(jobs, rates, self._levels, self._seed)
-        for place, (key, job, choice) in enumerate(zip(keys, jobs, schedule.choices, strict=True)):
+        for index, (key, job, choice) in enumerate(zip(keys, jobs, schedule.choices, strict=True)):
             self._fabric.pin(key, choice)
             late = 0.0
-            group = int(schedule.groups[place])
+            group = int(schedule.groups[index])
             if group >= 0:
                 length = iteration_seconds(job.compute, bottleneck_seconds(job, choice, rates), job.overlap)
-                late = float(schedule.shifts[place]) / length
+                late = float(schedule.shifts[index]) / length
             result[key] = Order(
-                int(schedule.levels[place]),
+                int(schedule.levels[index]),
                 keys[group] if group >= 0 else None,
-                int(schedule.turns[place]),
+                int(schedule.turns[index]),
                 late,
             )
         if self._spread and self._measuring:

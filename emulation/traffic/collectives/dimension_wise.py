@@ -106,28 +106,28 @@ def _one_share(
     stride = strides(dims)
     parts: dict[tuple[int, ...], tuple[int, int]] = {(): share}
     for level in range(depth):
-        for before in [places for places in parts if len(places) == level]:
-            for place, part in enumerate(cut(*parts[before], dims[order[level]])):
-                parts[*before, place] = part
+        for before in [coordinates for coordinates in parts if len(coordinates) == level]:
+            for coordinate, part in enumerate(cut(*parts[before], dims[order[level]])):
+                parts[*before, coordinate] = part
     gather = 0 if kind == "all-gather" else n  # the step in which the last dimension is gathered
     append = transfers.append
-    for places in product(*(range(dims[d]) for d in order)):
-        me = sum(place * stride[d] for place, d in zip(places, order, strict=True))
-        for level, (d, mine) in enumerate(zip(order, places, strict=True)):
+    for coordinates in product(*(range(dims[d]) for d in order)):
+        me = sum(coordinate * stride[d] for coordinate, d in zip(coordinates, order, strict=True))
+        for level, (d, mine) in enumerate(zip(order, coordinates, strict=True)):
             scattered = level < depth
-            before = places[:level] if scattered else places[:depth]
+            before = coordinates[:level] if scattered else coordinates[:depth]
             own = parts[*before, mine] if scattered else parts[before]
-            for place in range(dims[d]):
-                if place == mine:
+            for coordinate in range(dims[d]):
+                if coordinate == mine:
                     continue
-                peer = me + (place - mine) * stride[d]
-                theirs = parts[*before, place] if scattered else own
+                peer = me + (coordinate - mine) * stride[d]
+                theirs = parts[*before, coordinate] if scattered else own
                 if kind != "all-gather" and theirs[1] > theirs[0]:
                     append(Transfer(level, me, peer, theirs[0], theirs[1] - theirs[0], Combine.REDUCE))
                 if kind != "reduce-scatter" and scattered and own[1] > own[0]:
                     step = gather + depth - 1 - level
                     append(Transfer(step, me, peer, own[0], own[1] - own[0], Combine.COPY))
-        yield me, parts[places[:depth]]
+        yield me, parts[coordinates[:depth]]
 
 
 def direct(ranks: int, elements: int, kind: Kind = "allreduce") -> Schedule:

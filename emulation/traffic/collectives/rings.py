@@ -76,10 +76,10 @@ def pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
     transfers = []
     for step in range(2 * (ranks - 1)):
         op = Combine.REDUCE if step < ranks - 1 else Combine.COPY
-        for place, source in enumerate(order):
-            low, high = chunks[(place - step) % ranks]
+        for position, source in enumerate(order):
+            low, high = chunks[(position - step) % ranks]
             if high > low:
-                target = order[(place + 1) % ranks]
+                target = order[(position + 1) % ranks]
                 transfers.append(Transfer(step, source, target, low, high - low, op))
     return transfers
 
@@ -173,7 +173,7 @@ def _tillson(n: int) -> tuple[Ring, ...]:
     until every permutation is a single cycle. Two permutations alone never change the joint parity of all.
     """
     dice = random.Random(n)
-    rows = [[(place + shift) % n for place in range(n)] for shift in range(1, n)]
+    rows = [[(position + shift) % n for position in range(n)] for shift in range(1, n)]
     cycles = [_cycles(row) for row in rows]
     for _ in range(MOST_TRIES):
         broken = [row for row, count in enumerate(cycles) if count > 1]
@@ -182,7 +182,7 @@ def _tillson(n: int) -> tuple[Ring, ...]:
         first = dice.choice(broken)
         others = [row for row in range(n - 1) if row != first]
         chosen = [first, *dice.sample(others, dice.choice((1, 2)))]
-        dealt = _deal([[rows[row][place] for row in chosen] for place in range(n)], dice)
+        dealt = _deal([[rows[row][position] for row in chosen] for position in range(n)], dice)
         counts = [_cycles(row) for row in dealt]
         if sum(counts) <= sum(cycles[row] for row in chosen):
             for row, new, count in zip(chosen, dealt, counts, strict=True):
@@ -204,22 +204,22 @@ def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
     for _ in range(len(choices[0]) - 1):
         taken_by = [-1] * n
 
-        def take(place: int, tried: set[int], taken_by: list[int] = taken_by) -> bool:
-            for to in dice.sample(choices[place], len(choices[place])):
+        def take(position: int, tried: set[int], taken_by: list[int] = taken_by) -> bool:
+            for to in dice.sample(choices[position], len(choices[position])):
                 if to not in tried:
                     tried.add(to)
                     if taken_by[to] < 0 or take(taken_by[to], tried):
-                        taken_by[to] = place
+                        taken_by[to] = position
                         return True
             return False
 
-        for place in dice.sample(range(n), n):
-            take(place, set())
+        for position in dice.sample(range(n), n):
+            take(position, set())
         row = [0] * n
-        for to, place in enumerate(taken_by):
-            row[place] = to
-        for place in range(n):
-            choices[place].remove(row[place])
+        for to, position in enumerate(taken_by):
+            row[position] = to
+        for position in range(n):
+            choices[position].remove(row[position])
         dealt.append(row)
     dealt.append([left[0] for left in choices])
     return dealt
@@ -228,11 +228,11 @@ def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
 def _cycles(row: Sequence[int]) -> int:
     seen: set[int] = set()
     count = 0
-    for place in range(len(row)):
-        count += place not in seen
-        while place not in seen:
-            seen.add(place)
-            place = row[place]
+    for position in range(len(row)):
+        count += position not in seen
+        while position not in seen:
+            seen.add(position)
+            position = row[position]
     return count
 
 

@@ -125,7 +125,7 @@ def _operation(number: int, row: Any) -> Operation:
         peer={"send": lambda: values.node("to"), "receive": lambda: values.node("from")}.get(kind, str)(),
         size=values.whole(kind) if kind != "compute" else 0,
         read=values.source("read"),
-        write=values.place("write"),
+        write=values.position("write"),
         combine=_COMBINE[combine],
         tag=None if row.get("tag") is None else values.whole("tag"),
         after=tuple(str(other) for other in after),
@@ -172,12 +172,12 @@ class _Values:
 
     def source(self, key: str) -> int | str | None:
         value = self._row.get(key)
-        return value if isinstance(value, str) else self.place(key)
+        return value if isinstance(value, str) else self.position(key)
 
-    def place(self, key: str) -> int | None:
+    def position(self, key: str) -> int | None:
         value = self._row.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            self.refuse(key, f"{key} is {value!r}", "give a place in bytes")
+            self.refuse(key, f"{key} is {value!r}", "give a position in bytes")
         return value
 
     def time(self, key: str) -> int:

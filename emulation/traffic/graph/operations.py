@@ -160,8 +160,8 @@ class Graph:
 
     def _refuse(self, number: int, key: str, message: str, remedy: str) -> NoReturn:
         given: Mapping[str, int] = getattr(self, "_given", {})  # indices without the signals
-        place = given.get(self.operations[number].id, number)
-        raise GraphError(message, operation=place, key=key, remedy=remedy)
+        index = given.get(self.operations[number].id, number)
+        raise GraphError(message, operation=index, key=key, remedy=remedy)
 
     def _check(self, number: int, operation: Operation, known: Mapping[str, int]) -> None:
         kind = operation.kind
@@ -174,9 +174,10 @@ class Graph:
             if getattr(operation, key) < 0:
                 self._refuse(number, f"{key[:-3]}_us", "a time before 0", "give 0 or more")
         for key in ("read", "write"):
-            place = getattr(operation, key)
-            if isinstance(place, int) and (place < 0 or place % ELEMENT_BYTES):
-                self._refuse(number, key, f"place {place}", f"give a multiple of {ELEMENT_BYTES}, 0 or more")
+            position = getattr(operation, key)
+            if isinstance(position, int) and (position < 0 or position % ELEMENT_BYTES):
+                remedy = f"give a multiple of {ELEMENT_BYTES}, 0 or more"
+                self._refuse(number, key, f"position {position}", remedy)
         if operation.combine is Combine.REDUCE and operation.size % ELEMENT_BYTES:
             self._refuse(
                 number, kind, f"{operation.size} bytes to add up", f"give a multiple of {ELEMENT_BYTES}"
@@ -206,7 +207,7 @@ class Graph:
                 number,
                 "read",
                 f"{name!r} puts no data on {operation.member}",
-                f"name a send to {operation.member} or a copy there, or give a place in bytes",
+                f"name a send to {operation.member} or a copy there, or give a position in bytes",
             )
         if operation.size > other.size:
             self._refuse(
@@ -231,23 +232,23 @@ class Graph:
 
         This is the named operation, but at the target of a send the matching receive, if there is one.
         """
-        place = self.number[name]
-        return place if member == self.operations[place].member else self.receive_of.get(place, place)
+        index = self.number[name]
+        return index if member == self.operations[index].member else self.receive_of.get(index, index)
 
     def _check_cycles(self) -> None:
         before = self.waits()
-        missing = [len(set(places)) for places in before]
+        missing = [len(set(indices)) for indices in before]
         after: list[list[int]] = [[] for _ in before]
-        for place, places in enumerate(before):
-            for other in set(places):
-                after[other].append(place)
-        free = [place for place, count in enumerate(missing) if not count]
+        for index, indices in enumerate(before):
+            for other in set(indices):
+                after[other].append(index)
+        free = [index for index, count in enumerate(missing) if not count]
         while free:
-            for place in after[free.pop()]:
-                missing[place] -= 1
-                if not missing[place]:
-                    free.append(place)
-        stuck = next((place for place, count in enumerate(missing) if count), None)
+            for index in after[free.pop()]:
+                missing[index] -= 1
+                if not missing[index]:
+                    free.append(index)
+        stuck = next((index for index, count in enumerate(missing) if count), None)
         if stuck is None:
             return
         way: dict[int, None] = {}
@@ -255,7 +256,7 @@ class Graph:
             way[stuck] = None
             stuck = next(other for other in before[stuck] if missing[other])
         circle = [*way][[*way].index(stuck) :]
-        names = [self.operations[place].id for place in circle]
+        names = [self.operations[index].id for index in circle]
         shown = names if len(names) <= 8 else [*names[:7], f"{len(names) - 7} more"]
         self._refuse(
             min(circle),

@@ -13,18 +13,18 @@ def in_order(graph: Graph) -> list[int]:
 
     The next operation is always the first in the list whose predecessors have all taken effect.
     """
-    before = [set(places) for places in graph.waits()]
+    before = [set(indices) for indices in graph.waits()]
     after: list[list[int]] = [[] for _ in before]
-    for place, places in enumerate(before):
-        for other in places:
-            after[other].append(place)
-    missing = [len(places) for places in before]
-    free = [place for place, count in enumerate(missing) if not count]
+    for index, indices in enumerate(before):
+        for other in indices:
+            after[other].append(index)
+    missing = [len(indices) for indices in before]
+    free = [index for index, count in enumerate(missing) if not count]
     ordered = []
     while free:
-        place = heappop(free)
-        ordered.append(place)
-        for other in after[place]:
+        index = heappop(free)
+        ordered.append(index)
+        for other in after[index]:
             missing[other] -= 1
             if not missing[other]:
                 heappush(free, other)

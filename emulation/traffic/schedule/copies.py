@@ -18,12 +18,12 @@ _ITEM_BYTES = 4
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A copy of `length` elements, from element `offset` of rank `source` to element `place` of `target`."""
+    """A copy of `length` elements: from `offset` of rank `source` to `target_offset` of rank `target`."""
 
     source: int
     target: int
     offset: int
-    place: int
+    target_offset: int
     length: int
 
 
@@ -42,7 +42,7 @@ class SlicedCopies:
         self._lengths = tuple(lengths)
         self._blocks = tuple(block for block in blocks if block.length and block.source != block.target)
         transfers = (
-            Transfer(0, b.source, b.target, b.offset, b.length, Combine.COPY, b.place - b.offset)
+            Transfer(0, b.source, b.target, b.offset, b.length, Combine.COPY, b.target_offset - b.offset)
             for b in self._blocks
         )
         self.schedule = Schedule(name, len(self._lengths), max(1, *self._lengths), tuple(transfers))
@@ -76,9 +76,9 @@ class SlicedCopies:
         cells = []
         for block in self._blocks:
             if block.source == rank:
-                send = Send(0, block.target, Combine.COPY, block.place - block.offset)
+                send = Send(0, block.target, Combine.COPY, block.target_offset - block.offset)
                 cells.append((block.offset, block.length, CellPlan((), ((send,),))))
             elif block.target == rank:
                 phase = Phase(0, Combine.COPY, (block.source,))
-                cells.append((block.place, block.length, CellPlan((phase,), ((), ()))))
+                cells.append((block.target_offset, block.length, CellPlan((phase,), ((), ()))))
         return cells

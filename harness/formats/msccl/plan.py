@@ -259,13 +259,13 @@ class _Block:
                     self._channels[kind].append(own[index.value])
         for block in row.items("remote_buffer_refs"):
             kind = block.text("access_channel_type", choices=_LINKS)
-            for place in block.items("remote_buffer_ids"):
-                if place.number() >= len(gpu.buffers) or kind not in gpu.buffers[place.value][2]:
-                    place.refuse(
-                        f"this GPU has no remote buffer {place.value} that {kind} channels reach",
+            for reference in block.items("remote_buffer_ids"):
+                if reference.number() >= len(gpu.buffers) or kind not in gpu.buffers[reference.value][2]:
+                    reference.refuse(
+                        f"this GPU has no remote buffer {reference.value} that {kind} channels reach",
                         "name an index of its remote_buffers",
                     )
-                self._buffers[kind].append(gpu.buffers[place.value][:2])
+                self._buffers[kind].append(gpu.buffers[reference.value][:2])
 
     def operations(self) -> list[PlanOperation]:
         """Return the operations of the threadblock; a `pipeline` is replaced by the operations inside it."""
@@ -290,7 +290,7 @@ class _Block:
             return self._synchronise(item, name)
         kind = item.text("channel_type", "memory", choices=(*_LINKS, "none"))
         if name in _SIGNAL:
-            channels = tuple(self._channel(place, kind) for place in item.items("channel_ids"))
+            channels = tuple(self._channel(reference, kind) for reference in item.items("channel_ids"))
             if not channels:
                 item.refuse(f"operation {name!r} has no channel", "add `channel_ids`")
             return PlanOperation(item, name, channels=channels)
@@ -310,14 +310,15 @@ class _Block:
             return PlanOperation(item, name, semaphores=tuple(numbers))
         return PlanOperation(item, name)
 
-    def _channel(self, place: Item, kind: str) -> Channel:
+    def _channel(self, reference: Item, kind: str) -> Channel:
         channels = self._channels.get(kind, [])
-        if place.number() >= len(channels):
-            place.refuse(
-                f"channel {place.value} does not exist: this threadblock has {len(channels)} of type {kind}",
+        if reference.number() >= len(channels):
+            reference.refuse(
+                f"channel {reference.value} does not exist: "
+                f"this threadblock has {len(channels)} of type {kind}",
                 "give the index of one of its channels",
             )
-        return channels[place.value]
+        return channels[reference.value]
 
     def _move(self, item: Item, name: str, kind: str) -> PlanOperation:
         self._check_sum(item)
@@ -331,7 +332,7 @@ class _Block:
             cut = (group.integer("tb_id", high=size - 1), size)
         channels: tuple[Channel, ...] = ()
         if name in ("pws", "pwsf"):
-            channels = tuple(self._channel(place, kind) for place in item.items("channel_ids"))
+            channels = tuple(self._channel(reference, kind) for reference in item.items("channel_ids"))
         return PlanOperation(item, name, sources, targets, channels, kind == "port", cut)
 
     def _sum_in_switch(self, item: Item) -> PlanOperation:
@@ -409,13 +410,14 @@ class _Block:
         rank, buffer = self._rank, ""
         if "buffer_id" in item:
             buffers = self._buffers.get(kind, [])
-            place = item.integer("buffer_id")
-            if place >= len(buffers):
+            buffer_id = item.integer("buffer_id")
+            if buffer_id >= len(buffers):
                 item.refuse(
-                    f"buffer_id {place} does not exist: this threadblock has {len(buffers)} for type {kind}",
+                    f"buffer_id {buffer_id} does not exist: "
+                    f"this threadblock has {len(buffers)} for type {kind}",
                     "give an index of its remote_buffer_ids",
                 )
-            rank, buffer = buffers[place]
+            rank, buffer = buffers[buffer_id]
         else:
             buffer = item.text("type", choices=_BUFFERS)
         return self._inside(item, Part(rank, buffer, first, count))

@@ -50,17 +50,17 @@ def cycle_svg(fabric: Fabric, cycle: Sequence[tuple[str, str, int]]) -> str:
     hops = [(source, target) for source, target in (hop.split("->") for _, hop, _ in cycle)]
     members = dict.fromkeys(source for source, _ in hops)
     if len(fabric.nodes) == prod(fabric.dims) <= MAX_MESH_NODES:
-        place, radius = _mesh_places(fabric), NODE
+        positions, radius = _mesh_places(fabric), NODE
     else:
-        place, radius = _ring_places(list(members)), RING_NODE
-    arrows = [_Arrow.between(place[source], place[target], radius) for source, target in hops]
-    circles = [(x - radius, y - radius, x + radius, y + radius) for x, y in place.values()]
+        positions, radius = _ring_places(list(members)), RING_NODE
+    arrows = [_Arrow.between(positions[source], positions[target], radius) for source, target in hops]
+    circles = [(x - radius, y - radius, x + radius, y + radius) for x, y in positions.values()]
     labels = _label_places(arrows, circles)
     parts = [
         f'<svg class="cycle" xmlns="{SVG}" viewBox="{_view_box(arrows, circles, labels)}" role="img">',
         f"<title>{escape(fabric.name)}, {len(cycle)} buffers that wait for each other</title>",
     ]
-    for node, (x, y) in place.items():
+    for node, (x, y) in positions.items():
         mark = ' class="in"' if node in members else ""
         label = str(fabric.node(node).index) if radius == NODE else node
         parts.append(
@@ -147,9 +147,9 @@ def _label_places(arrows: Sequence[_Arrow], circles: Sequence[Box]) -> list[Poin
             overlaps = sum(_overlap(box, other) for other in taken)
             crossed = sum(box[0] < px < box[2] and box[1] < py < box[3] for px, py in points)
             costs.append((overlaps, crossed, rank))
-        place = candidates[min(costs)[2]]
-        taken.append(_label_box(place))
-        chosen.append(place)
+        position = candidates[min(costs)[2]]
+        taken.append(_label_box(position))
+        chosen.append(position)
     return chosen
 
 

@@ -70,19 +70,19 @@ def fabric_svg(
     if words := too_large(fabric):
         return _words(fabric, words)
     drawn = layout(fabric)
-    place = {name: _scaled(at) for name, at in drawn.places.items()}
+    positions = {name: _scaled(at) for name, at in drawn.places.items()}
     bends = {name: _scaled(at) for name, at in drawn.bends.items()}
     labels = _labels(fabric)
     thin = min(1.0, (MANY_LINKS / max(1, len(fabric.links))) ** 0.75)
     known = shares or {}
     quiet_first = sorted(fabric.links, key=lambda link: (link.name in cut, max(known.get(link.name, (0, 0)))))
     arcs = [
-        _arc(link, place, bends.get(link.name), known.get(link.name), link.name in cut, full, thin)
+        _arc(link, positions, bends.get(link.name), known.get(link.name), link.name in cut, full, thin)
         for link in quiet_first
     ]
     boxes = [_box(group) for group in drawn.groups if group.kind == "group"]
     corners = [
-        *place.values(),
+        *positions.values(),
         *(arc.middle for arc in arcs),
         *(corner for box in boxes for corner in box.corners),
     ]
@@ -102,7 +102,7 @@ def fabric_svg(
     parts += [box.svg for box in boxes]
     parts += [arc.svg for arc in arcs]
     for node in fabric.nodes:
-        x, y = place[node.name]
+        x, y = positions[node.name]
         label = labels[node.name]
         small = ' class="small"' if len(label) > 3 else ""
         parts.append(
@@ -129,8 +129,8 @@ def _words(fabric: Fabric, words: str) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def _scaled(place: tuple[float, float]) -> tuple[float, float]:
-    return MARGIN + STEP * place[0], MARGIN + STEP * place[1]
+def _scaled(position: tuple[float, float]) -> tuple[float, float]:
+    return MARGIN + STEP * position[0], MARGIN + STEP * position[1]
 
 
 def _labels(fabric: Fabric) -> dict[str, str]:
@@ -179,14 +179,14 @@ class _Arc:
 
 def _arc(
     link: Link,
-    place: Mapping[str, tuple[float, float]],
+    positions: Mapping[str, tuple[float, float]],
     bend: tuple[float, float] | None,
     share: tuple[float, float] | None,
     cut: bool,
     full: float,
     thin: float,
 ) -> _Arc:
-    (x1, y1), (x2, y2) = place[link.a.node], place[link.b.node]
+    (x1, y1), (x2, y2) = positions[link.a.node], positions[link.b.node]
     # A long link bulges further, so that it does not run through the nodes between its ends.
     bulge = 4.0 + 4.6 * (max(abs(x2 - x1), abs(y2 - y1)) / STEP - 1)
     if bend is not None:

@@ -46,7 +46,7 @@ class Fabric(Protocol):
         """Another one whenever routes of jobs that were there may be others."""
         ...
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
         """Route a job; seconds for which links are dark by it, after which to call `settle`."""
         ...
 
@@ -65,9 +65,9 @@ class Fabric(Protocol):
         ...
 
 
-def between_leaves(cluster: Cluster, pairs: Pairs, place: Ints) -> tuple[Ints, Ints, Floats]:
+def between_leaves(cluster: Cluster, pairs: Pairs, npus: Ints) -> tuple[Ints, Ints, Floats]:
     """Leaves that a phase's flows lead from and to, where these differ, and how many flows."""
-    ends = cluster.leaf_of(place[pairs])
+    ends = cluster.leaf_of(npus[pairs])
     ends = ends[ends[:, 0] != ends[:, 1]]
     leaves = cluster.pods * cluster.leaves
     keys, counts = np.unique(ends[:, 0] * leaves + ends[:, 1], return_counts=True)
@@ -113,7 +113,7 @@ class Ideal(Lit[Placed]):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, "ideal", np.zeros(0))
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
         phases = len(job.phases)
         self._jobs[key] = Placed((_NONE,) * phases, ((_NONE.links, _NONE.weights),) * phases)
         return 0.0
@@ -212,12 +212,12 @@ class Clos(Lit[_Hashed]):
         self._seed = seed
         self._busy = [0.0] * self._tiers.links
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
         result = []
         whole = job.alone / job.iterations
         rng = np.random.default_rng((self._seed, key))
         for phase in job.phases:
-            ends = place[phase.pairs]
+            ends = npus[phase.pairs]
             leaf = self.cluster.leaf_of(ends)
             result.append(self._route(leaf[leaf[:, 0] != leaf[:, 1]], rng))
         loads = tuple(item.total() for item in result)

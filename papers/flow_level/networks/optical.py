@@ -83,9 +83,9 @@ class Lumos:
         self._settled = self.capacities = self._capacity(self._counts)
         self._spread()
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
-        flows = tuple(between_leaves(self.cluster, phase.pairs, place) for phase in job.phases)
-        demand = self._wanted(job, flows, place)
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
+        flows = tuple(between_leaves(self.cluster, phase.pairs, npus) for phase in job.phases)
+        demand = self._wanted(job, flows, npus)
         self._jobs[key] = _Placed(flows, demand)
         if not len(demand[0]):
             return 0.0
@@ -111,15 +111,15 @@ class Lumos:
         return placed.loads
 
     def _wanted(
-        self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], place: Ints
+        self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], npus: Ints
     ) -> tuple[Ints, Ints, Ints]:
         """Links between leaves, the same both ways, and of no leaf more than the job has NPUs there.
 
         First the most that any steady phase sends, then what the others send between Pods beyond that, as far
         as there are links left.
         """
-        leaves = np.unique(self.cluster.leaf_of(place))
-        own = np.bincount(self.cluster.leaf_of(place), minlength=self._leaves)[leaves]
+        leaves = np.unique(self.cluster.leaf_of(npus))
+        own = np.bincount(self.cluster.leaf_of(npus), minlength=self._leaves)[leaves]
         asked = np.zeros((len(leaves), len(leaves)), np.int64)
         for phase, (a, b, number) in zip(job.phases, flows, strict=True):
             if phase.steady:

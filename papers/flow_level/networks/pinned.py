@@ -80,13 +80,13 @@ class Pinned(Lit[_Held]):
         self.port = 1 / connections
         self._seed, self._connections = seed, connections
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
         rng = np.random.default_rng((self._seed, key))
         amounts: list[Floats] = []
         ends: list[Ints] = []
         phases: list[Ints] = []
         for number, phase in enumerate(job.phases):
-            leaf = self.cluster.leaf_of(place[phase.pairs])
+            leaf = self.cluster.leaf_of(npus[phase.pairs])
             leaf = np.repeat(leaf[leaf[:, 0] != leaf[:, 1]], self._connections, axis=0)
             ends.append(leaf)
             amounts.append(np.full(len(leaf), phase.amount / self._connections))

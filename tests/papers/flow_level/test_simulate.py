@@ -30,7 +30,7 @@ class Wire:
         self.capacities: Floats = np.array([capacity])
         self._jobs: dict[int, Job] = {}
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
         self._jobs[key] = job
         return 0.0
 
@@ -50,9 +50,9 @@ class Wire:
 class Fading(Wire):
     """A wire whose link is dark for a second after the arrival of each job."""
 
-    def admit(self, key: int, job: Job, place: Ints) -> float:
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
         self.capacities = np.array([0.0])
-        return super().admit(key, job, place) + 1.0
+        return super().admit(key, job, npus) + 1.0
 
     def settle(self) -> None:
         self.capacities = np.array([1.0])

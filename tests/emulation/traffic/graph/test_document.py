@@ -37,7 +37,7 @@ def test_a_graph_is_read_as_it_was_written(seed: int, tmp_path: Path) -> None:
         ([SEND, {**SEND, "id": "t", "after": ["u"]}], 1, "after", "no operation is called 'u'"),
         ([{**SEND, "aftr": []}], 0, "aftr", "unknown key 'aftr'"),
         ([{**SEND, "at_us": -1}], 0, "at_us", "at_us is -1"),
-        ([{**SEND, "read": 2}], 0, "read", "place 2"),
+        ([{**SEND, "read": 2}], 0, "read", "position 2"),
         ([{**SEND, "read": "s"}], 0, "read", "'s' puts no data on a"),
         ([{**SEND, "combine": "add"}], 0, "combine", "'add' is not known"),
         ([{**SEND, "send": 6, "combine": "reduce"}], 0, "send", "6 bytes to add up"),
