@@ -26,9 +26,9 @@ def hash_paths(job: Job, seed: int = 0) -> Ints:
     """Return a random path for each flow, as ECMP hashing does; job name and seed determine it."""
     rng = np.random.default_rng((seed, zlib.crc32(job.name.encode())))
     among = job.candidates
-    place = (rng.random(len(among)) * among.sum(axis=1)).astype(np.int64)
-    # Index of the candidate that is path number `place` of the flow.
-    return np.argmax(np.cumsum(among, axis=1) > place[:, None], axis=1).astype(np.int64)
+    drawn = (rng.random(len(among)) * among.sum(axis=1)).astype(np.int64)
+    # Index of the candidate that is path number `drawn` of the flow.
+    return np.argmax(np.cumsum(among, axis=1) > drawn[:, None], axis=1).astype(np.int64)
 
 
 def least_congested(
@@ -119,24 +119,24 @@ def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: 
     # Congestion of links, (candidates, flows already placed on the candidate, hops).
     there = (taken + own)[paths][:, None] + np.arange(number)[:, None] * adds[:, None]
     worst = there.max(axis=2).round(12).ravel()
-    places = np.lexsort((there.sum(axis=2).ravel(), worst))[:number] // number
-    own[paths] += np.bincount(places, minlength=len(paths))[:, None] * adds
+    chosen_paths = np.lexsort((there.sum(axis=2).ravel(), worst))[:number] // number
+    own[paths] += np.bincount(chosen_paths, minlength=len(paths))[:, None] * adds
     own[-1] = 0.0
-    return places
+    return chosen_paths
 
 
 def _place_one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> list[int]:
-    places: list[int] = []
+    chosen_paths: list[int] = []
     for _ in range(number):
         congestion = (taken + own)[paths]
         worst = congestion.max(axis=1)
         best = np.flatnonzero(worst <= worst.min() + 1e-12)
-        place = int(best[np.argmin(congestion[best].sum(axis=1))])
-        places.append(place)
-        path = paths[place]
+        index = int(best[np.argmin(congestion[best].sum(axis=1))])
+        chosen_paths.append(index)
+        path = paths[index]
         own[path] += more[path]
         own[-1] = 0.0
-    return places
+    return chosen_paths
 
 
 def mean_hops(job: Job, choice: Ints) -> float:

@@ -193,15 +193,15 @@ def _number(raw: NDArray[np.uint8], at: _Column, ends: _Column, field: bytes) ->
     values = np.zeros(len(at), np.uint64)
     behind = at.copy()
     chosen = np.flatnonzero((at < ends) & (raw[np.minimum(at, len(raw) - 1)] == field[0]))
-    place = at[chosen] + 1
+    offset = at[chosen] + 1
     for shift in range(0, 70, 7):
         if not len(chosen):
             break
-        byte = raw[place]
+        byte = raw[offset]
         values[chosen] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-        place = place + 1
-        behind[chosen] = place
+        offset = offset + 1
+        behind[chosen] = offset
         more = byte > 0x7F
-        chosen, place = chosen[more], place[more]
+        chosen, offset = chosen[more], offset[more]
     behind[chosen] = -1
     return values.view(np.int64), behind

@@ -118,12 +118,12 @@ class _Runtime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class _Takeover:
-    """A replacement that has been decided; `places` maps original nodes to the spares that replace them."""
+    """A replacement that has been decided; `spares` maps original nodes to the spares that replace them."""
 
     replacement: Replacement
     lost: str
     detected_ps: int
-    places: Mapping[str, str]
+    spares: Mapping[str, str]
     without: tuple[str, ...]
     circuits: int
 
@@ -217,9 +217,9 @@ class TakeoverController:
             without = tuple(name for name in cut if name in replacement.places or _below(before, name, cause))
         ends = (node.name for node in before.endpoints)
         failed = {name for name in ends if standby.is_gone(name)} if replacement.circuits else set[str]()
-        places = standby.replace(replacement)
+        spares = standby.replace(replacement)
         added, removed = _links_beside(standby.fabric, before), _links_beside(before, standby.fabric)
-        decided = _Takeover(replacement, cause, detected_ps, places, without, len(added))
+        decided = _Takeover(replacement, cause, detected_ps, spares, without, len(added))
         if not replacement.circuits:
             self._finish(decided)
             return
@@ -245,7 +245,7 @@ class TakeoverController:
 
     def _finish(self, decided: _Takeover) -> None:
         standby, now = self.standby, self._runtime.now_ps
-        replacement, places = decided.replacement, dict(decided.places)
+        replacement, spares = decided.replacement, dict(decided.spares)
         holder = standby.holder
         pairs = {(holder(source), holder(destination)) for source, destination in self._pairs}
         demand = self._policy.demand
@@ -264,11 +264,11 @@ class TakeoverController:
                 partial=bool(standby.lost_nodes()),
             )
         except PlanError as ex:
-            spares = ", ".join(places.values())
-            raise self._cut_off(decided.lost, (decided.lost,), f"{spares} cannot take over: {ex}") from ex
+            names = ", ".join(spares.values())
+            raise self._cut_off(decided.lost, (decided.lost,), f"{names} cannot take over: {ex}") from ex
         self._runtime.adopt(self._plan, updates, decided.detected_ps)
         spare = replacement.places[decided.lost]
-        npu = next(place for place, holder_name in places.items() if holder_name == spare)
+        npu = next(original for original, holder_name in spares.items() if holder_name == spare)
         self.done.append(
             TakeoverRecord(
                 npu,
@@ -277,14 +277,14 @@ class TakeoverController:
                 decided.detected_ps,
                 now,
                 sum(map(len, updates.values())),
-                along=tuple((place, other) for place, other in places.items() if place != npu),
+                along=tuple((original, other) for original, other in spares.items() if original != npu),
                 circuits=decided.circuits,
                 without=decided.without,
             )
         )
         fabric = self._plan.fabric
         self._policy.resume(
-            {place: node for place, node in places.items() if not fabric.node(node).is_switch}
+            {original: node for original, node in spares.items() if not fabric.node(node).is_switch}
         )
 
     def _cut_off(self, lost: str, nodes: tuple[str, ...], why: str) -> CutOffError:

@@ -199,13 +199,13 @@ class _Copies:
         given, done = np.frombuffer(call.data, np.uint8), 0
         for target, size in enumerate(self._sizes[rank]):
             block, done = given[done : done + size], done + size
-            place = self._in[rank][rank] if target == rank else self._out[rank][target]
-            array[place * ELEMENT_BYTES : place * ELEMENT_BYTES + size] = block
+            offset = self._in[rank][rank] if target == rank else self._out[rank][target]
+            array[offset * ELEMENT_BYTES : offset * ELEMENT_BYTES + size] = block
         return array
 
     def result(self, rank: int, call: Call, array: Bytes) -> bytes:
-        places = [place * ELEMENT_BYTES for place in self._in[rank]]
-        parts = [array[places[s] : places[s] + row[rank]] for s, row in enumerate(self._sizes)]
+        offsets = [offset * ELEMENT_BYTES for offset in self._in[rank]]
+        parts = [array[offsets[s] : offsets[s] + row[rank]] for s, row in enumerate(self._sizes)]
         return np.concatenate(parts).tobytes()
 
 

@@ -54,8 +54,8 @@ def observed(
     note("planning", 0.0)
     ready = prepare(scenario.model_copy(update={"topology": topology, "variants": chosen}), document)
     seen = {}
-    for place, item in enumerate(ready):
-        note(item.variant.label, place / len(ready))
+    for number, item in enumerate(ready):
+        note(item.variant.label, number / len(ready))
         seen[item.variant.name] = item, observe(item, scenario.seed)
     return seen
 
@@ -70,8 +70,8 @@ def ran(
     scenario, document = read(Document.of_values({"name": "claim", **values}))
     ready = prepare(scenario, document)
     seen = {}
-    for place, item in enumerate(ready):
-        note(f"running {item.variant.label}", place / len(ready))
+    for number, item in enumerate(ready):
+        note(f"running {item.variant.label}", number / len(ready))
         seen[item.variant.name] = item, observe(item, scenario.seed, look)
     return seen
 

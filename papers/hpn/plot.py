@@ -57,12 +57,12 @@ def _ports(axes: Axes) -> None:
 def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
     work = Workload()
     result = steps(work, seeds)
-    for place, (_, times) in enumerate(result.items()):
-        axes.bar(place, times.mean(), width=0.6, color=colour(place), alpha=0.85)
-        axes.plot([place] * len(times), times, color=INK, marker="_", linestyle="none", markersize=12)
+    for number, (_, times) in enumerate(result.items()):
+        axes.bar(number, times.mean(), width=0.6, color=colour(number), alpha=0.85)
+        axes.plot([number] * len(times), times, color=INK, marker="_", linestyle="none", markersize=12)
         axes.annotate(
             f"{times.mean():.2f}",
-            (place, times.max()),
+            (number, times.max()),
             (0, 5),
             textcoords="offset points",
             ha="center",

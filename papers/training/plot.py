@@ -73,14 +73,14 @@ def _by_model(axes: Axes, outcome: Outcome, reading: str) -> list[float]:
         offset = (index - (len(shown) - 1) / 2) * width
         own = [outcome.percent(reading, name, [model]) for model in study.models]
         drawn += own
-        places = [place + offset for place in range(len(own))]
-        axes.vlines(places, own, 100, color=colour(index), alpha=0.35, linewidth=1.5)
-        axes.plot(places, own, linestyle="none", marker=MARKS[index % len(MARKS)], color=colour(index))
+        positions = [position + offset for position in range(len(own))]
+        axes.vlines(positions, own, 100, color=colour(index), alpha=0.35, linewidth=1.5)
+        axes.plot(positions, own, linestyle="none", marker=MARKS[index % len(MARKS)], color=colour(index))
         for value in study.paper:
             if value.variant == name and value.models and len(value.models) == 1:
-                place = study.models.index(value.models[0]) + offset
+                position = study.models.index(value.models[0]) + offset
                 drawn.append(_marked(outcome, reading, value))
-                _mark(axes, place - width / 2, place + width / 2, drawn[-1], colour(index))
+                _mark(axes, position - width / 2, position + width / 2, drawn[-1], colour(index))
     axes.axhline(100, color=INK, linewidth=1)
     axes.set_xticks(range(len(study.models)), study.models)
     axes.set_xlabel("mean over lengths")

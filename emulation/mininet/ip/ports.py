@@ -54,7 +54,7 @@ class IpPorts:
         fabric: the fabric.
         namespaces: namespace of each host, by node.
         mtu: bytes of the longest UB packet on links.
-        place: namespace in which the processes run.
+        namespace: namespace in which the processes run.
         others: CNAs of further hosts with IPv4, on other machines.
     """
 
@@ -64,7 +64,7 @@ class IpPorts:
         fabric: Fabric,
         namespaces: Mapping[str, str],
         mtu: int,
-        place: str,
+        namespace: str,
         others: Iterable[int] = (),
     ) -> None:
         self.mtu = ip_mtu(mtu)
@@ -78,7 +78,7 @@ class IpPorts:
         count = min(len(nodes), max(1, (os.cpu_count() or 1) // 2))
         try:
             for number in range(count):
-                self._start(number, nodes[number::count], namespaces, cnas, place)
+                self._start(number, nodes[number::count], namespaces, cnas, namespace)
         except BaseException:
             self.close()
             raise
@@ -89,7 +89,7 @@ class IpPorts:
         nodes: list[str],
         namespaces: Mapping[str, str],
         cnas: Mapping[str, int],
-        place: str,
+        namespace: str,
     ) -> None:
         with ExitStack() as stack:
             ports: list[tuple[int, int, int]] = []
@@ -113,7 +113,7 @@ class IpPorts:
             ]
             handles = [handle for _, *pair in ports for handle in pair]
             self.processes[name] = spawn(
-                self._record, place, command, log=self._record.folder / f"{name}.log", pass_fds=handles
+                self._record, namespace, command, log=self._record.folder / f"{name}.log", pass_fds=handles
             )
 
     def _configure(self, node: str, namespace: str, cna: int) -> None:

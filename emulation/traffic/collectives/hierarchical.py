@@ -33,7 +33,7 @@ def tree(dims: Sequence[int], root: int, targets: Collection[int]) -> list[Hop]:
     stride = strides(dims)
     hops: list[Hop] = []
 
-    def place(rank: int, d: int) -> int:
+    def coordinate(rank: int, d: int) -> int:
         return rank // stride[d] % dims[d]
 
     def fan_out(d: int, sender: int, members: Collection[int]) -> None:
@@ -41,12 +41,15 @@ def tree(dims: Sequence[int], root: int, targets: Collection[int]) -> list[Hop]:
             return
         groups: dict[int, list[int]] = defaultdict(list)
         for member in sorted(members):
-            groups[place(member, d)].append(member)
+            groups[coordinate(member, d)].append(member)
         for where, group in sorted(groups.items()):
             leader = sender
-            if where != place(sender, d):
+            if where != coordinate(sender, d):
                 leader = min(
-                    group, key=lambda rank: sum(place(rank, e) != place(sender, e) for e in range(len(dims)))
+                    group,
+                    key=lambda rank: sum(
+                        coordinate(rank, e) != coordinate(sender, e) for e in range(len(dims))
+                    ),
                 )
                 hops.append((len(dims) - 1 - d, sender, leader))
             if d:
@@ -94,7 +97,7 @@ def experts(ranks: int, count: int, seed: int = 1) -> dict[int, tuple[int, ...]]
     for rank in range(ranks):
         others = [other for other in range(ranks) if other != rank]
         drawn = np.random.default_rng((seed, rank)).permutation(ranks - 1)[:count]
-        chosen[rank] = tuple(sorted(others[place] for place in drawn))
+        chosen[rank] = tuple(sorted(others[index] for index in drawn))
     return chosen
 
 

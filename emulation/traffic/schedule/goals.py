@@ -71,9 +71,9 @@ class Goal:
             case "allreduce" | "broadcast" | "reduce":
                 yield from self._about_one_range()
             case "reduce-scatter":
-                for place, rank in enumerate(ranks):
-                    others = ranks[:place] + ranks[place + 1 :]
-                    for offset, length in self.pieces[place]:
+                for index, rank in enumerate(ranks):
+                    others = ranks[:index] + ranks[index + 1 :]
+                    for offset, length in self.pieces[index]:
                         yield Holds((rank,), offset, length, tuple((source, offset) for source in ranks))
                         yield Holds(others, offset, length)
             case "all-gather":
@@ -81,9 +81,9 @@ class Goal:
                     for offset, length in piece:
                         yield Holds(ranks, offset, length, ((rank, offset),))
             case "all-to-all":
-                for source, place in zip(ranks, self.pieces, strict=True):
+                for source, parts in zip(ranks, self.pieces, strict=True):
                     for target, block in zip(ranks, self.pieces, strict=True):
-                        for (there, length), (here, _) in zip(place, block, strict=True):
+                        for (there, length), (here, _) in zip(parts, block, strict=True):
                             yield Holds((target,), there, length, ((source, here),))
             case "p2p":
                 for offset, length in self.pieces[0]:

@@ -88,18 +88,18 @@ def _concurrent_flow_ps(fabric: Fabric, members: Sequence[str], each: float) -> 
     ]
     fastest = max(rate for *_, rate in arcs)
     sources, nodes, columns = len(members), len(number), len(members) * len(arcs) + 1
-    rows, places, values = [], [], []
+    rows, columns_of, values = [], [], []
     left = np.zeros(sources * nodes)
     for at, source in enumerate(members):
         for name in members:
             left[at * nodes + number[name]] = 1.0 if name != source else -(sources - 1.0)
-        for place, (tail, head, _) in enumerate(arcs):
+        for arc, (tail, head, _) in enumerate(arcs):
             rows += [at * nodes + head, at * nodes + tail]
-            places += [at * len(arcs) + place] * 2
+            columns_of += [at * len(arcs) + arc] * 2
             values += [1.0, -1.0]
-    balance = coo_array((values, (rows, places)), shape=(sources * nodes, columns)).tocsr()
-    loads = [(place, at * len(arcs) + place, 1.0) for at in range(sources) for place in range(len(arcs))]
-    loads += [(place, columns - 1, -rate / fastest) for place, (*_, rate) in enumerate(arcs)]
+    balance = coo_array((values, (rows, columns_of)), shape=(sources * nodes, columns)).tocsr()
+    loads = [(arc, at * len(arcs) + arc, 1.0) for at in range(sources) for arc in range(len(arcs))]
+    loads += [(arc, columns - 1, -rate / fastest) for arc, (*_, rate) in enumerate(arcs)]
     row, column, value = zip(*loads, strict=True)
     limits = coo_array((value, (row, column)), shape=(len(arcs), columns)).tocsr()
     cost = np.zeros(columns)

@@ -248,9 +248,9 @@ def _values(fabric: Fabric, members: Sequence[str]) -> list[list[int]]:
     Raises:
         ScenarioError: The members form no full mesh of whole lines.
     """
-    places = [fabric.node(name).coordinates for name in members]
-    values = [sorted(set(column)) for column in zip(*places, strict=True)]
-    if [place[::-1] for place in product(*reversed(values))] != places:
+    coordinates = [fabric.node(name).coordinates for name in members]
+    values = [sorted(set(column)) for column in zip(*coordinates, strict=True)]
+    if [point[::-1] for point in product(*reversed(values))] != coordinates:
         raise ScenarioError(
             f"the {len(members)} members of {fabric.name} form no full mesh of whole lines",
             remedy="use `algorithm: direct`, or members that form a full mesh",

@@ -58,8 +58,8 @@ def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int 
     plan = make_plan(small, strategy="hashed")
     arrived = 0
     paths = PathProbe(plan).disjoint_paths(source, target)
-    for place, item in enumerate(paths):
-        note("frames on the testbed", 0.4 + 0.6 * place / len(paths))
+    for number, item in enumerate(paths):
+        note("frames on the testbed", 0.4 + 0.6 * number / len(paths))
         scna, dcna = small.node(source).address, small.node(target).address
         lb = (item.lb + beside) % LB_VALUES
         frame = Ether(dst=mac(dcna), src=mac(scna)) / LPH() / NTH(scna=scna, dcna=dcna, lb=lb)
@@ -140,8 +140,8 @@ def four_allreduces_packets(note: Progress) -> Values:
     """Run four AllReduces packet by packet, ten draws of the connections."""
     scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
     gains: dict[str, list[float]] = {name: [] for name in _BASELINES}
-    for place, seed in enumerate(_SEEDS):
-        note(f"draw {place + 1} of {len(_SEEDS)}", place / len(_SEEDS))
+    for number, seed in enumerate(_SEEDS):
+        note(f"draw {number + 1} of {len(_SEEDS)}", number / len(_SEEDS))
         took = {}
         for ready in prepare(scenario.model_copy(update={"seed": seed + 1}), document):
             seen = observe(ready, seed + 1)
