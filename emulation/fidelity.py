@@ -134,7 +134,7 @@ class Measured:
     @property
     def undue_drops(self) -> dict[str, int]:
         """Frames lost where the fabric loses none, by key of DROP_PLACES; zeros are left out."""
-        return {place: count for place, count in self.drops.items() if count and place not in _DUE}
+        return {cause: count for cause, count in self.drops.items() if count and cause not in _DUE}
 
     def share(self, microseconds: float) -> float:
         """Return a time as a share of the measured phase; infinite if nothing was measured."""
@@ -306,14 +306,14 @@ def _busiest(m: Measured) -> Check:
 def _drops(m: Measured) -> Check:
     undue = m.undue_drops
     total = sum(undue.values())
-    places = ", ".join(f"{count:,} at {place}" for place, count in undue.items())
+    causes = ", ".join(f"{count:,} at {cause}" for cause, count in undue.items())
     narrow = bool(undue.keys() & _ROOM)
     return Check(
         what="frames lost where the fabric loses none",
         value=f"{total:,}",
         limit=f"at most {MAX_UNDUE_DROPS}",
         used=math.inf if total > MAX_UNDUE_DROPS else 0.0,
-        reason=f"{total:,} {_plural(total, 'frame')} lost where the fabric loses none: {places}",
+        reason=f"{total:,} {_plural(total, 'frame')} lost where the fabric loses none: {causes}",
         remedy="a smaller transport.window, so that fewer frames wait for a link" if narrow else "",
         eased=bool(undue.keys() - _ROOM),
     )

@@ -30,13 +30,13 @@ def compare_cables(fabric: Fabric, discovered: Discovered) -> list[Finding]:
     The list is empty if both are equal port by port. Two cables whose ends are exchanged are one finding.
     """
     names = {guid_of(node): node.name for node in fabric.nodes}
-    cabled = {_end(names, place): _end(names, other) for place, other in discovered.links.items()}
+    cabled = {_end(names, switch_port): _end(names, other) for switch_port, other in discovered.links.items()}
     planned = {end: peer for link in fabric.links for end, peer in ((link.a, link.b), (link.b, link.a))}
     return [*_strangers(names, discovered), *_differences(planned, cabled), *_unreached(fabric, discovered)]
 
 
-def _end(names: Mapping[int, str], place: tuple[int, int]) -> End:
-    guid, port = place
+def _end(names: Mapping[int, str], switch_port: tuple[int, int]) -> End:
+    guid, port = switch_port
     return End(names.get(guid, f"{guid:032x}"), port)
 
 

@@ -26,11 +26,11 @@ def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Flo
 
     `uses`, (jobs, links), marks the links of each job; `order` lists jobs by falling priority.
     """
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
     shared = uses.astype(np.float32)
     shared = (shared @ shared.T) > 0
-    return np.where(shared & (place[:, None] < place), np.asarray(intensities)[:, None], 0.0)
+    return np.where(shared & (rank[:, None] < rank), np.asarray(intensities)[:, None], 0.0)
 
 
 def cut_weight(weights: Floats, levels: Ints) -> float:

@@ -29,7 +29,7 @@ def collective(
     members: Sequence[str],
     size: int,
     after: Mapping[str, Sequence[str]],
-    place: int,
+    array_offset: int,
     root: int = 0,
     compute_ps: int = 0,
 ) -> tuple[list[Operation], int]:
@@ -45,7 +45,7 @@ def collective(
         members: Members by rank.
         size: Bytes of a member's array; rounded up so that every rank has an equal block.
         after: By member, names of the operations that must end before the member begins the collective.
-        place: Offset of the array in each member's buffer, in bytes.
+        array_offset: Offset of the array in each member's buffer, in bytes.
         root: Rank of the source of a broadcast, or of the target of a reduce.
         compute_ps: Duration of each member's computation before the collective, in picoseconds.
     """
@@ -70,8 +70,8 @@ def collective(
                 source,
                 target,
                 t.length * ELEMENT_BYTES,
-                read=place + t.offset * ELEMENT_BYTES,
-                write=place + moved + (t.offset + t.shift) * ELEMENT_BYTES,
+                read=array_offset + t.offset * ELEMENT_BYTES,
+                write=array_offset + moved + (t.offset + t.shift) * ELEMENT_BYTES,
                 combine=t.op,
                 after=(begin_of(name, source),),
             )

@@ -201,9 +201,9 @@ def _with_similar(grades: Sequence[Grade]) -> Iterator[Grade]:
                 for stage in lab.stages
             ]
         folders = [
-            (str(other.folder), prints[place])
-            for place, other in enumerate(grades)
-            if place != number and other.lab is not None and other.lab.name == lab.name
+            (str(other.folder), prints[index])
+            for index, other in enumerate(grades)
+            if index != number and other.lab is not None and other.lab.name == lab.name
         ]
         nearest = (_nearest(prints[number], among) for among in (folders, solutions[lab.name]))
         yield replace(result, similar=[text for text in nearest if text])

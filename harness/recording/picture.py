@@ -22,7 +22,7 @@ def fabric_picture(fabric: Fabric) -> dict[str, Any]:
     drawn = layout(fabric)
     names = [*(node.name for node in fabric.nodes), *(switch.name for switch in fabric.optical)]
     position = {name: number for number, name in enumerate(names)}
-    places = [drawn.places[name] for name in names]
+    positions = [drawn.places[name] for name in names]
     optical = {switch.name: position[switch.name] for switch in fabric.optical}
     return {
         "name": fabric.name,
@@ -31,8 +31,8 @@ def fabric_picture(fabric: Fabric) -> dict[str, Any]:
             "name": names,
             "kind": [*(str(node.kind) for node in fabric.nodes), *("ocs" for _ in fabric.optical)],
             "tier": [*(node.tier for node in fabric.nodes), *(0 for _ in fabric.optical)],
-            "x": [round(x, 4) for x, _ in places],
-            "y": [round(y, 4) for _, y in places],
+            "x": [round(x, 4) for x, _ in positions],
+            "y": [round(y, 4) for _, y in positions],
         },
         "links": {
             "name": [link.name for link in fabric.links],

@@ -32,16 +32,16 @@ _MOST_LOST = 5
 def verbs(testbed: MininetTestbed, client: P4RuntimeClient) -> Mapping[str, Verb]:
     """Return the commands for a running testbed by name; `client` reads the counters of the switches."""
     fabric = _Fabric(testbed, client)
-    places = [*testbed.namespaces, *(link.name for link in testbed.fabric.links)]
+    names = [*testbed.namespaces, *(link.name for link in testbed.fabric.links)]
     nodes = [node.name for node in testbed.fabric.nodes]
     links = [link.name for link in testbed.fabric.links]
     hosts = [*testbed.namespaces]
     return {
         "cut": Verb(
-            fabric.cut, "cut LINK | NODE NODE | NODE: take a link, or a host's link, down", _of(places)
+            fabric.cut, "cut LINK | NODE NODE | NODE: take a link, or a host's link, down", _of(names)
         ),
         "restore": Verb(
-            fabric.restore, "restore LINK | NODE NODE | NODE: bring a link, or a host's link, up", _of(places)
+            fabric.restore, "restore LINK | NODE NODE | NODE: bring a link, or a host's link, up", _of(names)
         ),
         "craft": Verb(
             fabric.craft,

@@ -138,14 +138,16 @@ def differences(records: Sequence[Record], axes: Sequence[str], metrics: Iterabl
     table: dict[Any, dict[str, Record]] = {}
     for record in records:
         if record["status"] in ("right", "fails"):
-            place = repr([record.get(name) for name in others])
-            table.setdefault(record.get(column), {})[place] = record
+            others_key = repr([record.get(name) for name in others])
+            table.setdefault(record.get(column), {})[others_key] = record
     base = table.get(variants[0], {})
     result = []
     for label in variants[1:]:
         own = table.get(label, {})
         for metric in metrics:
-            values = [own[place][metric] - base[place][metric] for place in own if place in base]
+            values = [
+                own[others_key][metric] - base[others_key][metric] for others_key in own if others_key in base
+            ]
             if values:
                 result.append(Difference(str(variants[0]), str(label), metric, spread_of(values)))
     return result

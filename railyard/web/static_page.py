@@ -80,13 +80,13 @@ def _modules() -> Iterator[tuple[str, str]]:
     for path in sorted(PAGE.glob("**/*.js")):
         if "node_modules" in path.parts:
             continue
-        place = PurePosixPath("page", path.relative_to(PAGE).as_posix())
+        page = PurePosixPath("page", path.relative_to(PAGE).as_posix())
         text = _IMPORT.sub(
-            lambda match, place=place: f'{match[1]}"{_joined(place.parent, match[2])}"',
+            lambda match, page=page: f'{match[1]}"{_joined(page.parent, match[2])}"',
             path.read_text(encoding="utf-8"),
         )
         # The head of the document has all style sheets, so modules need not load theirs.
-        yield str(place), _STYLE.sub("", text).replace("/page/icon.svg", _icon())
+        yield str(page), _STYLE.sub("", text).replace("/page/icon.svg", _icon())
 
 
 def _joined(folder: PurePosixPath, relative: str) -> str:

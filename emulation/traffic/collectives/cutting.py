@@ -43,12 +43,12 @@ def lines(dims: Sequence[int], over: Sequence[int]) -> list[tuple[int, ...]]:
     stride = strides(dims)
     rest = [d for d in range(len(dims)) if d not in over]
     members = [
-        sum(place * stride[d] for place, d in zip(places[::-1], over, strict=True))
-        for places in product(*(range(dims[d]) for d in reversed(over)))
+        sum(coordinate * stride[d] for coordinate, d in zip(coordinates[::-1], over, strict=True))
+        for coordinates in product(*(range(dims[d]) for d in reversed(over)))
     ]
     bases = [
-        sum(place * stride[d] for place, d in zip(places[::-1], rest, strict=True))
-        for places in product(*(range(dims[d]) for d in reversed(rest)))
+        sum(coordinate * stride[d] for coordinate, d in zip(coordinates[::-1], rest, strict=True))
+        for coordinates in product(*(range(dims[d]) for d in reversed(rest)))
     ]
     assert len(members) * len(bases) == prod(dims)
     return [tuple(base + member for member in members) for base in bases]

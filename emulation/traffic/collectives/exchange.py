@@ -59,11 +59,11 @@ def _one_partition(
     stride = strides(dims)
     sizes = [dims[d] for d in order]
     behind = [size * prod(sizes[level + 1 :]) for level in range(len(order))]
-    for places in product(*map(range, sizes)):
-        me = sum(place * stride[d] for place, d in zip(places, order, strict=True))
-        own = base + sum(place * run for place, run in zip(places, behind, strict=True))
+    for coordinates in product(*map(range, sizes)):
+        me = sum(coordinate * stride[d] for coordinate, d in zip(coordinates, order, strict=True))
+        own = base + sum(coordinate * run for coordinate, run in zip(coordinates, behind, strict=True))
         pieces[me].append((own, size))
-        for level, mine in enumerate(places):
+        for level, mine in enumerate(coordinates):
             run = behind[level]
             for there in range(sizes[level]):
                 if there == mine:

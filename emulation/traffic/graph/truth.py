@@ -109,11 +109,11 @@ def _carry_out(job: Lowered, rows: list[Array]) -> None:
             taken = on_the_way.pop(senders[number])
         else:
             continue
-        place = rows[movement.target][movement.write : movement.write + movement.length]
+        cells = rows[movement.target][movement.write : movement.write + movement.length]
         if movement.combine is Combine.REDUCE:
-            np.add(place, taken, out=place)
+            np.add(cells, taken, out=cells)
         else:
-            place[:] = taken
+            cells[:] = taken
 
 
 def compare_graph(

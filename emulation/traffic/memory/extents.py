@@ -68,12 +68,12 @@ def allocate(
         own = []
         for page in range(pages):
             first = number * pages + page
-            places = []
+            copies = []
             for copy in range(copies):
                 lender = others[(first + copy) % len(others)]
-                places.append((lender, used[lender]))
+                copies.append((lender, used[lender]))
                 used[lender] += page_bytes
-            own.append(Page(tuple(places)))
+            own.append(Page(tuple(copies)))
         taken[borrower] = tuple(own)
     most = max(used.values())
     if most > lent_bytes:

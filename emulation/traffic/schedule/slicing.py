@@ -124,11 +124,11 @@ class SliceTable:
         self.size = array("q", (length * item_bytes for _, length, _ in slices))
         self.cell = array("q", (cell for _, _, cell in slices))
         self.count = [0] * cells
-        places = []
+        positions = []
         for cell in self.cell:
-            places.append(self.count[cell])
+            positions.append(self.count[cell])
             self.count[cell] += 1
-        self.order = array("q", sorted(range(len(places)), key=lambda index: (places[index], index)))
+        self.order = array("q", sorted(range(len(positions)), key=lambda index: (positions[index], index)))
 
     @cached_property
     def largest(self) -> int:

@@ -55,9 +55,9 @@ def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> s
     for left, word, fabric in ((0, "before", before), (_SIZE, "after", after)):
         middle = left + _SIZE / 2
         parts.append(f'<text class="podname" x="{middle:g}" y="16">{word}</text>')
-        place = [_place(pod, pods, middle) for pod in range(pods)]
+        positions = [_place(pod, pods, middle) for pod in range(pods)]
         for (low, high), count in sorted(between_pods(fabric, dark).items()):
-            (ax, ay), (bx, by) = place[low], place[high]
+            (ax, ay), (bx, by) = positions[low], positions[high]
             parts.append(
                 f'<line class="circuit" x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" '
                 f'stroke-width="{min(12, 1 + count):g}">'
@@ -66,7 +66,7 @@ def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> s
             # Labels stand away from the middle of the ring, where lines cross.
             x, y = ax + 0.38 * (bx - ax), ay + 0.38 * (by - ay)
             parts.append(f'<text class="count" x="{x:.1f}" y="{y:.1f}">{count}</text>')
-        for pod, (x, y) in enumerate(place):
+        for pod, (x, y) in enumerate(positions):
             parts.append(f'<circle class="pod" cx="{x:.1f}" cy="{y:.1f}" r="15"/>')
             parts.append(f'<text class="podname" x="{x:.1f}" y="{y + 4:.1f}">{pod}</text>')
     return "\n".join([*parts, "</svg>"])

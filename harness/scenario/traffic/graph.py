@@ -84,13 +84,13 @@ def refused(settings: GraphSettings, document: Document, location: Location, ex:
 
     `location` is the location of the graph in the scenario's document.
     """
-    place = f"operations[{ex.operation}]" if ex.operation >= 0 else ""
-    where = ".".join(filter(None, [place, ex.key]))
+    operation = f"operations[{ex.operation}]" if ex.operation >= 0 else ""
+    where = ".".join(filter(None, [operation, ex.key]))
     message = f"{where}: {ex.message}" if where else ex.message
     if settings.file is None:
-        steps = (*location, "operations", ex.operation, ex.key) if place else (*location, ex.key)
+        steps = (*location, "operations", ex.operation, ex.key) if operation else (*location, ex.key)
         return ScenarioError(document.at(steps, message), remedy=ex.remedy)
     line = 1
-    if place:
+    if operation:
         line = line_of(Path(settings.file).read_text(encoding="utf-8"), ex.operation, ex.key)
     return ScenarioError(f"{settings.file}:{line}: {message}", remedy=ex.remedy)

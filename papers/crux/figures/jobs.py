@@ -82,11 +82,11 @@ def measure_trace(
     A job holds its accelerators for a fixed time, so that utilisation is the work done in that time.
     """
     result: dict[str, Measured | float] = {}
-    for place, key in enumerate(keys):
+    for number, key in enumerate(keys):
         gains: dict[str, list[float]] = {name: [] for name in (*_BASELINES, "paths")}
         itself: dict[str, list[float]] = {name: [] for name in _BASELINES}
         for done, study in enumerate(_studies(key, days, seeds)):
-            note(f"{key}, seed {study.seed}", (place + done / len(seeds)) / len(keys))
+            note(f"{key}, seed {study.seed}", (number + done / len(seeds)) / len(keys))
             outcome = _compared(study)
             for name in _BASELINES:
                 gains[name].append(100 * outcome.gain(own, name))

@@ -136,10 +136,10 @@ class Placement:
             servers.append(leaf * cluster.servers + own)
         return (np.concatenate(servers)[:, None] * SERVER + np.arange(SERVER)).ravel()
 
-    def give_back(self, place: Ints) -> None:
-        np.add.at(self._free, np.divmod(place // SERVER, self.cluster.servers), 1)
+    def give_back(self, npus: Ints) -> None:
+        np.add.at(self._free, np.divmod(npus // SERVER, self.cluster.servers), 1)
         np.bitwise_or.at(
-            self._bits, np.divmod(place // SERVER, self.cluster.servers), np.int64(1) << place % SERVER
+            self._bits, np.divmod(npus // SERVER, self.cluster.servers), np.int64(1) << npus % SERVER
         )
 
     def _part(self, npus: int) -> Ints | None:

@@ -33,8 +33,8 @@ def pxn(note: Progress, spines: bool = False) -> Values:
     create = rail_optimised if spines else rail_only
     fabrics = {"mesh": create(4, 8), "tiers": create(16, 4, radix=8), "switch": create(8, 4, inside="switch")}
     result: dict[str, Measured | float] = {}
-    for place, (name, fabric) in enumerate(fabrics.items()):
-        note(_FABRICS[name], place / 4)
+    for number, (name, fabric) in enumerate(fabrics.items()):
+        note(_FABRICS[name], number / 4)
         result[name] = _by_pxn_share(fabric)
     result["frame"] = _traced(fabrics["mesh"])
     note("a direct All-to-All", 3 / 4)
@@ -68,7 +68,7 @@ def _by_pxn_share(fabric: Fabric) -> Measured:
 def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
     """Return whether exactly the source's neighbour on the destination's rail forwards."""
     nodes = [fabric.node(name) for name in path]
-    relays = [place for place, node in enumerate(nodes[1:-1], 1) if node.kind is NodeKind.GPU]
+    relays = [index for index, node in enumerate(nodes[1:-1], 1) if node.kind is NodeKind.GPU]
     rank = nodes[-1].coordinates[0]
     if len(relays) != 1 or nodes[relays[0]].coordinates != (rank, nodes[0].coordinates[1]):
         return False

@@ -97,8 +97,8 @@ def _print_json(planned: Fabric, discovered: Discovered, findings: Sequence[Find
 
     names = {guid_of(node): node.name for node in planned.nodes}
 
-    def end(place: tuple[int, int]) -> list[str | int]:
-        return [names.get(place[0], f"{place[0]:032x}"), place[1]]
+    def end(switch_port: tuple[int, int]) -> list[str | int]:
+        return [names.get(switch_port[0], f"{switch_port[0]:032x}"), switch_port[1]]
 
     nodes = [
         {
@@ -117,7 +117,7 @@ def _print_json(planned: Fabric, discovered: Discovered, findings: Sequence[Find
         "fabric": planned.name,
         "nodes": nodes,
         "links": links,
-        "dark": [end(place) for place in discovered.dark],
+        "dark": [end(switch_port) for switch_port in discovered.dark],
         "requests": discovered.requests,
         "time_ps": time_ps,
         "findings": shown,

@@ -98,9 +98,9 @@ def _node(fabric: Fabric, name: str) -> None:
     from topologies import HOST_PORT
 
     node = fabric.node(name)
-    place = ", ".join(map(str, node.coordinates))
+    coordinates = ", ".join(map(str, node.coordinates))
     tier = f", tier {node.tier}" if node.is_switch else ""
-    own = f"{node.kind}{tier}, place ({place}), address {node.address:#06x}, device id {node.device_id}"
+    position = f"coordinates ({coordinates}), address {node.address:#06x}, device id {node.device_id}"
     rows = []
     for port in node.ports:
         link = fabric.link_at(name, port.number)
@@ -114,7 +114,7 @@ def _node(fabric: Fabric, name: str) -> None:
         [tuple(map(escape, row)) for row in rows],
         names=("name", "link"),
         numbers=("port", "lanes"),
-        title=f"{name}: {own}",
+        title=f"{name}: {node.kind}{tier}, {position}",
     )
 
 

@@ -86,15 +86,15 @@ def follow(
     raise typer.Exit(0 if journey.arrived else 1)
 
 
-def entry_of(fabric: Fabric, place: str) -> End:
+def entry_of(fabric: Fabric, text: str) -> End:
     """Return the port that a text NODE:PORT names; raise a usage error if there is no such port."""
     from topologies import End
 
-    node, _, number = place.partition(":")
+    node, _, number = text.partition(":")
     numbers = {port.number for port in fabric.node(node).ports}
     if not number.isdecimal() or int(number) not in numbers:
         raise typer.BadParameter(
-            f"{place!r} names no port; write {node}:PORT, with a port from 0 to {max(numbers)}",
+            f"{text!r} names no port; write {node}:PORT, with a port from 0 to {max(numbers)}",
             param_hint="--at",
         )
     return End(node, int(number))

@@ -46,7 +46,7 @@ def test_show_of_a_graph_does_not_count_the_hosts_port_as_a_lane(railyard, tmp_p
 def test_show_tells_where_the_ports_of_a_switch_lead(railyard) -> None:
     code, out, _ = railyard("show", "ub-rack-lrs", "--node", "lrs0p0n3")
     assert code == 0
-    assert "lrs, tier 1, place (3, 0), address 0x6003" in " ".join(out.split())
+    assert "lrs, tier 1, coordinates (3, 0), address 0x6003" in " ".join(out.split())
     assert "npu24-lrs0p0n3" in out
     assert "its host" not in out
     assert "its host" in railyard("show", "ub-rack-lrs", "--node", "spare0")[1]
