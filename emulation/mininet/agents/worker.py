@@ -118,11 +118,11 @@ class Worker:
         stopped = False
         while not stopped:
             readable, ended, noted = driver.run()
-            for index in ended:
-                seat = self._seats[index]
+            for number in ended:
+                seat = self._seats[number]
                 self._tell("ended", seat, seat.number, seat.agent.finished_ps, seat.agent.failed)
-            for index in noted:
-                seat = self._seats[index]
+            for number in noted:
+                seat = self._seats[number]
                 self._tallies.note(seat.index, seat.before + seat.agent.stats, seat.agent.finished_ps)
             stopped = stop in readable
             if self._orders.fileno() in readable and not stopped:
@@ -132,8 +132,8 @@ class Worker:
         driver.stop()
         seconds = time.process_time() - before
         reports = {
-            seat.node: self._report(seat, index, missed_frames(sockets[index]))
-            for index, seat in enumerate(self._seats)
+            seat.node: self._report(seat, number, missed_frames(sockets[number]))
+            for number, seat in enumerate(self._seats)
         }
         self._parent.send(("report", "", (reports, seconds, driver.counts())))
 
@@ -150,7 +150,7 @@ class Worker:
         if isinstance(agent, RepeatingAgent):
             agent.on_iteration = lambda _: self._tell("iteration", seat, number, agent.log[-1])
 
-    def _report(self, seat: _Seat, index: int, missed: int) -> Report:
+    def _report(self, seat: _Seat, number: int, missed: int) -> Report:
         agent = seat.agent
         rest: dict[str, Any] = {}
         if isinstance(agent, Agent | RepeatingAgent | TreeMember):
@@ -172,8 +172,8 @@ class Worker:
             stats=seat.before + agent.stats,
             finished_ps=agent.finished_ps,
             failed=agent.failed,
-            bins=self._driver.bins(index),
-            pace=pace_of(self._driver, index, missed),
+            bins=self._driver.bins(number),
+            pace=pace_of(self._driver, number, missed),
             **rest,
         )
 
@@ -183,9 +183,9 @@ class Worker:
             case ("begin", number, start_ns, agents):
                 self._begin(number, start_ns, agents)
             case ("reroute", node, routes):
-                index = self._seat_numbers[node]
+                seat_number = self._seat_numbers[node]
                 bits = [(cna, sum(1 << bucket for bucket in buckets)) for cna, buckets in routes.items()]
-                self._driver.reroute(index, bits)
+                self._driver.reroute(seat_number, bits)
             case ("level", node, level):
                 agent = self._seats[self._seat_numbers[node]].agent
                 if isinstance(agent, RepeatingAgent):
@@ -195,11 +195,11 @@ class Worker:
                 blocks = seat.agent.lacking_of(tree) if isinstance(seat.agent, TreeMember) else []
                 self._tell("waiting", seat, tree, blocks)
             case ("move", node, (tree, port, blocks)):
-                index = self._seat_numbers[node]
-                agent = self._seats[index].agent
+                seat_number = self._seat_numbers[node]
+                agent = self._seats[seat_number].agent
                 if isinstance(agent, TreeMember):
                     now = Clock(self._start_ns, self._job.dilation).ps(time.monotonic_ns())
-                    self._driver.act(index, agent.move(tree, port, blocks, now))
+                    self._driver.act(seat_number, agent.move(tree, port, blocks, now))
 
     def _begin(self, number: int, start_ns: int, descriptions: Mapping[str, Description]) -> None:
         agents = make_host_agents([*descriptions.values()])

@@ -68,12 +68,12 @@ def allocate(
         own = []
         for page in range(pages):
             first = number * pages + page
-            copies = []
+            own_copies = []
             for copy in range(copies):
                 lender = others[(first + copy) % len(others)]
-                copies.append((lender, used[lender]))
+                own_copies.append((lender, used[lender]))
                 used[lender] += page_bytes
-            own.append(Page(tuple(copies)))
+            own.append(Page(tuple(own_copies)))
         taken[borrower] = tuple(own)
     most = max(used.values())
     if most > lent_bytes:
