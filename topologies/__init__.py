@@ -6,14 +6,15 @@ circuits are links, and the `AddressPlan` of the nodes' addresses. Rates are bit
 picoseconds.
 
     errors      root of the error tree
-    plugins/    values that a user adds: names of Python files, entry points of installed packages
-    model/      the values; checks, JSON, places and distances in a fabric
+    plugins/    values that a user adds: names in Python files, entry points of installed packages
+    model/      fabrics, nodes, ports, links, addresses; checks, JSON, racks and distances of a fabric
     layout/     positions of nodes and curves of links in drawings
-    transform/  the same network with other circuits, or with spares in use
+    transform/  fabrics derived from a fabric: other circuits, lanes or cables, spares in use
     families/   generators of fabrics by name, with declared parameters
     sources/    fabrics from files and from functions of a user's Python file
 
-Order of the rooms: errors, plugins, model, layout, transform, families, sources.
+Each package imports only packages before it in this order: errors, plugins, model, layout, transform,
+families, sources.
 """
 
 from topologies.errors import RailyardError, TopologyError

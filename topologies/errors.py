@@ -17,9 +17,9 @@ __all__ = ["RailyardError", "TopologyError", "suggestion"]
 
 
 class RailyardError(Exception):
-    """Root of the error tree: a message that names the thing and its value, and a `remedy`.
+    """Root of the error tree: a message that names the faulty object and its value, and a `remedy`.
 
-    `of_machine` is True where the input is good and the machine is at fault: its disk, ports or memory.
+    `of_machine` is True if the input is valid and the machine is at fault: its disk, ports or memory.
     """
 
     of_machine: ClassVar[bool] = False
@@ -43,7 +43,7 @@ def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
     Args:
         name: the name as it was given.
         known: names that exist.
-        otherwise: remedy if no name is close; without it all known names in alphabetical order.
+        otherwise: remedy if no name is close; if empty, the remedy lists all known names alphabetically.
     """
     names = list(known)
     close = get_close_matches(name, names, n=1)

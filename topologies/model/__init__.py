@@ -2,16 +2,17 @@
 """Values that describe a network: fabrics, nodes, ports, links and address plans.
 
 fabric    nodes with ports, links, optical switches
-address   addresses cut into fields
+address   addresses and their bit fields
 columns        nodes and hops of a fabric as arrays
-computed_once  functions whose results a fabric keeps
-wiring    a fabric put together by the names of its nodes
-cuts      rates between sets of endpoints, and between halves
+computed_once  decorator that caches results of functions in the fabric
+wiring    builder of a fabric from named nodes and links
+cuts      rates between sets of endpoints; bisection
 circuits  circuits of optical switches: pairs of ports, and their links
 lines     nodes that differ in one coordinate
-graphs    a fabric made from a networkx graph; port_numbers: the ports of its edges
+graphs    a fabric made from a networkx graph
+port_numbers  port numbers at the ends of the graph's edges
 checks    every inconsistency of a fabric
-codec     a fabric as JSON, and back
+codec     fabrics to JSON and from JSON
 places    boards, racks, domains and planes of a fabric
 components  connected components of nodes
 distance  shortest paths of a fabric, counted in links

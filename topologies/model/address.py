@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structured addresses: a 16-bit compact network address (CNA) cut into fields that follow physical place."""
+"""Structured addresses: a 16-bit compact network address (CNA), whose fields give the physical location."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ CNA_BITS = 16
 @final
 @dataclass(frozen=True, slots=True)
 class AddressField:
-    """Field of an address: its name, and its width in bits."""
+    """Name and width in bits of an address field."""
 
     name: str
     bits: int
@@ -24,30 +24,30 @@ class AddressField:
 @final
 @dataclass(frozen=True)
 class AddressPlan:
-    """The fields of an address, widest place first; together they are the whole address.
+    """The fields of an address, from the most significant bits down; together they fill the address.
 
-    Source: UB-Mesh, All-Path-Routing: the address space is cut into segments by physical location.
+    Source: UB-Mesh, All-Path-Routing: the address space is divided into segments by physical location.
     """
 
     fields: tuple[AddressField, ...]
 
     @cached_property
     def bits(self) -> int:
-        """Bits of an address."""
+        """Number of bits of an address."""
         return sum(part.bits for part in self.fields)
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, int]]:
-        """Bits to the right of each field, and its largest value; of two fields of a name, the first."""
-        places: dict[str, tuple[int, int]] = {}
+        """Shift and largest value of each field, by name; if two fields share a name, the first counts."""
+        shifts_and_masks: dict[str, tuple[int, int]] = {}
         right = self.bits
         for part in self.fields:
             right -= part.bits
-            places.setdefault(part.name, (right, (1 << part.bits) - 1))
-        return places
+            shifts_and_masks.setdefault(part.name, (right, (1 << part.bits) - 1))
+        return shifts_and_masks
 
     def shift(self, name: str) -> int:
-        """Bits to the right of a field."""
+        """Return the number of bits to the right of a field."""
         return self._place(name)[0]
 
     def mask(self, name: str) -> int:
@@ -55,7 +55,10 @@ class AddressPlan:
         return self._place(name)[1]
 
     def pack(self, **values: int) -> int:
-        """Return the address of these field values; a field left out is 0."""
+        """Return the address with the given field values; a field that is not given is 0.
+
+        TopologyError when a value does not fit into its field.
+        """
         address = 0
         for name, value in values.items():
             if not 0 <= value <= self.mask(name):
@@ -67,7 +70,10 @@ class AddressPlan:
         return address
 
     def unpack(self, address: int) -> dict[str, int]:
-        """Field values of an address, in the order of the fields."""
+        """Return the field values of an address by name, in the order of the fields.
+
+        TopologyError when the address has more bits than the plan.
+        """
         if not 0 <= address < 1 << self.bits:
             raise TopologyError(
                 f"address {address:#x} does not fit in {self.bits} bits", remedy="use an address of this plan"
@@ -75,14 +81,14 @@ class AddressPlan:
         return {part.name: address >> self.shift(part.name) & self.mask(part.name) for part in self.fields}
 
     def prefix(self, name: str, address: int) -> tuple[int, int]:
-        """(value, length) of the prefix that ends just before field `name`: the segment its members share."""
+        """Return (value, length) of the prefix of `address` that ends just before field `name`."""
         shift, mask = self._place(name)
         below = shift + mask.bit_length()
         return address >> below << below, self.bits - below
 
     def _place(self, name: str) -> tuple[int, int]:
-        place = self._places.get(name)
-        if place is None:
+        shift_and_mask = self._places.get(name)
+        if shift_and_mask is None:
             names = ", ".join(part.name for part in self.fields)
             raise TopologyError(f"the address plan has no field {name!r}", remedy=f"use one of {names}")
-        return place
+        return shift_and_mask

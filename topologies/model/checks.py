@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every problem of a fabric, found without side effects."""
+"""Search of a fabric for inconsistencies, without side effects."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ __all__ = ["LaneUse", "check", "lane_audit", "problems"]
 @final
 @dataclass(frozen=True, slots=True)
 class LaneUse:
-    """Lanes of one node: those on links, and those it has."""
+    """Lanes of one node: `used` on its links, of the `available` lanes of the node."""
 
     used: int
     available: int
@@ -30,29 +30,29 @@ class LaneUse:
 
 
 def check(fabric: Fabric) -> None:
-    """Raise one TopologyError that names every problem."""
+    """Raise one TopologyError that lists every problem of the fabric, if there are any."""
     faults = problems(fabric)
     if faults:
         listed = "".join(f"\n  - {problem}" for problem in faults)
-        raise TopologyError(f"fabric {fabric.name}; to correct:{listed}")
+        raise TopologyError(f"fabric {fabric.name} has problems; correct them:{listed}")
 
 
 def problems(fabric: Fabric) -> list[str]:
-    """All problems in a fixed order; empty when the fabric can be built."""
+    """Return all problems in a fixed order; an empty list when the fabric can be built."""
     faults = [*_addresses(fabric), *_nodes(fabric), *_links(fabric), *_rates(fabric), *_optical(fabric)]
-    # Reachability and lanes mean nothing while links end nowhere.
+    # Checks of connectivity and lanes need links whose ends exist.
     return faults or [*_unconnected(fabric), *_lanes(fabric)]
 
 
 def lane_audit(fabric: Fabric) -> dict[str, LaneUse]:
-    """Lanes of every node; those not on links are not connected in this fabric.
+    """Return the lanes of every node by name: in use on its links, and available.
 
-    In the UB-Mesh rack as a bare mesh 56 of an NPU's 72 are used: the x16 towards the rack's switches is
-    unconnected.
+    In the UB-Mesh rack without switches, 56 of an NPU's 72 lanes are used; the x16 towards the rack's
+    switches is unconnected.
     """
     used: Counter[str] = Counter()
     fibres = {end: switch.lanes for switch in fabric.optical for end in switch.ends}
-    # A fibre to an optical switch takes its lanes, whether a circuit is on it or not.
+    # A fibre to an optical switch uses its lanes even without a circuit.
     lanes = {end: link.lanes for link in fabric.links for end in (link.a, link.b)} | fibres
     for end, taken in lanes.items():
         used[end.node] += taken
@@ -68,7 +68,7 @@ def _addresses(fabric: Fabric) -> Iterator[str]:
     if plan.bits != CNA_BITS or len(plan.fields) < len(fabric.dims):
         yield f"address plan: {len(plan.fields)} fields, {plan.bits} bits, for {len(fabric.dims)} dimensions"
         return
-    places = [part.name for part in reversed(plan.fields)][: len(fabric.dims)]
+    field_names = [part.name for part in reversed(plan.fields)][: len(fabric.dims)]
     yield from _repeated("address field", (part.name for part in plan.fields))
     holders: dict[int, list[str]] = {}
     for node in fabric.nodes:
@@ -77,7 +77,7 @@ def _addresses(fabric: Fabric) -> Iterator[str]:
             yield f"{node.name}: address {node.address:#x} does not fit {plan.bits} bits"
             continue
         values = plan.unpack(node.address)
-        if tuple(values[name] for name in places) != node.coordinates:
+        if tuple(values[name] for name in field_names) != node.coordinates:
             yield f"{node.name}: address {node.address:#06x} is not that of coordinates {node.coordinates}"
     for address, names in holders.items():
         if len(names) > 1:
@@ -90,14 +90,14 @@ def _nodes(fabric: Fabric) -> Iterator[str]:
     yield from _repeated("node name", (node.name for node in fabric.nodes))
     yield from _repeated("node index", (node.index for node in fabric.nodes))
     for node in fabric.nodes:
-        # A switch's coordinates tell where it is among its like, which dims do not count.
+        # The coordinates of a switch count switches, so they may lie outside `dims`.
         if len(node.coordinates) != len(fabric.dims) or (
             node.kind.member
             and any(not 0 <= at < size for at, size in zip(node.coordinates, fabric.dims, strict=True))
         ):
             yield f"{node.name}: coordinates {node.coordinates} lie outside dims {fabric.dims}"
         if node.tier < 0:
-            yield f"{node.name}: tier {node.tier}"
+            yield f"{node.name}: tier is {node.tier}, below 0"
         if node.lanes is not None and node.lanes <= 0:
             yield f"{node.name}: {node.lanes} lanes"
         for number in _twice(port.number for port in node.ports):
@@ -110,12 +110,12 @@ def _nodes(fabric: Fabric) -> Iterator[str]:
             if port.number == HOST_PORT:
                 yield f"{node.name} port {HOST_PORT}: the host port is in no dimension, not {port.dimension}"
             elif not 0 <= port.dimension < len(fabric.dims):
-                yield f"{node.name} port {port.number}: no dimension {port.dimension}"
+                yield f"{node.name} port {port.number}: dimension {port.dimension} does not exist"
         has_host = any(port.number == HOST_PORT for port in node.ports)
         if node.tier == 0 and not has_host:
             yield f"{node.name}: no host port {HOST_PORT}"
         if node.tier > 0 and has_host:
-            yield f"{node.name}: a host port {HOST_PORT}, which a node of tier {node.tier} has not"
+            yield f"{node.name}: has host port {HOST_PORT}, but a node of tier {node.tier} must have none"
     edges = [port.name for node in fabric.nodes for port in node.ports if port.edge]
     yield from _repeated("name of a node or host", (*edges, *(node.name for node in fabric.nodes if edges)))
     grouped = [dimension for group in fabric.groups for dimension in group]
@@ -141,7 +141,7 @@ def _links(fabric: Fabric) -> Iterator[str]:
             elif end.port == HOST_PORT:
                 yield f"link {link.name}: ends on the host port of {end.node}"
             elif port.edge:
-                yield f"link {link.name}: ends on port {end.port} of {end.node}, which host {port.name} has"
+                yield f"link {link.name}: ends on port {end.port} of {end.node}, a port of host {port.name}"
             elif (port.lanes, port.dimension) != (link.lanes, link.dimension):
                 yield (
                     f"link {link.name}: x{link.lanes} in {_axis(link.dimension)}, but port {end.port} of "
@@ -155,7 +155,10 @@ def _links(fabric: Fabric) -> Iterator[str]:
 
 
 def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
-    """Yield problems of a link that is no step in its dimension or between tiers, as routes need."""
+    """Yield problems of a link that neither changes its dimension alone nor joins two tiers.
+
+    Routes by coordinates and tiers need one or the other.
+    """
     if link.dimension is None:
         if a.tier == b.tier and a is not b:
             yield (
@@ -168,8 +171,8 @@ def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
         return
     if a is b or len(a.coordinates) != len(b.coordinates):
         return
-    places = zip(a.coordinates, b.coordinates, strict=True)
-    changed = [axis for axis, (first, second) in enumerate(places) if first != second]
+    values = zip(a.coordinates, b.coordinates, strict=True)
+    changed = [axis for axis, (first, second) in enumerate(values) if first != second]
     if changed != [link.dimension]:
         yield (
             f"link {link.name}: {a.coordinates} to {b.coordinates} is no step in dimension {link.dimension} "
@@ -213,26 +216,29 @@ def _optical(fabric: Fabric) -> Iterator[str]:
             if value < 0:
                 yield f"optical switch {switch.name}: {what} of {value} ps"
         for number, end in enumerate(switch.ends):
-            place = f"{switch.name} port {number}"
-            yield from _fibre(switch, place, end, ports.get(end), known=end.node in names)
-            if (holder := taken.setdefault(end, place)) != place:
-                yield f"{holder} and {place} both lead to port {end.port} of {end.node}"
+            port_name = f"{switch.name} port {number}"
+            yield from _fibre(switch, port_name, end, ports.get(end), known=end.node in names)
+            if (holder := taken.setdefault(end, port_name)) != port_name:
+                yield f"{holder} and {port_name} both lead to port {end.port} of {end.node}"
     yield from _circuits(fabric, taken)
 
 
-def _fibre(switch: OpticalSwitch, place: str, end: End, port: Port | None, *, known: bool) -> Iterator[str]:
+def _fibre(switch: OpticalSwitch, label: str, end: End, port: Port | None, *, known: bool) -> Iterator[str]:
     if not known:
-        yield f"{place}: no node named {end.node!r}"
+        yield f"{label}: no node named {end.node!r}"
     elif port is None:
-        yield f"{place}: {end.node} has no port {end.port}"
+        yield f"{label}: {end.node} has no port {end.port}"
     elif end.port == HOST_PORT:
-        yield f"{place}: leads to the host port of {end.node}"
+        yield f"{label}: leads to the host port of {end.node}"
     elif port.lanes != switch.lanes:
-        yield f"{place}: x{switch.lanes}, but port {end.port} of {end.node} is x{port.lanes}"
+        yield f"{label}: x{switch.lanes}, but port {end.port} of {end.node} is x{port.lanes}"
 
 
 def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
-    """Yield problems of links on fibres that are no circuits, and of circuits unlike their switch's."""
+    """Yield problems of links with fibres of optical switches.
+
+    A link on a fibre has to be a circuit; a circuit has to equal the link that its optical switch defines.
+    """
     names = {node.name for node in fabric.nodes}
     for link in fabric.links:
         circuit = circuit_of(fabric, link.name)
@@ -255,7 +261,7 @@ def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
 
 def _unconnected(fabric: Fabric) -> Iterator[str]:
     joined: set[End] = {end for link in fabric.links for end in (link.a, link.b)}
-    # What an optical switch does not join now it may join later.
+    # A port on a fibre counts as joined: its optical switch may set up a circuit later.
     joined |= {end for switch in fabric.optical for end in switch.ends}
     for node in fabric.nodes:
         for port in node.ports:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits of optical switches: ports in pairs, and each pair as a link of the fabric."""
+"""Circuits of optical switches: each is a pair of ports, and a link of the fabric."""
 
 from collections.abc import Iterable, Mapping
 
@@ -22,10 +22,14 @@ Circuit = tuple[int, int]
 
 
 def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circuit, ...]:
-    """Return the circuits of a crossconnect map of optical switch `name`, in order of their lower ports.
+    """Return the circuits of a crossconnect map, in order of their lower ports.
 
-    A circuit may be given from both of its ports or from one. TopologyError names a port that there is not,
-    that is joined to itself, or that two circuits share.
+    TopologyError names a port that does not exist, that is joined to itself, or that two circuits share.
+
+    Args:
+        name: optical switch, for error messages.
+        ports: number of its ports.
+        joined: peer port by port; a circuit may be given from one of its ports or from both.
     """
     circuits = sorted({(min(pair), max(pair)) for pair in joined.items()})
     holder: dict[int, Circuit] = {}
@@ -48,12 +52,12 @@ def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circu
 
 
 def both_ways(circuits: Iterable[Circuit]) -> dict[int, int]:
-    """Return the joined ports of circuits, from both ends of each, ascending."""
+    """Return the crossconnect map of circuits: peer by port, for both ports of each circuit, ascending."""
     return dict(sorted(end for low, high in circuits for end in ((low, high), (high, low))))
 
 
 def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
-    """Return the link of a circuit of optical switch `name`, whether the circuit exists or not."""
+    """Return the link that a circuit of optical switch `name` is, or would be if it were set up."""
     switch = fabric.optical_switch(name)
     low, high = circuit
     a, b = switch.ends[low], switch.ends[high]
@@ -70,7 +74,7 @@ def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
 
 
 def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
-    """Return the optical switch and circuit of a link's name; None when the link is no circuit."""
+    """Return the optical switch and the circuit that a link name denotes; None if the link is no circuit."""
     name, colon, ports = link.rpartition(":")
     low, dash, high = ports.partition("-")
     if not (colon and dash and low.isdecimal() and high.isdecimal()):
@@ -85,7 +89,7 @@ def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
 
 
 def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
-    """Return the ports of optical switch `name` that circuits join, from both ends of each circuit."""
+    """Return the peer port of each joined port of optical switch `name`, for both ports of a circuit."""
     switch = fabric.optical_switch(name)
     port_of = {end: port for port, end in enumerate(switch.ends)}
     joined: dict[int, int] = {}
@@ -98,7 +102,10 @@ def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
 
 @computed_once
 def core_dimensions(fabric: Fabric) -> Mapping[str, int]:
-    """Return the dimension of the circuits of each switch that optical circuits join to other switches."""
+    """Return the dimension of each packet switch's ports to optical switches, by name of the packet switch.
+
+    A packet switch is absent if all of these ports lead to another tier.
+    """
     dimensions: dict[str, int] = {}
     for end in (end for switch in fabric.optical for end in switch.ends):
         node = fabric.node(end.node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric as JSON, and back: what is read is validated and checked before it becomes a Fabric."""
+"""Fabrics to JSON and from JSON; `from_json` validates the document and checks the fabric."""
 
 from typing import Annotated, Literal
 
@@ -18,7 +18,7 @@ _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class _Strict(BaseModel):
-    """No key unknown; no text, fraction or boolean in place of a number."""
+    """Base of the documents: refuses unknown keys, and text, fractions or booleans instead of integers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True, strict=True)
 
@@ -39,7 +39,7 @@ class _Node(_Strict):
     address: int
     coordinates: tuple[int, ...]
     ports: tuple[_Port, ...]
-    # Documents of fabrics without switches have no word of either.
+    # Left out at their defaults, so that documents of fabrics without switches have neither key.
     tier: int = Field(default=0, ge=0, exclude_if=lambda tier: tier == 0)
     lanes: int | None = Field(default=None, ge=1, exclude_if=lambda lanes: lanes is None)
     position: tuple[_Finite, _Finite] | None = Field(
@@ -98,13 +98,16 @@ class _Fabric(_Strict):
 
 def to_json(fabric: Fabric) -> str:
     """Return a document that `from_json` turns back into an equal fabric."""
-    # Most fabrics have no optical switch, and their documents no word of any.
+    # A fabric without optical switches has no key `optical`.
     absent = None if fabric.optical else {"optical"}
     return _Fabric.model_validate(fabric).model_dump_json(indent=1, exclude=absent) + "\n"
 
 
 def from_json(text: str) -> Fabric:
-    """Return the checked fabric of a document; TopologyError names every wrong field or every problem."""
+    """Return the checked fabric of a document.
+
+    TopologyError lists every invalid field, or else every problem of the fabric.
+    """
     try:
         read = _Fabric.model_validate_json(text)
     except ValidationError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric as columns: arrays over its nodes, and over its hops, for work on all of them at once.
+"""A fabric as columns: arrays over its nodes and over its hops, for vectorised computation.
 
-A hop is a direction of a link: number 2 i leads from the first end of link i to its second end, 2 i + 1 back.
-Of the hops of parallel links, the first stands for all.
+A hop is one direction of a link: hop 2 i leads from the first end of link i to its second end, hop 2 i + 1
+back. The first hop of parallel links represents all of them.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ NO_DIMENSION = -1
 class FabricColumns:
     """Arrays over the nodes of a fabric by index, and over its hops by number.
 
-    `tiers`, `levels`, `addresses` and `coordinates` are those of nodes. A hop leads from node `tails` to node
-    `heads` by port `ports` of its tail; `arrivals` is the port of its head. `dimensions` are NO_DIMENSION
-    between tiers, `rates` in bit/s.
+    Of nodes: `names`, `tiers`, `levels`, `addresses`, and `coordinates` (a row a node).
+    Of hops: `tails` and `heads` are node indices, `ports` the egress port at the tail, `arrivals` the ingress
+    port at the head, `dimensions` the dimension (NO_DIMENSION between tiers), `rates` bits per second.
     """
 
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class FabricColumns:
 
     @cached_property
     def representative(self) -> Numbers:
-        """The first of the hops between the nodes of each hop: the hop itself unless links are parallel."""
+        """First hop with the same tail and head, for each hop: the hop itself unless links are parallel."""
         _, first, inverse = np.unique(
             self._keys(self.tails, self.heads), return_index=True, return_inverse=True
         )
@@ -55,14 +55,14 @@ class FabricColumns:
 
     @cached_property
     def leaving(self) -> Numbers:
-        """First hops of all pairs of neighbours, by tail, then by port: see `first`."""
+        """Representative hops of all ordered pairs of neighbours, sorted by tail, then by port."""
         single = np.flatnonzero(self.representative == np.arange(len(self.tails)))
         order = np.lexsort((self.ports[single], self.tails[single]))
         return single[order].astype(np.int32)
 
     @cached_property
     def first(self) -> Numbers:
-        """Positions in `leaving`: node n has the hops `leaving[first[n] : first[n + 1]]`, in port order."""
+        """Start of each node's hops in `leaving`: node n has `leaving[first[n] : first[n + 1]]`."""
         return np.searchsorted(self.tails[self.leaving], np.arange(len(self.names) + 1)).astype(np.int32)
 
     @cached_property
@@ -72,7 +72,7 @@ class FabricColumns:
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.int64], Numbers]:
-        """Keys of the hops of `leaving`, ascending, and the hops in the same order."""
+        """Sorted keys of the hops in `leaving`, and the hops in the order of their keys."""
         keys = self._keys(self.tails[self.leaving], self.heads[self.leaving])
         order = np.argsort(keys)
         return keys[order], self.leaving[order]
@@ -81,7 +81,7 @@ class FabricColumns:
         return tails.astype(np.int64) * len(self.names) + heads
 
     def hops(self, tails: Numbers, heads: Numbers) -> Numbers:
-        """Return the first hop between nodes, element by element; -1 where no link joins them."""
+        """Return the first hop from `tails[i]` to `heads[i]` for each i; -1 where no link joins the two."""
         keys, hops = self._sorted
         if not len(keys):
             return np.full(len(tails), -1, np.int32)
@@ -122,9 +122,9 @@ def columns(fabric: Fabric) -> FabricColumns:
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers of an array, ascending, each once.
+    """Return the distinct numbers of an array, ascending.
 
-    NumPy's `unique` counts numbers in a hash table, which takes twenty times as long as to sort a million.
+    NumPy's `unique` uses a hash table; for a million numbers it takes twenty times as long as this sort.
     """
     ordered = np.sort(numbers, axis=None)
     first = np.ones(len(ordered), np.bool_)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connected components of nodes, by name.
 
-Not from networkx or scipy: importing either takes longer than all checks of a small fabric.
+This module uses neither networkx nor scipy: importing either takes longer than all checks of a small fabric.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ __all__ = ["components"]
 
 
 def components(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Return the sets of nodes that edges join, in the order of their first nodes."""
+    """Return the connected components of a graph, in the order of their first nodes."""
     neighbours: dict[str, list[str]] = {node: [] for node in nodes}
     for a, b in edges:
         neighbours[a].append(b)
@@ -22,7 +22,7 @@ def components(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[l
             continue
         reached.add(start)
         part = [start]
-        for node in part:  # grows while it is read
+        for node in part:  # the loop appends to `part`
             new = [other for other in dict.fromkeys(neighbours[node]) if other not in reached]
             reached.update(new)
             part += new

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decorator that keeps the results of functions in the fabric that they depend on."""
+"""Decorator that caches the results of a function in the fabric of which they are computed."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -9,7 +9,7 @@ __all__ = ["Caching", "computed_once"]
 
 
 class Caching(Protocol):
-    """A value with a cache of what was computed from it: a fabric, or the finder of its paths."""
+    """A value with a cache of results computed from it, such as a fabric or a path finder."""
 
     @property
     def cache(self) -> dict[Hashable, object]:
@@ -27,11 +27,11 @@ _ABSENT = object()
 def computed_once(
     compute: Callable[[Owner, Unpack[Arguments]], Result],
 ) -> Callable[[Owner, Unpack[Arguments]], Result]:
-    """Make a function of a fabric and hashable arguments compute each result once, then return the same one.
+    """Decorate a function of a fabric and hashable arguments, so that it computes each result once.
 
-    The first argument keeps the results, so they live as long as it does; copies and pickles start without
-    them. The result may depend on the arguments alone. A function or a method may be decorated. All
-    arguments are given by position.
+    The first argument holds the results in its `cache`, which lives as long as that object; copies and
+    pickles start with an empty cache. The result may depend on nothing but the arguments. The decorated
+    function or method takes positional arguments only.
     """
 
     @wraps(compute)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates across cuts of a fabric: between two sets of endpoints, and between its halves."""
+"""Rates across cuts of a fabric: between two sets of endpoints, and between halves (bisection)."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,16 +10,17 @@ from topologies.model.fabric import Fabric
 
 __all__ = ["bisection_bps", "halvings", "rate_between"]
 
-# Shares of the endpoints at which an order of the endpoints is cut.
+# Shares of the endpoints at which an ordered list of endpoints is split.
 _SHARES = (0.25, 0.5, 0.75)
-# Largest fabric of which the spectrum is computed.
+# Largest number of nodes for which the spectrum is computed.
 _MAX_SPECTRUM = 1500
 
 
 def rate_between(fabric: Fabric, side: Collection[str], other: Collection[str]) -> int:
-    """Return the bits per second that can flow from endpoints of one side to those of the other.
+    """Return the bits per second that can flow from endpoints `side` to endpoints `other`.
 
-    That is the least rate of a cut between them, every other node being on either side (max flow, min cut).
+    By max flow, min cut this is the least rate of a cut between the two; every other node may be on either
+    side of the cut.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow
@@ -46,9 +47,9 @@ def rate_between(fabric: Fabric, side: Collection[str], other: Collection[str]) 
 
 
 def halvings(fabric: Fabric) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield pairs of sets that hold all endpoints: parts of several orders of the endpoints.
+    """Yield partitions of the endpoints into two sets: several orders of the endpoints, split at `_SHARES`.
 
-    The orders are that of the fabric, that of each coordinate, and that of the spectrum (Fiedler vector).
+    The orders are: the order of the fabric, by each coordinate, and by the Fiedler vector of the graph.
     """
     ends = list(fabric.endpoints)
     orders: list[tuple[str, ...]] = [tuple(node.name for node in ends)]
@@ -56,23 +57,26 @@ def halvings(fabric: Fabric) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
         orders.append(tuple(node.name for node in sorted(ends, key=lambda node: node.coordinates[axis])))
     orders += _spectral_orders(fabric, {node.name for node in ends})
     for order in dict.fromkeys(orders):
-        for place in dict.fromkeys(round(len(order) * share) for share in _SHARES):
-            if 0 < place < len(order):
-                yield order[:place], order[place:]
+        for split in dict.fromkeys(round(len(order) * share) for share in _SHARES):
+            if 0 < split < len(order):
+                yield order[:split], order[split:]
 
 
 @computed_once
 def bisection_bps(fabric: Fabric) -> int:
-    """Return the least rate between two halves of the endpoints, over the halves that `halvings` yields.
+    """Return the least rate between two halves of the endpoints, over the equal halves of `halvings`.
 
-    The bisection is at most that; to find the least of all halves is NP-hard.
+    This is an upper bound of the bisection; finding the least of all halves is NP-hard.
     """
     parts = ((a, b) for a, b in halvings(fabric) if abs(len(a) - len(b)) <= 1)
     return min((rate_between(fabric, a, b) for a, b in parts), default=0)
 
 
 def _spectral_orders(fabric: Fabric, ends: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the endpoints in the order of the second eigenvector of the Laplacian."""
+    """Yield the endpoints ordered by the Fiedler vector, the second eigenvector of the Laplacian.
+
+    Yield nothing for a fabric of fewer than 3 or more than `_MAX_SPECTRUM` nodes.
+    """
     size = len(fabric.nodes)
     if not 3 <= size <= _MAX_SPECTRUM:
         return
@@ -84,6 +88,6 @@ def _spectral_orders(fabric: Fabric, ends: Collection[str]) -> Iterator[tuple[st
         laplacian[[a, b], [a, b]] += weight
         laplacian[[a, b], [b, a]] -= weight
     _, vectors = np.linalg.eigh(laplacian)
-    # Rounded, so that equal places of symmetric nodes keep the order of the fabric.
-    place = np.round(vectors[:, 1], 9)
-    yield tuple(sorted(ends, key=lambda name: (place[number[name]], number[name])))
+    # Rounded, so that symmetric nodes have equal components and keep the order of the fabric.
+    fiedler = np.round(vectors[:, 1], 9)
+    yield tuple(sorted(ends, key=lambda name: (fiedler[number[name]], number[name])))

@@ -10,15 +10,15 @@ from topologies.model.fabric import Fabric
 
 __all__ = ["longest_way"]
 
-# Sources at a time: as many bits a node, so that a SuperPod takes some ten megabytes.
+# Sources of one search: each takes a bit a node, so that a SuperPod needs some ten megabytes.
 _SOURCES = 4096
 
 
 def longest_way(fabric: Fabric, ends: Collection[str] | None = None) -> int:
-    """Return the length of the longest shortest path between `ends`, all nodes by default.
+    """Return the number of links of the longest shortest path between `ends`, all nodes by default.
 
-    TopologyError when no way joins two of them. Many sources at once, a bit each: one after the other would
-    take minutes in a Pod.
+    TopologyError when no path joins two of the ends. The search runs from up to `_SOURCES` sources at once,
+    with a bit for each: searches from one source after the other would take minutes in a Pod.
     """
     index = {node.name: number for number, node in enumerate(fabric.nodes)}
     wanted = np.array([index[fabric.node(name).name] for name in ends or index])

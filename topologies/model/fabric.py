@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric as data: nodes with ports, and links between ports."""
+"""Fabrics as values: nodes with ports, links between ports, and optical switches."""
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "OpticalSwitch", "Port"]
 
-# The port that leads to a node's host: its compute, not another node.
+# Port of a node that leads to its host, the compute behind it.
 HOST_PORT = 0
 
 # Switching time of micromirrors, to the order of magnitude: ten milliseconds.
@@ -36,16 +36,18 @@ class _Facts:
 
 
 class NodeKind(StrEnum):
-    """Kind of a node. Higher floors ask for a kind's properties, never for the kind itself.
+    """Kind of a node. Higher floors use the properties of a kind, never the kind itself.
 
-    LRS and HRS are the low-radix and high-radix switches of UB-Mesh. HBS is the switch inside of a
-    high-bandwidth domain, RAIL one that GPUs' NICs lead to; SPINE and CORE are above those. ROUTER is any
-    switch of a graph.
+    LRS and HRS are the low-radix and high-radix switches of UB-Mesh. HBS is the switch inside a
+    high-bandwidth domain. NICs of GPUs lead to RAIL switches, RAIL switches to SPINE, SPINE to CORE. ROUTER
+    is any switch of a graph.
 
-    `level` is how high a kind stands: 0 for endpoints and for switches among them, inside of a domain, more
-    for what they climb to. Switches of one kind that are joined across tiers are of one level. A `member`
-    takes part in collectives, and a `spare` takes the place of one. An `in_domain` node has links inside its
-    high-bandwidth domain beside those to the network. Drawings write `symbol` before a number.
+    `level`: height of the kind: 0 for endpoints and for switches inside a domain, more for switches above.
+        All switches of a kind have one level, even if they are in several tiers.
+    `member`: the node takes part in collectives.
+    `spare`: the node can replace a failed member.
+    `in_domain`: the node has links inside its high-bandwidth domain besides its links to the network.
+    `symbol`: letter that drawings write before the number of the node.
     """
 
     level: int
@@ -63,7 +65,7 @@ class NodeKind(StrEnum):
 
     @property
     def code(self) -> int:
-        """Number of the kind, from 0: its place among all kinds."""
+        """Index of the kind among all kinds, from 0."""
         return list(NodeKind).index(self)
 
     NPU = "npu", _Facts(member=True)
@@ -82,9 +84,9 @@ class NodeKind(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port and its lanes; `dimension` is None on the host port and where a link leads to another tier.
+    """A port and its lanes; `dimension` is None for the host port and for a link to another tier.
 
-    An `edge` port of a switch has no link: the host that gives the port its name is behind it.
+    An `edge` port of a switch has no link: it leads to a host, whose name is the name of the port.
     """
 
     number: int
@@ -97,11 +99,13 @@ class Port:
 @final
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`.
+    """A node: an endpoint or a switch.
 
-    `tier` is its height: 0 for endpoints, more for switches, the higher the farther from endpoints. `lanes`
-    is its number of UB lanes; None: as many as `Fabric.host_lanes`. `position` (x to the right, y downwards)
-    and `group`, the name of a box, are for drawings alone.
+    `program`: name of its P4 program.
+    `coordinates`: one for each dimension, in the order of `Fabric.dims`.
+    `tier`: 0 for endpoints, 1 and more for switches, higher with the distance from endpoints.
+    `lanes`: number of UB lanes; None: `Fabric.host_lanes`.
+    `position` (x to the right, y downwards) and `group` (name of a box): for drawings only.
     """
 
     name: str
@@ -123,19 +127,19 @@ class Node:
 
     @property
     def level(self) -> int:
-        """Level of the node's kind, which spans one tier or several."""
+        """Level of the node's kind; a level may span several tiers."""
         return self.kind.level
 
     @property
     def is_switch(self) -> bool:
-        """True for a switch, False for an endpoint, which sends and receives."""
+        """True for a switch, False for an endpoint."""
         return self.tier > 0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a link."""
+    """One end of a link: a node and its port."""
 
     node: str
     port: int
@@ -146,7 +150,8 @@ class End:
 class Link:
     """A full-duplex link: `rate_bps` bits per second each way, `delay_ps` picoseconds of propagation.
 
-    It joins two nodes of one tier that differ in `dimension` alone, or two of different tiers (None).
+    The link joins two nodes of one tier that differ in coordinate `dimension` alone, or two nodes of
+    different tiers (`dimension` None).
     """
 
     name: str
@@ -169,10 +174,11 @@ class Link:
 @final
 @dataclass(frozen=True, slots=True)
 class OpticalSwitch:
-    """An optical circuit switch: its port i leads by fibre to `ends[i]`, and it joins ports in pairs.
+    """An optical circuit switch, which joins its ports in pairs; a fibre leads from port i to `ends[i]`.
 
-    Two ports it has joined are a circuit, a link like any other: `lanes` lanes at `rate_bps` bits per second
-    each way, `delay_ps` picoseconds from end to end. It is dark for `reconfiguration_ps` before it stands.
+    A pair of joined ports is a circuit. A circuit is a link between the two ends, of `lanes` lanes,
+    `rate_bps` bits per second each way and `delay_ps` picoseconds from end to end. A new circuit carries
+    nothing for `reconfiguration_ps` picoseconds.
     """
 
     name: str
@@ -188,12 +194,15 @@ class OpticalSwitch:
 class Fabric:
     """Nodes and links, looked up by name, port or address in constant time.
 
-    `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
-    address plan are the coordinates, the first dimension rightmost. A node's host joins it by
-    `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Circuits that stand are among the links, named
-    `SWITCH:PORT-PORT`: see `topologies.model.circuits`. `graph_routed`: links need not follow dimensions
-    or tiers, and routes are searched in the graph of nodes and links. `cache` has the results of
-    `computed_once`. Nothing is checked here: see `checks`.
+    `groups`: sets of dimensions, in the order in which a route visits them.
+    `address_plan`: its last fields are the coordinates, the first dimension rightmost.
+    `lane_rate_bps`, `host_lanes`, `host_delay_ps`: the link between a node and its host has `host_lanes`
+        lanes of `lane_rate_bps` bits per second, and a delay of `host_delay_ps` picoseconds.
+    `links`: existing circuits included, named `SWITCH:PORT-PORT` (`topologies.model.circuits`).
+    `graph_routed`: links need not follow dimensions or tiers; routes are searched in the graph.
+    `cache`: results of `computed_once`.
+
+    The constructor checks nothing; `topologies.model.checks` does.
     """
 
     name: str
@@ -241,7 +250,7 @@ class Fabric:
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
     def node(self, name: str) -> Node:
-        """Return the node of a name; TopologyError with close matches when there is none."""
+        """Return the node of a name; TopologyError suggests similar names when there is none."""
         try:
             return self._nodes[name]
         except KeyError:
@@ -252,14 +261,14 @@ class Fabric:
         return self._by_address.get(address)
 
     def link(self, name: str) -> Link:
-        """Return the link of a name; TopologyError with close matches when there is none."""
+        """Return the link of a name; TopologyError suggests similar names when there is none."""
         try:
             return self._links[name]
         except KeyError:
             raise _unknown(self.name, "link", name, self._links) from None
 
     def optical_switch(self, name: str) -> OpticalSwitch:
-        """Return the optical switch of a name; TopologyError with close matches when there is none."""
+        """Return the optical switch of a name; TopologyError suggests similar names when there is none."""
         try:
             return self._optical[name]
         except KeyError:
@@ -270,7 +279,7 @@ class Fabric:
         return name in self._optical
 
     def link_at(self, node: str, port: int) -> Link | None:
-        """Return the link on a port, or None: the host port, or a port that does not exist."""
+        """Return the link on a port; None for a port that has no link or does not exist."""
         return self._link_at.get((node, port))
 
     def peer(self, node: str, port: int) -> End | None:
@@ -312,7 +321,7 @@ class Fabric:
         return self._link_at[node, self.port_to(node, neighbour)]
 
     def links_between(self, node: str, neighbour: str) -> tuple[Link, ...]:
-        """Return all links between two neighbours, in their order."""
+        """Return all links between two neighbours, in the order of the links."""
         return tuple(self._link_at[node, port] for port in self.ports_to(node, neighbour))
 
     def neighbours(self, node: str) -> tuple[str, ...]:
@@ -321,7 +330,7 @@ class Fabric:
         return tuple(self._ports[node])
 
     def hops_from(self, sources: Iterable[str]) -> dict[str, int]:
-        """Return the number of links from the nearest source to each node in reach, nearest nodes first."""
+        """Return the links from the nearest source to each reachable node, nearest nodes first."""
         neighbours = self._neighbours()
         hops = {self.node(name).name: 0 for name in sources}
         waiting = deque(hops)
@@ -336,13 +345,13 @@ class Fabric:
 
     @computed_once
     def _neighbours(self) -> dict[str, tuple[str, ...]]:
-        # Tuples are faster to read than the dicts of ports; plans of a Pod search from every node.
+        # Iterating over tuples is faster than over `_ports`; plans of a Pod search from every node.
         return {name: tuple(ports) for name, ports in self._ports.items()}
 
     @property
     @computed_once
     def endpoints(self) -> tuple[Node, ...]:
-        """Nodes that send and receive, in the order of `nodes`."""
+        """Nodes that send and receive (tier 0), in the order of `nodes`."""
         return tuple(node for node in self.nodes if not node.is_switch)
 
     @property
@@ -352,9 +361,9 @@ class Fabric:
         return tuple(node for node in self.nodes if node.is_switch)
 
     def host_ends(self) -> dict[str, End]:
-        """Return the ports at which frames enter and leave the fabric.
+        """Return the ports at which frames enter and leave the fabric, by name.
 
-        An endpoint's host port goes by the name of the node, an edge port by that of its host.
+        The key of an endpoint's host port is the name of the node; the key of an edge port is its host.
         """
         return {
             node.name if port.number == HOST_PORT else port.name: End(node.name, port.number)
@@ -364,12 +373,12 @@ class Fabric:
         }
 
     def __reduce__(self) -> tuple[type["Fabric"], tuple[object, ...]]:
-        # Pickled without what is computed from the fields.
+        # Pickle the fields alone; the constructor computes the rest.
         return Fabric, tuple(getattr(self, item.name) for item in fields(self) if item.init)
 
     def graph(self) -> "nx.Graph":
         """Return a new undirected graph of node names, whose edges carry `link`, the link's name."""
-        # Half of what it takes to import fabrics, which every process of a lab does.
+        # Imported here: networkx takes half of the import time, and every process of a lab imports fabrics.
         import networkx as nx
 
         graph = nx.Graph()
@@ -379,7 +388,7 @@ class Fabric:
 
 
 def _unknown(fabric: str, kind: str, name: str, known: Mapping[str, object]) -> TopologyError:
-    # A link asked for by its ends in the other order is what was meant.
+    # The name of a link with its ends in reverse order means the link.
     turned = "-".join(reversed(name.split("-")))
     close = [turned] if turned in known else get_close_matches(name, known, n=3)
     some = ", ".join(close or list(known)[:3])

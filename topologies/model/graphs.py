@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric made from a networkx graph: nodes and edges with a few attributes, all of them optional.
+"""A fabric made from a networkx graph; all attributes of its nodes and edges are optional.
 
 Attributes of a node:
 
-    kind    npu (the default) or gpu, an endpoint with a host; switch, a node without a host; host, a host at
-            a port of the switch to which its only edge leads, for frames of any kind
+    kind    npu (default) or gpu: an endpoint with a host
+            switch or router: a node without a host
+            host: a host that sends frames of any kind; its only edge leads to a switch, and makes no link but
+            an edge port of this switch
     tier    height of a switch, 1 by default; 0 for endpoints
-    place   coordinates in `dims`, a tuple; by default an endpoint's place is its number
-    x, y    position in drawings, x to the right and y downwards; without it the layout follows the graph
-    group   name of a box in drawings that has the nodes of this name
+    place   coordinates in `dims`, a tuple; by default nodes are numbered, endpoints first
+    x, y    position in drawings, x to the right and y downwards; without x and y the layout follows the graph
+    group   name of the box in drawings that holds all nodes of this group
 
 Attributes of an edge:
 
-    rate_gbps   rate each way; by default that of the whole graph
-    delay_ns    propagation delay; by default that of the whole graph
-    ports       port numbers as text, "s1:3 s3:1"; by default ports count in the order of the edges
+    rate_gbps   rate each way; by default the rate of the whole graph
+    delay_ns    propagation delay; by default the delay of the whole graph
+    ports       port numbers as text, "s1:3 s3:1"; by default ports are numbered in the order of the edges
 
-A MultiGraph may have parallel links. Links need not follow any structure: routes are searched in the graph.
+A MultiGraph may have parallel links. Links need no structure: routes are searched in the graph.
 """
 
 import re
@@ -37,7 +39,7 @@ __all__ = ["DELAY_NS", "RATE_GBPS", "from_graph"]
 RATE_GBPS = 400.0
 DELAY_NS = 5.0
 
-# Bits of an address that number nodes; the others are its class.
+# Bits of an address that number nodes; the remaining bits are the class.
 _NODE_BITS = 13
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _PROGRAMS = {True: "ub_npu", False: "ub_switch"}
@@ -57,11 +59,12 @@ def from_graph(
     """Return the fabric of a graph; TopologyError names the node or edge at fault.
 
     Args:
-        graph: Undirected graph; its nodes are named by their text.
+        graph: Undirected graph; the name of a node in the fabric is `str` of the node.
         name: Name of the fabric.
         rate_gbps: Rate of edges without an attribute `rate_gbps`, each way.
-        delay_ns: Delay of edges without an attribute `delay_ns`, and of each endpoint's own side.
-        dims: Extents in which each node has a `place`; by default one dimension that numbers the endpoints.
+        delay_ns: Delay of edges without an attribute `delay_ns`, and between each endpoint and its host.
+        dims: Extents of the coordinates that each node gives as `place`; by default one dimension, which
+            numbers the endpoints.
     """
     if graph.is_directed():
         raise TopologyError(f"{name} is a directed graph", remedy="give an undirected graph")
@@ -74,7 +77,7 @@ def from_graph(
     tiers = {node: _tier(name, node, data, kinds[node]) for node, data in attributes.items()}
     edges = [_edge(name, names, hosts, *edge, rate_gbps, delay_ns) for edge in graph.edges(data=True)]
     numbers = PortNumbers(name, ((f"{names[a]}-{names[b]}", wanted) for a, b, _, _, wanted in edges))
-    plan, places = _addresses(name, attributes, tiers, dims)
+    plan, coordinates_of = _addresses(name, attributes, tiers, dims)
     lane_bps = max((rate for _, _, rate, _, _ in edges), default=round(rate_gbps * 10**9))
     own_bps = dict.fromkeys(attributes, 0)
     ports: dict[Any, list[Port]] = {
@@ -108,8 +111,8 @@ def from_graph(
             index=index,
             kind=kinds[node],
             program=_PROGRAMS[not tiers[node]],
-            address=_packed(plan, places[node]),
-            coordinates=places[node],
+            address=_packed(plan, coordinates_of[node]),
+            coordinates=coordinates_of[node],
             ports=tuple(sorted(ports[node], key=lambda port: port.number)),
             tier=tiers[node],
             lanes=max(1, sum(port.number != HOST_PORT and not port.edge for port in ports[node])),
@@ -144,7 +147,7 @@ def _name(fabric: str, node: object) -> str:
 
 
 def _hosts(fabric: str, graph: "nx.Graph", attributes: Mapping[Any, object]) -> set[Any]:
-    """Return the nodes of kind host, each of which has a single edge, to a switch."""
+    """Return the nodes of kind host; TopologyError unless each has a single edge, to a switch."""
     hosts = {node for node in graph.nodes if node not in attributes}
     for host in hosts:
         _refuse_unknown(fabric, f"host {host}", graph.nodes[host], frozenset({"kind"}))
@@ -160,7 +163,7 @@ def _hosts(fabric: str, graph: "nx.Graph", attributes: Mapping[Any, object]) -> 
 def _kind(fabric: str, node: object, data: Mapping[str, Any]) -> NodeKind:
     _refuse_unknown(fabric, f"node {node}", data, _NODE_KEYS)
     word = data.get("kind", "npu")
-    # A listing of the fabric names a switch by the kind that it gets, router.
+    # Listings of a fabric print `router` for a switch, so both words are read.
     allowed = {"npu": NodeKind.NPU, "gpu": NodeKind.GPU, "switch": NodeKind.ROUTER, "router": NodeKind.ROUTER}
     if word not in allowed:
         raise TopologyError(
@@ -183,7 +186,7 @@ def _tier(fabric: str, node: object, data: Mapping[str, Any], kind: NodeKind) ->
 
 
 def _position(fabric: str, node: object, data: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return a node's position in drawings, or None; TopologyError if it is not two numbers."""
+    """Return a node's position in drawings, None without x and y; TopologyError if they are no numbers."""
     if "x" not in data and "y" not in data:
         return None
     given = (data.get("x"), data.get("y"))
@@ -206,7 +209,7 @@ def _edge(
     rate_gbps: float,
     delay_ns: float,
 ) -> tuple[Any, Any, int, int, dict[str, int]]:
-    """Return an edge's ends, rate in bits per second, delay in picoseconds and port numbers by node."""
+    """Return the two nodes of an edge, its rate (bit/s), its delay (ps) and its port numbers by node."""
     what = f"edge {a} to {b}"
     _refuse_unknown(fabric, what, data, frozenset({"ports"}) if {a, b} & hosts else _EDGE_KEYS)
     values: list[int] = []
@@ -238,25 +241,29 @@ def _addresses(
     tiers: Mapping[Any, int],
     dims: Sequence[int] | None,
 ) -> tuple[AddressPlan, dict[Any, tuple[int, ...]]]:
-    """Return the address plan and the place of every node, the switches' after those of all endpoints."""
-    places: dict[Any, tuple[int, ...]] = {}
+    """Return the address plan and the coordinates of every node.
+
+    Without `dims` the coordinate is a number: endpoints first, then switches.
+    """
+    coordinates_of: dict[Any, tuple[int, ...]] = {}
     if dims:
         widths = [max(1, (size - 1).bit_length()) for size in dims]
         for node, data in attributes.items():
-            place = tuple(data.get("place", ()))
-            inside = len(place) == len(dims) and all(
-                0 <= at < size for at, size in zip(place, dims, strict=True)
+            coordinates = tuple(data.get("place", ()))
+            inside = len(coordinates) == len(dims) and all(
+                0 <= at < size for at, size in zip(coordinates, dims, strict=True)
             )
             if tiers[node] or not inside:
                 raise TopologyError(
-                    f"{fabric}: node {node}: place {place} in dims {tuple(dims)}",
-                    remedy="give every node a place inside of the dims, and use dims without switches only",
+                    f"{fabric}: node {node}: place {coordinates} is outside dims {tuple(dims)}, "
+                    "or the node is a switch",
+                    remedy="give every node a place inside the dims; a graph with switches takes no dims",
                 )
-            places[node] = place
+            coordinates_of[node] = coordinates
     else:
         widths = [max(1, (len(attributes) - 1).bit_length())]
         for number, node in enumerate(sorted(attributes, key=lambda node: tiers[node] > 0)):
-            places[node] = (number,)
+            coordinates_of[node] = (number,)
     if sum(widths) > _NODE_BITS:
         raise TopologyError(
             f"{fabric}: {len(attributes)} nodes need addresses of {sum(widths)} bits; an address "
@@ -265,8 +272,8 @@ def _addresses(
         )
     fields = [AddressField(f"d{axis}", width) for axis, width in enumerate(widths)]
     top = AddressField("class", CNA_BITS - sum(widths))
-    return AddressPlan((top, *reversed(fields))), places
+    return AddressPlan((top, *reversed(fields))), coordinates_of
 
 
-def _packed(plan: AddressPlan, place: tuple[int, ...]) -> int:
-    return plan.pack(**{f"d{axis}": value for axis, value in enumerate(place)})
+def _packed(plan: AddressPlan, coordinates: tuple[int, ...]) -> int:
+    return plan.pack(**{f"d{axis}": value for axis, value in enumerate(coordinates)})

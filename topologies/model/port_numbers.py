@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port numbers of the nodes of a graph: those that edges ask for, and else the lowest free number."""
+"""Port numbers of the nodes of a graph: the number that an edge requests, else the lowest free one."""
 
 from collections.abc import Iterable, Mapping
 from typing import final
@@ -14,7 +14,7 @@ _SHAPE = "write the number at one end or both, as in ports: s1:3 s3:1"
 
 
 def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
-    """Return the port numbers by node that the attribute `ports` of an edge asks for."""
+    """Return the port numbers, by node, that `text`, the attribute `ports` of an edge, requests."""
     result: dict[str, int] = {}
     for part in text.split() if isinstance(text, str) else [str(text)]:
         node, _, number = part.rpartition(":")
@@ -31,10 +31,10 @@ def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
 
 @final
 class PortNumbers:
-    """Hands out the port numbers of each node from 1 on, those that edges ask for to these edges alone."""
+    """Allocator of port numbers, from 1 at each node; a requested number is reserved for its edge."""
 
     def __init__(self, fabric: str, wanted: Iterable[tuple[str, Mapping[str, int]]]) -> None:
-        """Reserve the numbers that each edge, given with its name, asks for by node."""
+        """Reserve requested numbers; `wanted` has, for each edge, its name and its numbers by node."""
         self._holders: dict[tuple[str, int], tuple[int, str]] = {}
         self._next: dict[str, int] = {}
         for at, (edge, numbers) in enumerate(wanted):
@@ -47,7 +47,7 @@ class PortNumbers:
                     )
 
     def take(self, node: str, wanted: Mapping[str, int]) -> int:
-        """Return the number that an edge asks for at a node, or the lowest that is free."""
+        """Return the number that an edge requests at a node, else the lowest free number."""
         if node in wanted:
             return wanted[node]
         number = self._next.get(node, 1)

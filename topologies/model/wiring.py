@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric put together by the names of its nodes: a generator names nodes and links, Wiring numbers them."""
+"""Builder of fabrics: a generator adds named nodes and links, the builder numbers nodes and ports."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,8 +16,8 @@ __all__ = ["Wiring"]
 class Wiring:
     """Builder of a fabric.
 
-    Nodes are indexed in the order in which they come, and a node's ports are numbered in the order of its
-    links: from 1, whether it has a host port, which is 0, or not.
+    Nodes are indexed in the order in which they are added. A node's ports are numbered from 1, in the order
+    in which its links are added; the host port, if any, is 0.
     """
 
     def __init__(
@@ -47,9 +47,12 @@ class Wiring:
         tier: int = 0,
         lanes: int | None = None,
     ) -> None:
-        """Add a node at an address, whose last fields are its coordinates; in tier 0 it has a host port."""
-        place = tuple(address >> shift & mask for shift, mask in self._places[: len(self._dims)])
-        self._nodes[name] = Node(name, len(self._nodes), kind, program, address, place, (), tier, lanes)
+        """Add a node; a node of tier 0 gets a host port.
+
+        The coordinates of the node are the last fields of its address.
+        """
+        coordinates = tuple(address >> shift & mask for shift, mask in self._places[: len(self._dims)])
+        self._nodes[name] = Node(name, len(self._nodes), kind, program, address, coordinates, (), tier, lanes)
         own = lanes or self._host_lanes
         self._ports[name] = [Port(HOST_PORT, "host", own, None)] if tier == 0 else []
 
@@ -66,7 +69,7 @@ class Wiring:
     ) -> None:
         """Add a link between two nodes; `labels` name its ports, on `a` and on `b`.
 
-        Its rate is that of its lanes unless `rate_bps` is given.
+        The default of `rate_bps` is the rate of the lanes together.
         """
         link = Link(
             name=f"{a}-{b}",
@@ -80,11 +83,14 @@ class Wiring:
         self._links.append(link)
 
     def fibre(self, node: str, label: str, *, lanes: int, dimension: int | None = None) -> End:
-        """Add a port that leads to an optical switch: along `dimension`, or (None) to another tier."""
+        """Add a port that leads to an optical switch, and return its end.
+
+        `dimension` is the dimension of the circuits on the port; None: they lead to another tier.
+        """
         return self._end(node, label, lanes, dimension)
 
     def _end(self, node: str, label: str, lanes: int, dimension: int | None) -> End:
-        """Add a port for the end of a link."""
+        """Add a port for the end of a link, and return the end."""
         ports = self._ports[node]
         number = len(ports) if ports and ports[0].number == HOST_PORT else len(ports) + 1
         ports.append(Port(number, label, lanes, dimension))
@@ -98,7 +104,10 @@ class Wiring:
         groups: tuple[tuple[int, ...], ...],
         remedies: Mapping[NodeKind, str],
     ) -> Fabric:
-        """Return the fabric; TopologyError, with the remedy for the node's kind, when a node lacks lanes."""
+        """Return the fabric; TopologyError when the links of a node use more lanes than it has.
+
+        `remedies` has the remedy of this error by kind of the node.
+        """
         for node in self._nodes.values():
             used = sum(port.lanes for port in self._ports[node.name] if port.number != HOST_PORT)
             if used > (available := node.lanes or self._host_lanes):

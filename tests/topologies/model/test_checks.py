@@ -127,8 +127,8 @@ BETWEEN = named(POD, "lrs0p0r0-lrs1p0r0")
             with_link(POD, BETWEEN, dimension=3),
             "link lrs0p0r0-lrs1p0r0: (0, 1, 0, 0) to (0, 1, 1, 0) is no step in dimension 3 alone" + AS_GRAPH,
         ),
-        (with_node(RACK, 0, tier=1), "npu0: a host port 0, which a node of tier 1 has not"),
-        (with_node(RACK, 0, tier=-1), "npu0: tier -1"),
+        (with_node(RACK, 0, tier=1), "npu0: has host port 0, but a node of tier 1 must have none"),
+        (with_node(RACK, 0, tier=-1), "npu0: tier is -1, below 0"),
         (with_node(RACK, 6, tier=0), "lrs0p0n0: no host port 0"),
         (with_node(RACK, 6, lanes=0), "lrs0p0n0: 0 lanes"),
         (with_node(RACK, 6, lanes=23), "lrs0p0n0: links use 24 of 23 lanes"),
@@ -138,7 +138,7 @@ BETWEEN = named(POD, "lrs0p0r0-lrs1p0r0")
         ),
         (
             with_node(MESH, 1, ports=(*HOST_ONLY, replace(MESH.nodes[1].ports[1], dimension=2))),
-            "npu1 port 1: no dimension 2",
+            "npu1 port 1: dimension 2 does not exist",
         ),
     ],
 )

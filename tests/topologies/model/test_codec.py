@@ -56,7 +56,7 @@ def changed(path: list, value: object) -> str:
         (changed(["links", 0, "rate_bps"], 0), "link npu0-npu1: rate of 0 bit/s"),
         (changed(["nodes", 1, "tier"], -1), "nodes.1.tier"),
         (changed(["nodes", 1, "lanes"], 0), "nodes.1.lanes"),
-        (changed(["nodes", 1, "tier"], 1), "npu1: a host port 0, which a node of tier 1 has not"),
+        (changed(["nodes", 1, "tier"], 1), "npu1: has host port 0, but a node of tier 1 must have none"),
         (changed(["nodes", 1, "address"], 2), "address 0x0002 belongs to npu1, npu2"),
         (changed(["address_plan", "fields", 2, "bits"], 3), "17 bits"),
     ],
