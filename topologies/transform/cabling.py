@@ -12,8 +12,8 @@ __all__ = ["swap_cables", "unplug"]
 def swap_cables(fabric: Fabric, first: str, second: str) -> Fabric:
     """Return the fabric in which two links have exchanged their second ends.
 
-    Links keep their names, lanes and rates: a person has put two plugs into each other's sockets.
-    TopologyError if a link is unknown, or if both names are the same.
+    The fault is a person who plugs two cables into each other's sockets. Links keep their names, lanes and
+    rates. TopologyError if a link is unknown, or if both names are the same.
     """
     link_a, link_b = fabric.link(first), fabric.link(second)
     if link_a is link_b:

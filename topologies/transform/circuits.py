@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric with other circuits of its optical switches."""
+"""Fabrics with other circuits of their optical switches."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,14 +13,17 @@ __all__ = ["with_circuits", "with_maps"]
 def with_circuits(fabric: Fabric, name: str, joined: Mapping[int, int]) -> Fabric:
     """Return the fabric whose optical switch `name` joins these ports alone.
 
-    Circuits come after all other links, in the order of the fabric's optical switches and of their ports, so
-    that it does not show in what order the switches came to be as they are. Nothing but `joined` is checked.
+    `joined` is the peer port by port; nothing else is checked. Circuits follow all other links, sorted by
+    optical switch and port, so that the result does not depend on the order of changes.
     """
     return with_maps(fabric, {name: joined})
 
 
 def with_maps(fabric: Fabric, changed: Mapping[str, Mapping[int, int]]) -> Fabric:
-    """Return the fabric with other maps for some optical switches, by name; the rest stay."""
+    """Return the fabric with other crossconnect maps for some optical switches.
+
+    `changed` has the new maps by name of the switch; all other switches keep their circuits.
+    """
     maps: dict[str, Mapping[int, int]] = {
         switch.name: changed[switch.name] if switch.name in changed else crossconnect(fabric, switch.name)
         for switch in fabric.optical

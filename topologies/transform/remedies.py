@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replacements for a failed node, the smallest change first, or the reason why there is none.
 
-In a rack with spares: a spare NPU. In domains of GPUs (Rail-only, faults; the order is derived here):
+In a rack with spares, a spare NPU replaces an NPU. In domains of GPUs the order is (Rail-only, faults; the
+order is derived here):
 
-    the switch of its rail is gone   a spare one, to which the optical switches of all domains turn that rail
-    a GPU                            an idle one of its domain, which an optical switch turns to its rail
-    else                             an idle domain for the whole of its domain, GPU by GPU of equal rank
+    1. if the GPU's rail switch has failed: a spare rail switch, to which the optical switches of all domains
+       turn the circuits of the rail
+    2. an idle GPU of the same domain, which an optical switch connects to the rail
+    3. an idle domain, which replaces the whole domain, each GPU by the GPU of equal rank
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Set
@@ -24,10 +26,14 @@ IsGone = Callable[[str], bool]
 def remedies(
     fabric: Fabric, lost: str, *, holders: Mapping[str, str], down: Set[str], is_gone: IsGone
 ) -> Iterator[Replacement]:
-    """Yield replacements in order of preference, whether or not their spares are free and would serve.
+    """Yield replacements in order of preference, without a check that their spares are free or would serve.
 
-    `holders` gives, for nodes whose places were taken before, who has them now; `down` are links known to
-    have failed.
+    Args:
+        fabric: the fabric with the failed node.
+        lost: the failed node.
+        holders: current replacement of each node that was replaced before.
+        down: names of links known to have failed.
+        is_gone: whether a node has failed.
     """
     leaves = _leaves(fabric, lost)
     failed_leaves = [leaf for leaf in leaves if is_gone(leaf)]
@@ -39,18 +45,21 @@ def remedies(
     if not failed_leaves and not is_gone(lost) and cut_from(fabric, lost, down) == "network":
         yield from chain.from_iterable(_by_switch(fabric, leaf) for leaf in leaves)
     if _two_sided(fabric, lost):
-        place = next((name for name, holder in holders.items() if holder == lost), lost)
-        for spares in _idle_domains(fabric, place).values():
+        original = next((name for name, holder in holders.items() if holder == lost), lost)
+        for spares in _idle_domains(fabric, original).values():
             yield Replacement(
                 {
                     holders.get(member.name, member.name): spares[member.coordinates[0]]
-                    for member in _near(fabric, place)
+                    for member in _near(fabric, original)
                 }
             )
 
 
 def serves(fabric: Fabric, lost: str, replacement: Replacement, *, down: Set[str], is_gone: IsGone) -> bool:
-    """Return whether the place of `lost` would have its links, with new circuits taken as intact."""
+    """Return whether the replacement would leave its nodes a working link on each side.
+
+    New circuits count as intact. Always True in a fabric without NICs.
+    """
     healed = (replacement.places.get(lost, lost), *replacement.places.values())
     concerned = [name for name in healed if _two_sided(fabric, name)]
     if not concerned:
@@ -68,7 +77,7 @@ def serves(fabric: Fabric, lost: str, replacement: Replacement, *, down: Set[str
 
 
 def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone) -> str:
-    """Return the reason why nothing can replace a node, in words."""
+    """Return the reason why nothing can replace node `lost`, as text for a message."""
 
     def state(name: str) -> str:
         return "used already" if name in used else "gone" if is_gone(name) else ""
@@ -102,7 +111,7 @@ def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone
 
 
 def advice(fabric: Fabric) -> str:
-    """Return what would have helped."""
+    """Return the remedy for a fabric without a replacement: what to add to the fabric."""
     if any(_two_sided(fabric, node.name) for node in fabric.nodes):
         return "give the fabric optical switches with idle GPUs or spare rail switches, or idle domains"
     return "give the fabric more spare NPUs"
@@ -113,7 +122,7 @@ def _two_sided(fabric: Fabric, name: str) -> bool:
 
 
 def _leaves(fabric: Fabric, name: str) -> list[str]:
-    """Switches that the NIC of an endpoint leads to."""
+    """Return the switches to which the NIC ports of an endpoint lead."""
     ends = (fabric.peer(name, port) for port in nic_ports(fabric.node(name)))
     return [end.node for end in ends if end is not None]
 
@@ -125,7 +134,10 @@ def _by_switch(fabric: Fabric, switch: str) -> Iterator[Replacement]:
 
 
 def _turned(fabric: Fabric, lost: str, spare: str) -> dict[str, dict[int, int]]:
-    """Return maps that turn every circuit of `lost` to `spare`; empty when no optical switch has both."""
+    """Return the crossconnect maps, by optical switch, that move every circuit of `lost` to `spare`.
+
+    Empty when no optical switch leads to both, or when `lost` has no circuit.
+    """
     maps: dict[str, dict[int, int]] = {}
     for optical in fabric.optical:
         port_of = {end.node: port for port, end in enumerate(optical.ends)}
@@ -140,18 +152,18 @@ def _turned(fabric: Fabric, lost: str, spare: str) -> dict[str, dict[int, int]]:
     return maps
 
 
-def _near(fabric: Fabric, place: str) -> list[Node]:
-    """Return the members of the domain of `place`."""
-    domain = fabric.node(place).coordinates[1:]
+def _near(fabric: Fabric, name: str) -> list[Node]:
+    """Return the members of the domain of a node."""
+    domain = fabric.node(name).coordinates[1:]
     return [node for node in fabric.nodes if node.kind.member and node.coordinates[1:] == domain]
 
 
-def _idle_domains(fabric: Fabric, place: str) -> dict[str, dict[int, str]]:
-    """Return idle domains by number, each with its spares by rank; the segment of `place` comes first.
+def _idle_domains(fabric: Fabric, member: str) -> dict[str, dict[int, str]]:
+    """Return idle domains by number, each with its spares by rank; those in the segment of `member` first.
 
-    The number of a host in a segment is the number of the segment, then the host.
+    In a fabric with segments the number is that of the segment, a dot, and that of the host.
     """
-    segment = fabric.node(place).coordinates[2:]
+    segment = fabric.node(member).coordinates[2:]
     members = {node.coordinates[1:] for node in fabric.nodes if node.kind.member}
     ranks = {node.coordinates[0] for node in fabric.nodes if node.kind.member}
     idle: dict[str, dict[int, str]] = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes of endpoints dealt otherwise among the dimensions of a fabric.
+"""Lanes of endpoints, distributed over the dimensions of a fabric in another way.
 
-UB-Mesh adjusts the bandwidth of dimensions Dx and Dy by the number of links that an NPU's IO gives to each of
-them (§3.1, Fig. 5). Here every link along a dimension gets the same number of lanes.
+UB-Mesh adjusts the bandwidth of dimensions Dx and Dy by the number of links that an NPU's IO gives to each
+dimension (§3.1, Fig. 5). This module gives every link along a dimension the same number of lanes.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,8 +17,8 @@ __all__ = ["with_lanes"]
 def with_lanes(fabric: Fabric, lanes: Sequence[int], members: Collection[str]) -> Fabric:
     """Return the fabric in which a link along dimension d between two of `members` has `lanes[d]` lanes.
 
-    Lanes move and do not grow: TopologyError if a member would have more lanes in use than before. Links to
-    other nodes and to switches stay as they are.
+    TopologyError if a member would have more lanes in use than before. Links to other nodes and to switches
+    keep their lanes.
     """
     if len(lanes) != len(fabric.dims):
         raise TopologyError(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spares: their places, the fabric in which they replace failed nodes, and endpoints that are cut off.
+"""Spares of a fabric, the fabric in which they replace failed nodes, and endpoints that are cut off.
 
-A rack of UB-Mesh has a spare NPU (64+1). A domain of GPUs may have idle ones, or be idle as a whole, and an
-optical switch may lead a GPU to another switch (Rail-only, faults).
+A rack of UB-Mesh has a spare NPU (64+1). A domain of GPUs may have idle GPUs, or be idle as a whole. An
+optical switch may connect a GPU to another rail switch (Rail-only, faults).
 """
 
 from collections.abc import Container, Mapping
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Side = Literal["domain", "network"]
-"""Side of an endpoint with a NIC, which needs links on both sides."""
+"""Side of an endpoint with a NIC; the endpoint needs links on both sides."""
 
 SIDES: Mapping[Side, str] = {"network": "the network between domains", "domain": "the rest of the domain"}
 
@@ -38,7 +38,11 @@ SIDES: Mapping[Side, str] = {"network": "the network between domains", "domain":
 @final
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Spares by the node they replace; `circuits` are whole maps of optical switches to change."""
+    """Replacement of failed nodes by spares.
+
+    `places`: spare by the failed node that it replaces.
+    `circuits`: new crossconnect map of each optical switch that changes, complete.
+    """
 
     places: Mapping[str, str]
     circuits: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
@@ -50,7 +54,7 @@ def standbys(fabric: Fabric) -> tuple[str, ...]:
 
 
 def idle_switches(fabric: Fabric) -> tuple[str, ...]:
-    """Return switches without links: only optical switches lead to them."""
+    """Return the switches without links, which only fibres to optical switches can connect."""
     return tuple(node.name for node in fabric.switches if not fabric.neighbours(node.name))
 
 
@@ -60,7 +64,7 @@ def has_spares(fabric: Fabric) -> bool:
 
 
 def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
-    """Return the spares of a node's rack, or the idle GPUs of its domain, in their order."""
+    """Return the spares of a node's rack, or the idle GPUs of its domain, in the order of the fabric."""
     node = fabric.node(name)
     if not nic_ports(node):
         rack = node.coordinates[2:]
@@ -77,14 +81,17 @@ def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
 def taken_over(fabric: Fabric, failed: str, spare: str) -> Fabric:
     """Return the fabric in which a spare and a failed node have exchanged their addresses.
 
-    Senders to the address notice nothing. Places and links stay: `Node.coordinates` are unchanged. UB-Mesh
-    gives the spare the place of the failed NPU; that it does so by its address is derived.
+    Senders to the address notice nothing. `Node.coordinates` and links are unchanged. In UB-Mesh the spare
+    takes over the role of the failed NPU; that it takes over the address is derived.
     """
     return replaced(fabric, Replacement({failed: spare}))
 
 
 def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
-    """Return the fabric with all addresses of a replacement exchanged, and with its circuits."""
+    """Return the fabric after a replacement: addresses exchanged, circuits changed.
+
+    TopologyError unless each pair is two different nodes of one tier, and no node is in two pairs.
+    """
     exchanged: dict[str, int] = {}
     for failed, spare in replacement.places.items():
         replaced_node, spare_node = fabric.node(failed), fabric.node(spare)
@@ -107,7 +114,10 @@ def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
 
 
 def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | None:
-    """Return the side on which all links of an endpoint with a NIC are `down`; None if neither is."""
+    """Return the side on which an endpoint with a NIC has no link that works; None if there is no such side.
+
+    None also for a node without NIC. `down` are names of failed links.
+    """
     node = fabric.node(name)
     nics = nic_ports(node)
     if not nics:
@@ -123,7 +133,7 @@ def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | Non
 
 @computed_once
 def dark(fabric: Fabric) -> frozenset[str]:
-    """Return endpoints whose NIC no circuit joins to a switch: no other domain reaches them."""
+    """Return the endpoints whose NIC ports have no link or circuit: no other domain reaches them."""
     return frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
 
 
@@ -134,5 +144,8 @@ def _is_dark(fabric: Fabric, node: Node) -> bool:
 
 @computed_once
 def _ranks(fabric: Fabric) -> frozenset[int]:
-    """Return the ranks of members: a spare of another rank is idle in its domain, else its domain is idle."""
+    """Return the ranks of members.
+
+    A spare of another rank is an idle GPU of its domain; a spare of a member's rank is in an idle domain.
+    """
     return frozenset(node.coordinates[0] for node in fabric.nodes if node.kind.member)
