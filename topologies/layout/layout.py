@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layout of a fabric, by what the fabric says of its structure."""
+"""Choice of the layout for a fabric, by its structure."""
 
 from topologies.layout.shapes import place_graph
 from topologies.layout.tiers import add_optical, grid, with_planes, with_tiers
@@ -11,20 +11,19 @@ __all__ = ["layout"]
 
 
 def layout(fabric: Fabric) -> Layout:
-    """Return the positions of a fabric's nodes; equal fabrics have equal layouts.
+    """Return the layout of a fabric; equal fabrics have equal layouts.
 
-    A graph of one dimension has the form that `shapes` finds in it; every other fabric follows its
-    coordinates and tiers.
+    `shapes` lays out a graph-routed fabric of one dimension, `tiers` every other fabric.
     """
     if fabric.graph_routed and len(fabric.dims) == 1:
         return place_graph(fabric)
     switch_planes = planes(fabric) if any(node.tier for node in fabric.nodes) else []
     boxes: tuple[Group, ...] = ()
     if not any(node.tier for node in fabric.nodes):
-        places = grid(fabric)
+        positions = grid(fabric)
     elif switch_planes:
-        places, boxes = with_planes(fabric, switch_planes)
+        positions, boxes = with_planes(fabric, switch_planes)
     else:
-        places = with_tiers(fabric)
-    add_optical(fabric, places)
-    return Layout(places, boxes)
+        positions = with_tiers(fabric)
+    add_optical(fabric, positions)
+    return Layout(positions, boxes)

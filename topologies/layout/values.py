@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layout of a fabric: positions, boxes, curves, in distances of two neighbours; y grows downwards."""
+"""Layout of a fabric: positions, boxes, curves. The unit is the distance of neighbours; y grows downwards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ Point = tuple[float, float]
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Nodes drawn within one box; `kind` is `rack`, `Pod` or `group`, `place` its upper left corner.
+    """Nodes drawn within one box; `kind` is `rack`, `Pod` or `group`, `place` the upper left corner.
 
-    The box of a Pod lies around the boxes of its racks, and `nodes` has the nodes of all of them.
+    The box of a Pod encloses the boxes of its racks, and `nodes` has the nodes of all its racks.
     """
 
     kind: str
@@ -28,10 +28,10 @@ class Group:
 @final
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Position of each node and of each optical switch by name, and the groups that have a box.
+    """Positions (`places`) of nodes and optical switches by name, and the groups that have a box.
 
-    `bends` has the control point of a link's quadratic curve, by name of the link. Without it the link is an
-    arc, whose form follows from the positions of its ends. All links have one, or none.
+    `bends` has the control point of each link's quadratic curve, by name of the link. If `bends` is empty,
+    each link is an arc whose form follows from the positions of its ends.
     """
 
     places: Mapping[str, Point]
