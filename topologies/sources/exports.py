@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics as files of other tools: GraphML, DOT of Graphviz, YAML of containerlab."""
+"""Export of fabrics: GraphML, DOT of Graphviz, YAML of containerlab."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,7 +9,7 @@ __all__ = ["EXPORTS", "to_containerlab", "to_dot", "to_graphml"]
 
 
 def to_graphml(fabric: Fabric) -> str:
-    """Return GraphML that reads as the same fabric: kinds, tiers, ports, rates and delays of all links."""
+    """Return GraphML that `read_fabric` reads: kinds and tiers of nodes, ports, rates, delays of links."""
     import networkx as nx
 
     graph: nx.MultiGraph[str] = nx.MultiGraph(name=fabric.name)
@@ -28,7 +28,7 @@ def to_graphml(fabric: Fabric) -> str:
 
 
 def to_dot(fabric: Fabric) -> str:
-    """Return the graph in Graphviz's language: switches as boxes by tier, links with lanes and rate."""
+    """Return the graph in DOT: a rank for each tier, switches as boxes, links labelled by lanes and rate."""
     tiers: dict[int, list[str]] = {}
     for node in fabric.nodes:
         tiers.setdefault(node.tier, []).append(node.name)
@@ -43,9 +43,9 @@ def to_dot(fabric: Fabric) -> str:
 
 
 def to_containerlab(fabric: Fabric) -> str:
-    """Return containerlab's YAML: every node a Linux container, links by their ports as eth interfaces.
+    """Return containerlab's YAML: each node is a Linux container, port N of a node is interface ethN.
 
-    Containerlab's links have no rate and no delay.
+    Links in containerlab have neither rate nor delay.
     """
     lines = [f"name: {fabric.name}", "topology:", "  kinds: {linux: {image: debian:12}}", "  nodes:"]
     lines += [f"    {node.name}: {{kind: linux}}" for node in fabric.nodes]

@@ -16,12 +16,15 @@ __all__ = ["fabric_from_python", "is_outside", "open_fabric"]
 
 
 def is_outside(text: str) -> bool:
-    """Return whether a text names a file of a fabric or FILE.py:NAME, and not a family."""
+    """Return whether a text names a fabric file or FILE.py:NAME rather than a family."""
     return is_reference(text) or Path(text).suffix.lower() in SUFFIXES
 
 
 def open_fabric(text: str, parameters: Mapping[str, Any] | None = None) -> Fabric:
-    """Return the checked fabric that a file holds or FILE.py:NAME makes from parameters."""
+    """Return the checked fabric of a file, or of FILE.py:NAME with parameters.
+
+    TopologyError when parameters are given for a file.
+    """
     if is_reference(text):
         return fabric_from_python(text, parameters or {})
     if parameters:
@@ -33,7 +36,10 @@ def open_fabric(text: str, parameters: Mapping[str, Any] | None = None) -> Fabri
 
 
 def fabric_from_python(reference: str, parameters: Mapping[str, Any]) -> Fabric:
-    """Return the checked fabric of FILE.py:NAME: a function that returns a Fabric or a graph, or a family."""
+    """Return the checked fabric of FILE.py:NAME.
+
+    NAME is a family, or a function of the parameters that returns a Fabric or a networkx graph.
+    """
     if isinstance(declared := load(reference), Family):
         return declared.build(**parameters)
     result = call(reference, parameters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics in files: JSON of `railyard show --json`, GraphML, node-link JSON, P4 tutorials, htsim."""
+"""Reading of fabric files: JSON of `railyard show --json`, GraphML, node-link JSON, P4 tutorials, htsim."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ __all__ = ["SUFFIXES", "read_fabric"]
 
 _FORMATS = "give JSON of `railyard show --json`, GraphML, node-link JSON of networkx, or .topo of htsim"
 
-# Attributes of a whole graph that fabrics take.
+# Attributes of a graph that apply to the whole fabric; others are ignored.
 _GRAPH_KEYS = ("name", "rate_gbps", "delay_ns")
 
 
@@ -44,7 +44,10 @@ def read_fabric(path: Path) -> Fabric:
 
 
 def fabric_of_graph(graph: "nx.Graph", name: str) -> Fabric:
-    """Return the checked fabric of a graph, whose own attributes may be name, rate_gbps and delay_ns."""
+    """Return the checked fabric of a graph.
+
+    The graph itself may have attributes `name` (default: `name`), `rate_gbps` and `delay_ns`.
+    """
     own = {key: value for key, value in graph.graph.items() if key in _GRAPH_KEYS}
     fabric = from_graph(
         graph,
@@ -102,12 +105,15 @@ def _from_graphml(path: Path, text: str) -> Fabric:
     if graph.is_multigraph():
         graph = nx.MultiGraph(graph)
     for _, _, data in graph.edges(data=True):
-        data.pop("id", None)  # an edge's own id, which networkx takes for an attribute
+        data.pop("id", None)  # networkx reads the id of an edge as an attribute
     return fabric_of_graph(_renamed(graph), path.stem)
 
 
 def _renamed(graph: "nx.Graph") -> "nx.Graph":
-    """Return the graph with nodes named by their attribute `name` or `label`, as editors write it."""
+    """Return the graph with nodes named by their attribute `name` or `label`, which editors write.
+
+    If two nodes would have one name, all nodes keep the ids of the file.
+    """
     import networkx as nx
 
     labels: dict[Any, Any] = {}
@@ -128,4 +134,4 @@ SUFFIXES: dict[str, Callable[[Path, str], Fabric]] = {
     ".graphml": _from_graphml,
     ".topo": _from_topo,
 }
-"""Readers of fabrics by the suffix of a file."""
+"""Readers of fabric files, by suffix."""

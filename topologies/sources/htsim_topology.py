@@ -16,10 +16,10 @@
     Tier 1
     ...
 
-Tier 0 has the ToRs, tier 1 the aggregation switches of a pod, or the spines of two tiers, tier 2 the cores.
-`Bundle` is the number of parallel links from a switch of a tier down to each switch below. Keys are read in
-any case. Queues and flow control are Railyard's. A link has half of the latency of each switch that it joins,
-so that a path has the whole latency of every switch on it.
+Tier 0 is the ToRs, tier 1 the aggregation switches of a pod (with two tiers: the spines), tier 2 the cores.
+`Bundle` is the number of parallel links from a switch of a tier down to each switch below. Keys are
+case-insensitive. Queue sizes are read and ignored: queues and flow control are Railyard's. Half of a
+switch's latency is added to each of its links, so that a path has the whole latency of every switch on it.
 """
 
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ _MAX_LINKS = 1 << 20
 _MAX_NS = 10**9
 _SWITCHES = ("tor", "agg", "core")
 _HEAD = ("nodes", "tiers", "podsize")
-# Keys of a tier with the value that stands for them; None: the key is needed.
+# Keys of a tier and their defaults; None: the key is required.
 _KEYS: dict[str, int | None] = {
     "downlink_speed_gbps": None,
     "radix_down": None,
@@ -55,7 +55,7 @@ _KEYS: dict[str, int | None] = {
 @final
 @dataclass(slots=True)
 class _File:
-    """Numbers of a file by key, those of tier n with its lines."""
+    """Contents of a file: `head` and `tiers[n]` by key; `lines[n]` is the line at which tier n begins."""
 
     path: Path
     head: dict[str, int] = field(default_factory=dict)
@@ -63,25 +63,25 @@ class _File:
     lines: dict[int, int] = field(default_factory=dict)
 
     def refuse(self, line: int, message: str, remedy: str = "") -> NoReturn:
-        """Raise TopologyError with file and line."""
+        """Raise TopologyError that names the file and the line."""
         raise TopologyError(f"{self.path}:{line}: {message}", remedy=remedy)
 
     def number(self, line: int, key: str, words: list[str], low: int, high: int = _MAX) -> int:
-        """Return the number behind a key."""
+        """Return the number after a key; TopologyError if it is not a number from `low` to `high`."""
         text = words[1] if len(words) > 1 else ""
         if not (text.isascii() and text.isdecimal() and len(text) < 12 and low <= int(text) <= high):
-            self.refuse(line, f"{key} {text[:20]!r}", f"give {low} to {high}")
+            self.refuse(line, f"{key} is {text[:20]!r}", f"give {low} to {high}")
         return int(text)
 
     def of(self, tier: int, key: str) -> int:
-        """Return a number of a tier."""
+        """Return the value of a key of a tier."""
         return self.tiers[tier][key]
 
 
 def htsim_graph(path: Path, text: str) -> "nx.MultiGraph":
-    """Return the graph of a file; TopologyError names file and line of what is wrong.
+    """Return the graph of a file; TopologyError names the file and the faulty line.
 
-    Hosts are npu0, npu1 and so on in htsim's order, switches tor0, agg0, core0 and so on.
+    Hosts are named npu0, npu1, ... in htsim's order; switches tor0, ..., agg0, ..., core0, ...
     """
     file = _read(path, text)
     nodes, tiers, pod = (file.head[key] for key in _HEAD)
@@ -89,16 +89,18 @@ def htsim_graph(path: Path, text: str) -> "nx.MultiGraph":
     if nodes % pod or pod % down:
         file.refuse(
             1,
-            f"{nodes} nodes in pods of {pod} with ToRs of {down}",
-            "give multiples: nodes, pod, radix of ToRs",
+            f"{nodes} nodes cannot fill pods of {pod} with ToRs of {down}",
+            "give Nodes a multiple of Podsize, and Podsize a multiple of Radix_Down of tier 0",
         )
     if tiers == 2 and pod != nodes:
-        file.refuse(1, f"two tiers with pods of {pod} of {nodes} nodes", f"give Podsize {nodes}")
+        file.refuse(
+            1, f"two tiers make one pod, but Podsize is {pod} of {nodes} nodes", f"give Podsize {nodes}"
+        )
     return _graph(file, *_counts(file, nodes, nodes // pod))
 
 
 def _read(path: Path, text: str) -> _File:
-    """Return the numbers of a file, each in its bounds."""
+    """Return the contents of a file, every number checked against its range."""
     file = _File(path)
     tier = -1
     line = 0
@@ -110,17 +112,19 @@ def _read(path: Path, text: str) -> _File:
         if key == "tier":
             tier = file.number(line, "Tier", words, 0, 2)
             if tier in file.tiers:
-                file.refuse(line, f"tier {tier} is there twice")
+                file.refuse(line, f"tier {tier} is given twice")
             file.tiers[tier], file.lines[tier] = {}, line
             continue
         known = _HEAD if tier < 0 else _KEYS
         if key not in known:
             file.refuse(
-                line, f"key {words[0][:40]!r}", f"give {', '.join(known)}, or begin a tier with `Tier 0`"
+                line,
+                f"unknown key {words[0][:40]!r}",
+                f"give {', '.join(known)}, or begin a tier with `Tier 0`",
             )
         values = file.head if tier < 0 else file.tiers[tier]
         if key in values:
-            file.refuse(line, f"{key} is there twice")
+            file.refuse(line, f"{key} is given twice")
         high = _MAX_NS if key.endswith("_ns") or key.startswith("queue") else 3 if key == "tiers" else _MAX
         low = 2 if key in _HEAD else 0 if key.endswith("latency_ns") or key.startswith("queue") else 1
         values[key] = file.number(line, key, words, low, high)
@@ -129,14 +133,16 @@ def _read(path: Path, text: str) -> _File:
 
 
 def _complete(file: _File, last: int) -> None:
-    """Refuse a file without a key that it needs; give the others their values."""
+    """Refuse a file without a required key or tier; give absent optional keys their defaults."""
     for key in _HEAD:
         if key not in file.head:
-            file.refuse(1, f"no {key}", "begin with Nodes, Tiers and Podsize")
+            file.refuse(1, f"{key} is missing", "begin with Nodes, Tiers and Podsize")
     tiers = file.head["tiers"]
     for tier in range(tiers):
         if tier not in file.tiers:
-            file.refuse(max(last, 1), f"no tier {tier}; the file may be cut short", f"add `Tier {tier}`")
+            file.refuse(
+                max(last, 1), f"tier {tier} is missing; the file may be cut short", f"add `Tier {tier}`"
+            )
         values, line = file.tiers[tier], file.lines[tier]
         for key, default in _KEYS.items():
             if default is None and key not in values:
@@ -149,7 +155,10 @@ def _complete(file: _File, last: int) -> None:
 
 
 def _counts(file: _File, nodes: int, pods: int) -> tuple[int, int, int]:
-    """Return the numbers of ToRs, aggregation switches and cores; refuse speeds and radices that differ."""
+    """Return the numbers of ToRs, aggregation switches and cores.
+
+    TopologyError when radices, bundles, speeds or `Oversubscribed` contradict each other.
+    """
     switches = [nodes // file.of(0, "radix_down")]
     for tier in range(1, file.head["tiers"]):
         below, line = tier - 1, file.lines[tier]
@@ -159,7 +168,7 @@ def _counts(file: _File, nodes: int, pods: int) -> tuple[int, int, int]:
         if down % bundle or file.of(below, "radix_up") % bundle or links % down:
             file.refuse(
                 line,
-                f"{links} links up from tier {below}, radix {down} down in bundles of {bundle}",
+                f"{links} links up from tier {below} do not fit radix {down} down in bundles of {bundle}",
                 "give radices that are multiples of the bundle, and whole switches",
             )
         capacity = file.of(below, "radix_down") * file.of(below, "downlink_speed_gbps")
@@ -194,7 +203,11 @@ def _counts(file: _File, nodes: int, pods: int) -> tuple[int, int, int]:
 
 
 def _graph(file: _File, tors: int, aggs: int, cores: int) -> "nx.MultiGraph":
-    """Return the graph: ToRs joined to all switches of their pod, the nth of a pod to each nth core."""
+    """Return the graph.
+
+    A ToR leads to all aggregation switches of its pod. With n of these in a pod, number k of a pod leads to
+    the cores k, k + n, k + 2 n, ...
+    """
     import networkx as nx
 
     graph = nx.MultiGraph()

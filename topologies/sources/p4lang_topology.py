@@ -4,8 +4,8 @@
     {"hosts": {"h1": {...}}, "switches": {"s1": {...}},
      "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2", "10ms", 100]]}
 
-A link may give its latency, in ms unless it names a unit, and its rate in Mb/s. What hosts and switches hold
-(addresses, commands, entries) is for the tutorials' own scripts, and is not read.
+A link may give its latency, in ms unless a unit follows, and its rate in Mb/s. The contents of hosts and
+switches (addresses, commands, entries) are not read; the tutorials' own scripts use them.
 """
 
 import re
@@ -26,12 +26,12 @@ _SHAPE = 'write ["h1", "s1-p1"], or ["s1-p2", "s2-p2", latency in ms, Mb/s]'
 
 
 def is_tutorial(document: object) -> bool:
-    """Return whether a JSON document has the keys of such a file."""
+    """Return whether a JSON document has the keys of a tutorial's topology: hosts, switches, links."""
     return isinstance(document, dict) and {"hosts", "switches", "links"} <= document.keys()
 
 
 def tutorial_graph(path: Path, document: Mapping[str, Any]) -> "nx.Graph":
-    """Return the graph of a file; TopologyError names the link that does not fit."""
+    """Return the graph of a document; TopologyError names the key or the link that is invalid."""
     import networkx as nx
 
     for key, kind in (("hosts", dict), ("switches", dict), ("links", list)):
@@ -45,7 +45,7 @@ def tutorial_graph(path: Path, document: Mapping[str, Any]) -> "nx.Graph":
     for number, link in enumerate(document["links"]):
         what = f"{path}: links[{number}]"
         if not isinstance(link, list) or not 2 <= len(link) <= 4:
-            raise TopologyError(f"{what} is {link!r}", remedy=_SHAPE)
+            raise TopologyError(f"{what} is {link!r}, not a list of 2 to 4 items", remedy=_SHAPE)
         ends = [_end(what, text, graph) for text in link[:2]]
         wanted = " ".join(f"{node}:{port}" for node, port in ends if port)
         data: dict[str, Any] = {"ports": wanted} if wanted else {}
@@ -58,7 +58,7 @@ def tutorial_graph(path: Path, document: Mapping[str, Any]) -> "nx.Graph":
 
 
 def _end(what: str, text: object, graph: "nx.Graph") -> tuple[str, str]:
-    """Return the node of an end and its port, which a host has none of."""
+    """Return the node of an end, and its port as text; an empty text for a host, which has no port number."""
     name, _, port = str(text).rpartition("-p")
     node = name if name and port.isdecimal() else str(text)
     if node not in graph:

@@ -204,7 +204,7 @@ def test_a_topology_of_the_p4_tutorials(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        (["h1"], "links[3] is ['h1']; write"),
+        (["h1"], "links[3] is ['h1'], not a list of 2 to 4 items; write"),
         (["h1", "s3-p1"], "links[3]: the file has no switch or host named 's3'; write"),
         (["s1-p4", "s2-p4", "soon"], "links[3]: the latency 'soon' cannot be read; write it as 10ms or 5us"),
         (["s1-p3", "s2-p4"], "edges s1-s2 and s1-s2 share port 3 of s1"),
