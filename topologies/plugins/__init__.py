@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that a user adds without an edit of this project.
+"""Values that a user adds without editing this project.
 
-python_file   a name of a Python file, such as mine.py:make, and errors with their line
-entry_points  values by name: ours, registered ones, of installed packages, of Python files
+python_file   values named FILE:NAME, such as mine.py:make; errors name the line of the file
+entry_points  registry of values: built in, registered, of installed packages, of Python files
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values by name: of this project, registered in this process, of installed packages, or in a Python file.
+"""Registry of values by name: built in, registered in this process, of installed packages, of Python files.
 
-Families of fabrics, kinds of collectives, schedulers and path sets are found in registries. An installed
-package adds a value by an entry point, and hides none of this project's.
+Families of fabrics, kinds of collectives, schedulers and path sets have a registry each. An installed package
+adds a value by an entry point; a built-in value of equal name has precedence.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,12 +20,20 @@ T = TypeVar("T")
 
 @final
 class Registry(Generic[T]):
-    """Values of one sort by name; `group` is the entry point group of the sort.
+    """Values of one sort by name.
 
-    `checked` is called with the name, the origin (FILE.py:NAME, or package.module:NAME) and the object there;
-    it returns the value or raises an `error`. With `files` a name may be FILE.py:NAME. `unknown` begins the
-    message about a name that is not known, `known` the list of names; up to `matches` close names stand there
-    instead, as `shown` writes them.
+    Args:
+        sort: the sort, for error messages, such as "topology".
+        group: entry point group of the sort.
+        values: built-in values by name.
+        checked: function of the name, the origin (FILE.py:NAME or package.module:NAME) and the loaded object,
+            which returns the value or raises an `error`.
+        error: class of the errors of this registry.
+        unknown: format of the message about an unknown name.
+        known: words before the list of all names in its remedy.
+        matches: number of similar names that the remedy suggests, if there are any, instead of the list.
+        shown: function that writes a suggested name.
+        files: whether a name may be FILE.py:NAME.
     """
 
     def __init__(
@@ -56,11 +64,11 @@ class Registry(Generic[T]):
         self._loaded: dict[str, T] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all values: those of this project in their order, then others."""
+        """Return the names of all values: built in, registered, then of installed packages."""
         return (*self._values, *self._installed())
 
     def find(self, name: str) -> T:
-        """Return the value of a name; an `error` names close matches, or all names."""
+        """Return the value of a name; raise an `error` that suggests similar names, or lists all names."""
         if name in self._values:
             return self._values[name]
         if name in self._installed():
@@ -76,13 +84,13 @@ class Registry(Generic[T]):
         raise self._error(self._unknown.format(name=name), remedy=remedy)
 
     def register(self, name: str, value: T) -> None:
-        """Add a value for this process; an `error` when its name is taken."""
+        """Add a value for this process; raise an `error` when its name is taken."""
         if name in self.names():
             raise self._error(f"{self._sort} {name} exists already", remedy="give it another name")
         self._values[name] = value
 
     def load_point(self, point: EntryPoint) -> T:
-        """Return the value of an entry point; an `error` names the point when it cannot be loaded."""
+        """Return the value of an entry point; raise an `error` when the entry point cannot be loaded."""
         try:
             value = point.load()
         except Exception as ex:
@@ -93,7 +101,7 @@ class Registry(Generic[T]):
         return self._checked(point.name, point.value, value)
 
     def _installed(self) -> dict[str, EntryPoint]:
-        """Return the entry points of installed packages by name, without those that a value of ours hides."""
+        """Return entry points by name, without names of built-in or registered values."""
         if self._points is None:
             self._points = {point.name: point for point in entry_points(group=self.group)}
         return {name: point for name, point in self._points.items() if name not in self._values}

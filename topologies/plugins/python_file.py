@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a user's Python file, written FILE:NAME; what the file raises becomes an error with its line."""
+"""Values of a user's Python file, named FILE.py:NAME; errors name the line of the file that raised."""
 
 import sys
 import traceback
@@ -17,13 +17,13 @@ __all__ = ["call", "is_reference", "load"]
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text is like FILE.py:NAME."""
+    """Return whether a text has the form FILE.py:NAME."""
     file, colon, name = text.rpartition(":")
     return bool(colon) and file.endswith(".py") and name.isidentifier()
 
 
 def load(reference: str) -> Any:
-    """Return what FILE.py:NAME names; TopologyError says why there is none."""
+    """Return the value FILE.py:NAME; TopologyError when the file cannot be run or lacks the name."""
     file, _, name = reference.rpartition(":")
     if not is_reference(reference):
         raise TopologyError(f"{reference!r} names nothing in a Python file", remedy="write FILE.py:NAME")
@@ -37,7 +37,7 @@ def load(reference: str) -> Any:
 
 
 def call(reference: str, parameters: Mapping[str, Any] | None = None) -> Any:
-    """Return what the function FILE.py:NAME returns; TopologyError gives the line at which it raises."""
+    """Call the function FILE.py:NAME and return its result; TopologyError names the line that raised."""
     function = load(reference)
     if not callable(function):
         raise TopologyError(f"{reference} is {function!r}, not a function", remedy="name a function")
@@ -45,7 +45,10 @@ def call(reference: str, parameters: Mapping[str, Any] | None = None) -> Any:
 
 
 def guarded(reference: str, action: Callable[[], Any]) -> Any:
-    """Return the result of an action that runs code of FILE.py:NAME; its errors name file and line."""
+    """Run an action that calls code of FILE.py:NAME, and return its result.
+
+    An exception becomes a TopologyError with file and line; a RailyardError passes unchanged.
+    """
     file = reference.rpartition(":")[0]
     try:
         return action()
@@ -56,7 +59,7 @@ def guarded(reference: str, action: Callable[[], Any]) -> Any:
 
 
 def _module(path: Path) -> ModuleType:
-    """Return the module of a file, run once a process for each version of the file."""
+    """Return the module of a file; a process runs each version of the file once."""
     try:
         resolved = path.resolve(strict=True)
         version = resolved.stat().st_mtime_ns
@@ -81,14 +84,14 @@ def _module(path: Path) -> ModuleType:
 
 
 def _is_own(module: ModuleType, name: str, value: object) -> bool:
-    """Return whether a public name of a module is its own, not imported."""
+    """Return whether a name of a module is public and defined in it, not imported."""
     if name.startswith("_") or ismodule(value):
         return False
     return not (isroutine(value) or isclass(value)) or value.__module__ == module.__name__
 
 
 def _located(file: str, ex: Exception) -> TopologyError:
-    """Return an error with the last line of the file that an exception passed through."""
+    """Return an error that names the innermost line of the file in the traceback of an exception."""
     if isinstance(ex, SyntaxError) and ex.filename and Path(ex.filename).name == Path(file).name:
         return TopologyError(f"{file}:{ex.lineno}: SyntaxError: {ex.msg}", remedy="correct the line")
     frames = [
@@ -96,5 +99,7 @@ def _located(file: str, ex: Exception) -> TopologyError:
         for frame in traceback.extract_tb(ex.__traceback__)
         if Path(frame.filename).name == Path(file).name
     ]
-    place = f"{file}:{frames[-1].lineno}" if frames else file
-    return TopologyError(f"{place}: {type(ex).__name__}: {ex}", remedy="correct the file or the parameters")
+    location = f"{file}:{frames[-1].lineno}" if frames else file
+    return TopologyError(
+        f"{location}: {type(ex).__name__}: {ex}", remedy="correct the file or the parameters"
+    )
