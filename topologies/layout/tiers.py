@@ -172,7 +172,7 @@ def _rack(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> dict[
 
 
 def _spread(positions: dict[str, Point], row: Sequence[Node], left: float, width: float, y: float) -> None:
-    """Add positions of a row of nodes, centred in a width: a unit apart, or closer if `width` is too small."""
+    """Add positions of a row of nodes, centred in a width: a unit apart, closer if `width` is too small."""
     step = min(1.0, width / max(len(row), 1))
     first = left + (width - 1) / 2 - step * (len(row) - 1) / 2
     positions.update({node.name: (first + step * at, y) for at, node in enumerate(row)})

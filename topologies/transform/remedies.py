@@ -7,7 +7,8 @@ order is derived here):
     1. if the GPU's rail switch has failed: a spare rail switch, to which the optical switches of all domains
        turn the circuits of the rail
     2. an idle GPU of the same domain, which an optical switch connects to the rail
-    3. an idle domain, which replaces the whole domain, each GPU by the GPU of equal rank
+    3. if the GPU works but its links to the network are down: a spare rail switch, as in 1
+    4. an idle domain, which replaces the whole domain, each GPU by the GPU of equal rank
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Set
