@@ -4,6 +4,6 @@
 fabrics  the families: rack, rack with switches, Pod, Pod as a Clos, SuperPod
 racks    families of alternative racks: 1D-FM-A, 1D-FM-B, Clos
 planes   racks with planes of low-radix switches, linked step by step
-parts    addresses, lanes, delays, and NPUs and devices of racks
-dcn      the datacenter network above SuperPods as numbers of switches and links
+parts    addresses, lanes and delays; NPUs and devices of racks
+dcn      size of the datacenter network above SuperPods
 """

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of the datacenter network above SuperPods, a Clos of two levels of HRS (UB-Mesh, DCN); no fabric."""
+"""Size of the datacenter network above SuperPods, a Clos of two levels of HRS (UB-Mesh, DCN).
+
+This module computes numbers and builds no fabric.
+"""
 
 from dataclasses import dataclass
 from typing import final
@@ -13,7 +16,10 @@ __all__ = ["DcnClos", "dcn_clos"]
 @final
 @dataclass(frozen=True, slots=True)
 class DcnClos:
-    """Switches and links of a two-level Clos; `trunk_lanes` are those of a link from a leaf to a spine."""
+    """Switches and links of a two-level Clos.
+
+    `uplinks`: links from SuperPods to leaves; `trunks`: links from leaves to spines, of `trunk_lanes` lanes.
+    """
 
     npus: int
     leaves: int
@@ -39,12 +45,19 @@ def dcn_clos(
     link_lanes: int = 4,
     switch_lanes: int = HRS_LANES,
 ) -> DcnClos:
-    """Return a Clos without oversubscription over SuperPods of `npus` with `lanes` in links of `link_lanes`.
+    """Return a Clos without oversubscription that joins SuperPods.
 
-    UB-Mesh names it, with UB switches or by the CPUs' network cards, and gives no numbers: neither what a
-    SuperPod puts out, which is a stand-in here (x8 a rack), nor how many switches there are, which is
-    derived. A leaf has half its lanes towards SuperPods, and an equal share of the other half on every spine.
-    TopologyError when two levels do not reach so far.
+    UB-Mesh names this network, with UB switches or by the network cards of CPUs, and gives no numbers. The
+    default of `lanes` is an assumption (x8 a rack); the number of switches is derived. Half of a leaf's lanes
+    lead to SuperPods, and the other half is shared equally between all spines. TopologyError when two levels
+    cannot join the SuperPods.
+
+    Args:
+        superpods: number of SuperPods.
+        npus: NPUs of a SuperPod.
+        lanes: lanes out of a SuperPod.
+        link_lanes: lanes of a link from a SuperPod to a leaf.
+        switch_lanes: lanes of a switch.
     """
     counts = {"superpods": superpods, "npus": npus, "lanes": lanes, "link_lanes": link_lanes}
     for name, value in (counts | {"switch_lanes": switch_lanes}).items():
@@ -66,7 +79,7 @@ def dcn_clos(
     if leaves == 1:
         return DcnClos(superpods * npus, 1, 0, uplinks, 0, 0)
     up = switch_lanes - switch_lanes // 2
-    # As few spines as carry all leaves, but so many that they share a leaf's lanes equally.
+    # The fewest spines that can join all leaves and divide the lanes of a leaf equally.
     equal = (count for count in range(1, up + 1) if up % count == 0)
     spines = next((count for count in equal if leaves * (up // count) <= switch_lanes), None)
     if spines is None:

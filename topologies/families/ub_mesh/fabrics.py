@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """UB-Mesh: the rack as a bare mesh, the rack with its planes of switches, the Pod and the SuperPod.
 
-Names and numbers are the paper's, and so is what is linked to what from rack to rack; how lanes are dealt
-inside of a rack's switches is derived here: see `topologies.families.ub_mesh.planes`.
+Names, numbers and the links between racks are the paper's. The distribution of lanes over the switches of a
+rack is derived: see `topologies.families.ub_mesh.planes`.
 """
 
 from collections.abc import Sequence
@@ -55,14 +55,14 @@ __all__ = [
 
 # X: slots of a board, Y: boards of a rack.
 UB_RACK_DIMS = (8, 8)
-# Z: columns, W: rows of racks. Four is how far active electrical cables reach (UB-Mesh).
+# Z: columns, W: rows of racks. Active electrical cables reach over four racks (UB-Mesh).
 UB_POD_DIMS = (*UB_RACK_DIMS, 4, 4)
 UB_SUPERPOD_DIMS = (*UB_POD_DIMS, 8)
 
-# Lanes of an NPU towards its rack's switches: UB-Mesh's default for what leads to other racks.
+# Lanes of an NPU towards its rack's switches: UB-Mesh's default for traffic to other racks.
 UPLINK_LANES = 16
 
-# Derived from x16 an NPU and 18 switches of x72 a plane: x4 an NPU and plane.
+# Derived from x16 for each NPU and 18 switches of x72 for each plane: x4 from an NPU to each plane.
 PLANES = 4
 
 _RACK = "slots of a board, boards of a rack"
@@ -82,8 +82,8 @@ def ub_rack(
 ) -> Fabric:
     """Build 64 NPUs and their 448 links, which use 56 of each NPU's 72 lanes.
 
-    The x16 towards the rack's switches (LRS) is not connected: the fabric has no switches, CPUs or spare NPU;
-    `ub_rack_lrs` has them.
+    The x16 towards the rack's switches (LRS) is not connected: the fabric has no switches, CPUs or spare NPU.
+    `ub_rack_lrs` builds the rack with all of these.
     """
 
     def address(coordinates: Sequence[int]) -> int:
@@ -154,9 +154,10 @@ def ub_pod(
     rack_delay_ns: RackDelay = RACK_DELAY_NS,
     hrs_delay_ns: HrsDelay = HRS_DELAY_NS,
 ) -> Fabric:
-    """Build 4 x 4 racks, meshed along rows and along columns by x128 a pair: 1,024 NPUs (UB-Mesh, Pod).
+    """Build 4 x 4 racks in full meshes along rows and along columns, with x128 between two racks.
 
-    Each inter-rack LRS links to `hrs_per_lrs` HRS besides; the paper's Pod has its HRS in the SuperPod only.
+    The Pod has 1,024 NPUs (UB-Mesh, Pod). Each inter-rack LRS also has links to `hrs_per_lrs` HRS; in the
+    paper a Pod has HRS only as part of a SuperPod.
     """
     racks = RacksWithPlanes(
         Shape.of(dims, 4),
@@ -196,7 +197,7 @@ def ub_pod_clos(
 ) -> Fabric:
     """Build the racks of a Pod without the mesh between them: all uplinks of a rack lead to HRS.
 
-    Derived: inter-rack LRS j of plane p leads by x32 to the same HRS in every rack, so 16 racks fill 32 HRS.
+    Derived: inter-rack LRS j of plane p of all racks lead to one HRS, by x32 each, so 16 racks fill 32 HRS.
     """
     racks = RacksWithPlanes(
         Shape.of(dims, 4),
@@ -232,7 +233,10 @@ def ub_superpod(
     rack_delay_ns: RackDelay = RACK_DELAY_NS,
     hrs_delay_ns: HrsDelay = HRS_DELAY_NS,
 ) -> Fabric:
-    """Build 8 Pods behind 64 HRS, a number that is derived: 8,192 NPUs in 128 racks (UB-Mesh, SuperPod)."""
+    """Build 8 Pods joined by 64 HRS: 8,192 NPUs in 128 racks (UB-Mesh, SuperPod).
+
+    The number of HRS is derived.
+    """
     shape = Shape.of(dims, 5)
     if shape.pods > 1 and not hrs_per_lrs:
         raise TopologyError(

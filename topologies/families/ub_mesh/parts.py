@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of UB-Mesh fabrics: addresses, lanes, delays, and NPUs and devices of racks."""
+"""Parts of UB-Mesh fabrics: addresses, lanes and delays; NPUs and devices of racks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,7 @@ __all__ = [
     "share",
 ]
 
-# UB-Mesh gives the NPU's 72 lanes and its 14 peers in the rack; x4 a peer leaves the x16 it gives for other
-# racks.
+# Derived: an NPU has 72 lanes, 14 peers in the rack, and x16 for other racks (UB-Mesh), so x4 for each peer.
 PEER_LANES = 4
 
 # UB lanes of the other nodes (UB-Mesh, building blocks).
@@ -56,14 +55,14 @@ CPU_LANES = 32
 LRS_LANES = 72
 HRS_LANES = 512
 
-# Lanes that a plane has for the spare NPU, and as many for CPUs: derived, what x72 leaves of an LRS.
+# Lanes of a plane for spare NPUs, and equally many for CPUs: derived, the lanes left of an LRS of x72.
 DEVICE_LANES = 8
 
-# Ten metres of cable between racks, a hundred to the HRS: the reaches that UB-Mesh gives for its cables.
+# Ten metres of cable between racks, a hundred metres to HRS: the cable lengths of UB-Mesh.
 RACK_DELAY_NS = 50
 HRS_DELAY_NS = 500
 
-# Fields of the physical place, widest first, as UB-Mesh demands; the widths are this project's.
+# Fields of the physical location, most significant first (UB-Mesh); the widths are this project's.
 UB_ADDRESS_PLAN = AddressPlan(
     (
         AddressField("class", 3),
@@ -75,10 +74,10 @@ UB_ADDRESS_PLAN = AddressPlan(
     )
 )
 
-# The most that addresses hold: four of class LRS, four of class LRS_MORE.
+# Limit of the addresses: four planes of class LRS, four of class LRS_MORE.
 MAX_PLANES = 8
 
-# The most devices of a kind that the address field npu holds.
+# Devices of a kind that the address field npu can number.
 MAX_DEVICES = 8
 
 Planes = Annotated[int, Spec("planes of switches of a rack", at_least=1, at_most=MAX_PLANES)]
@@ -92,7 +91,7 @@ HrsDelay = Annotated[float, Spec("propagation delay of a link to an HRS", at_lea
 
 
 class AddressClass(IntEnum):
-    """Values of the address field class; 7 is for groups."""
+    """Values of the address field `class`; 7 is reserved for groups."""
 
     NPU = 0
     SPARE = 1
@@ -115,7 +114,7 @@ LANE_REMEDIES = {
 @final
 @dataclass(frozen=True, slots=True)
 class Rack:
-    """A rack: its number, counted pod by pod and row by row, and its place."""
+    """A rack: its number, counted Pod by Pod and row by row, its Pod, row and column."""
 
     number: int
     pod: int = 0
@@ -123,15 +122,15 @@ class Rack:
     column: int = 0
 
     def address(self, of: AddressClass, *, y: int, x: int) -> int:
-        """Return the address of a node of class `of`; `y` and `x` are the fields board and npu."""
-        place = {"class": of, "pod": self.pod, "row": self.row, "column": self.column}
-        return UB_ADDRESS_PLAN.pack(**place, board=y, npu=x)
+        """Return the address of a node: class `of`, field board `y`, field npu `x`."""
+        fields = {"class": of, "pod": self.pod, "row": self.row, "column": self.column}
+        return UB_ADDRESS_PLAN.pack(**fields, board=y, npu=x)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Extents: slots of a board, boards of a rack, columns and rows of racks, Pods."""
+    """Extents of a fabric: slots of a board, boards of a rack, columns and rows of racks, Pods."""
 
     slots: int
     boards: int
@@ -141,7 +140,7 @@ class Shape:
 
     @staticmethod
     def of(dims: Sequence[int], wanted: int) -> "Shape":
-        """Return the shape of `wanted` extents; TopologyError when their number or a size does not fit."""
+        """Return the shape with extents `dims`; TopologyError unless `dims` has `wanted` items in range."""
         names = ("slots", "boards", "columns", "rows", "pods")[:wanted]
         sizes = tuple(dims)
         fields = [part.name for part in reversed(UB_ADDRESS_PLAN.fields)]
@@ -169,7 +168,11 @@ class Shape:
 
 
 def device_lanes(count: int, planes: int, what: str) -> int:
-    """Return the lanes of each of `count` devices to each plane: x32 in all over four planes or more."""
+    """Return the lanes from each of `count` devices to each plane.
+
+    The devices together have up to x8 to each plane, and up to x32 to all planes. TopologyError when a device
+    would have no lane; the message names the parameter `what`.
+    """
     lanes = min(DEVICE_LANES, CPU_LANES // planes) // count if count else 0
     if count and not lanes:
         raise TopologyError(
@@ -180,18 +183,24 @@ def device_lanes(count: int, planes: int, what: str) -> int:
 
 
 def plane_lanes(planes: int, lanes: int, what: str = "uplink_lanes") -> int:
-    """Return the lanes of an NPU to each plane, which every link inside of a plane has too."""
+    """Return the lanes from an NPU to each plane; links inside a plane have equally many lanes.
+
+    TopologyError when the planes cannot share `lanes` equally; the message names the parameter `what`.
+    """
     return share(what, lanes, "planes", planes)
 
 
 def lrs_address(rack: Rack, plane: int, number: int, *, inter_rack: bool = False) -> int:
-    """Return the address of an LRS of a plane, for NPUs or for other racks."""
+    """Return the address of an LRS of a plane: an LRS for NPUs, or for other racks (`inter_rack`)."""
     of = AddressClass.LRS if plane < MAX_PLANES // 2 else AddressClass.LRS_MORE
     return rack.address(of, y=plane % (MAX_PLANES // 2) * 2 + inter_rack, x=number)
 
 
 def share(what: str, lanes: int, among: str, count: int) -> int:
-    """Return the lanes for each of `count`; TopologyError when they cannot be divided equally."""
+    """Return `lanes` divided by `count`; TopologyError unless the division is exact and gives at least 1.
+
+    The message names the lanes (`what`) and their receivers (`among`). A count of 0 gives 0.
+    """
     if count and (lanes < count or lanes % count):
         raise TopologyError(
             f"{what} {lanes} cannot be dealt equally to {count} {among}",
@@ -201,16 +210,16 @@ def share(what: str, lanes: int, among: str, count: int) -> int:
 
 
 def hrs_address(number: int) -> int:
-    """Return the address of an HRS: its number, in the fields from npu up to row."""
+    """Return the address of an HRS, whose number fills the fields npu, board, column and row."""
     low, wide = number & 63, number >> 6
-    place = {
+    fields = {
         "class": AddressClass.HRS,
         "row": wide >> 2,
         "column": wide & 3,
         "board": low >> 3,
         "npu": low & 7,
     }
-    return UB_ADDRESS_PLAN.pack(**place)
+    return UB_ADDRESS_PLAN.pack(**fields)
 
 
 def put_npus(wiring: Wiring, shape: Shape) -> None:
@@ -242,7 +251,7 @@ def device_names(kind: str, rack: Rack, count: int) -> tuple[str, ...]:
 
 
 def mesh_boards(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_ps: int) -> None:
-    """Link every two NPUs of a board: dimension X."""
+    """Link every two NPUs of a board (dimension X)."""
     for board in range(shape.boards):
         for low, high in combinations(range(shape.slots), 2):
             ends = shape.npu(rack, board, low), shape.npu(rack, board, high)
@@ -250,7 +259,7 @@ def mesh_boards(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_p
 
 
 def mesh_slots(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_ps: int) -> None:
-    """Link every two NPUs of a slot: dimension Y."""
+    """Link every two NPUs of equal slot on different boards (dimension Y)."""
     for low, high in combinations(range(shape.boards), 2):
         for slot in range(shape.slots):
             ends = shape.npu(rack, low, slot), shape.npu(rack, high, slot)

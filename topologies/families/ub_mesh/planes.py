@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Racks of UB-Mesh with their planes of switches, joined by a mesh, by HRS, or by both.
 
-UB-Mesh gives a rack 18 low-radix switches (LRS) that make one switch plane: 8 for the NPUs, 8 for other
-racks, 2 for CPUs and the spare NPU. How many lanes lead where inside is derived here: with four such planes
-all lanes of NPUs, LRS and HRS of a SuperPod are used, and a rack puts out the 4 x x256 that the paper gives.
+In UB-Mesh, 18 low-radix switches (LRS) of a rack make one switch plane: 8 for NPUs, 8 for other racks, 2 for
+CPUs and the spare NPU. The distribution of lanes in a plane is derived here: with four planes, all lanes of
+NPUs, LRS and HRS of a SuperPod are used, and 4 x x256 lanes lead out of a rack, as in the paper.
 
     tier 0  NPU, spare NPU, CPU
-    tier 1  n-LRS of a plane, one a board: to the NPUs of its board, to all r-LRS and c-LRS of its plane
-    tier 2  c-LRS: c0 to the spare NPU, c1 to the CPUs
-    tier 3  r-LRS: to the r-LRS in its place of the other racks of its row and of its column, and to HRS
+    tier 1  n-LRS, for NPUs, one for each board in a plane: to the NPUs of the board, and to all r-LRS and
+            c-LRS of the plane
+    tier 2  c-LRS, for devices: c0 to spare NPUs, c1 to CPUs, both to all r-LRS of the plane
+    tier 3  r-LRS, for other racks: to the r-LRS of equal plane and number in the other racks of the row and
+            of the column, and to HRS
     tier 4  HRS: a link to every rack of all Pods
 """
 
@@ -40,7 +42,7 @@ __all__ = ["RacksWithPlanes"]
 
 @final
 class RacksWithPlanes:
-    """Racks with planes of LRS, linked one step after the other; `hrs` is how many an inter-rack LRS has."""
+    """Builder of racks with planes of LRS; `hrs` is the number of HRS of each inter-rack LRS."""
 
     def __init__(
         self,
@@ -76,7 +78,7 @@ class RacksWithPlanes:
             )
 
     def join_inside(self) -> None:
-        """Link the NPUs and switches inside of each rack."""
+        """Link the NPUs, devices and switches inside each rack."""
         for rack in self._shape.racks():
             mesh_boards(self._wiring, self._shape, rack, lanes=self._lanes, delay_ps=self._delay_ps)
             mesh_slots(self._wiring, self._shape, rack, lanes=self._lanes, delay_ps=self._delay_ps)
@@ -84,7 +86,7 @@ class RacksWithPlanes:
                 self._join_plane(rack, plane)
 
     def mesh_racks(self, delay_ps: int) -> None:
-        """Link racks of a row, and racks of a column, in a full mesh: LRS of equal place and plane."""
+        """Link the racks of a row, and of a column, in a full mesh between inter-rack LRS of equal name."""
         racks = list(self._shape.racks())
         for dimension, (letter, wide) in enumerate((("z", "column"), ("w", "row")), 2):
             for low in racks:
@@ -103,26 +105,29 @@ class RacksWithPlanes:
                         )
 
     def join_hrs(self, delay_ps: int, *, everything: bool = False) -> None:
-        """Link each inter-rack LRS to its HRS, by an equal share of lanes or by all lanes from below."""
+        """Link each inter-rack LRS to its HRS.
+
+        A link has the lanes of one link from below, or with `everything` the lanes of all n-LRS together.
+        """
         lanes = self._thin * (self._shape.boards if everything else 1)
         for rack in self._shape.racks():
-            for place, name in enumerate(self._of_rack("r")):
+            for index, name in enumerate(self._of_rack("r")):
                 for i in range(self._hrs):
                     self._wiring.link(
                         f"lrs{rack.number}{name}",
-                        f"hrs{place * self._hrs + i}",
+                        f"hrs{index * self._hrs + i}",
                         lanes=lanes,
                         delay_ps=delay_ps,
                         labels=(f"hrs{i}", f"rack{rack.number}"),
                     )
 
     def fabric(self, name: str) -> Fabric:
-        # A route takes X and Y in its rack before it goes up, and Z and W among the switches.
+        # A route takes X and Y in its rack first, then Z and W between switches, then changes the Pod.
         groups = ((0, 1), (2, 3), (4,))[: (len(self._dims) + 1) // 2]
         return self._wiring.fabric(name, host_delay_ps=self._delay_ps, groups=groups, remedies=LANE_REMEDIES)
 
     def _of_rack(self, group: str) -> list[str]:
-        """Return the suffixes of the names of a rack's LRS of a group, plane by plane."""
+        """Return the name suffixes of a rack's LRS of a group (n or r), plane by plane."""
         return [f"p{plane}{group}{i}" for plane in range(self._planes) for i in range(self._shape.boards)]
 
     def _put_plane(self, rack: Rack, plane: int) -> None:

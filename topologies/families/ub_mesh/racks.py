@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternative racks (UB-Mesh, Fig. 16): links along Y, or all links, through switches.
 
-The paper gives what is linked and how many lanes an NPU has for it, not how lanes are dealt to switches; that
-is derived here, and written with each.
+The paper gives the links and the lanes of an NPU, and leaves open how lanes are distributed over switches.
+Each docstring marks its distribution as derived.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,12 +52,12 @@ __all__ = ["BOARD_LANES", "CLOS_LRS", "HRS_UPLINK_LANES", "ub_rack_1dfm_a", "ub_
 BOARD_LANES = 16
 # Lanes of an NPU towards HRS (UB-Mesh, 1D-FM-B).
 HRS_UPLINK_LANES = 32
-# Lanes of an NPU towards the LRS of CPUs and the spare NPU: derived, the remaining lanes.
+# Lanes of an NPU towards the LRS for CPUs and the spare NPU: derived, the remaining lanes.
 DEVICE_UPLINK_LANES = 8
-# LRS of the rack that is a Clos (UB-Mesh).
+# LRS of a rack as a Clos (UB-Mesh).
 CLOS_LRS = 72
 
-# The most that addresses hold: half of class LRS, half of class LRS_MORE.
+# Limit of the addresses: half of the LRS in class LRS, half in class LRS_MORE.
 MAX_LRS = 128
 
 # LRS of a plane in 1D-FM-B (UB-Mesh).
@@ -85,11 +85,12 @@ def ub_rack_1dfm_a(
     host_lanes: HostLanes = NPU_LANES,
     delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
-    """1D-FM-A: X direct, other boards through LRS by x16 an NPU, other racks through four HRS by x16.
+    """Build 1D-FM-A: boards in a full mesh, other boards through LRS, other racks through HRS.
 
-    Derived: in each of four planes an LRS a slot, x4 to its NPU on every board, and one for CPUs and the
-    spare NPU, x4 to each of those; so 36 LRS, as many as the paper's first version counts. Each HRS has x4 to
-    every NPU and as many lanes for what is above, which is not in this fabric.
+    An NPU has x16 to LRS and x16 to four HRS. Derived: each of four planes has an LRS for each slot, with x4
+    to the NPU of the slot on every board. One further LRS of a plane leads to CPUs and the spare NPU, and by
+    x4 to each LRS of a slot. These are 36 LRS, the number in the paper's first version. Each HRS has x4 to
+    every NPU, and equally many lanes upwards, which are not in this fabric.
     """
     shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     thin = plane_lanes(planes, board_lanes, "board_lanes")
@@ -141,10 +142,11 @@ def ub_rack_1dfm_b(
     host_lanes: HostLanes = NPU_LANES,
     delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
-    """1D-FM-B: X direct, other boards and racks through eight HRS by x32 an NPU, CPUs through 4 LRS a plane.
+    """Build 1D-FM-B: boards in a full mesh, other boards and racks through HRS, CPUs through LRS.
 
-    Derived: each HRS has x4 to every NPU and as many lanes for what is above, which is not in this fabric.
-    Each of the 16 LRS has x2 to the NPUs of every fourth board, to the spare NPU and to the CPU.
+    An NPU has x32 to eight HRS; a plane has 4 LRS. Derived: each HRS has x4 to every NPU, and equally many
+    lanes upwards, which are not in this fabric. Each of the 16 LRS has x2 to the NPUs of every fourth board,
+    to the spare NPU and to the CPU.
     """
     shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     thin = plane_lanes(planes, DEVICE_UPLINK_LANES, "lanes towards LRS")
@@ -188,9 +190,10 @@ def ub_rack_clos(
     host_lanes: HostLanes = NPU_LANES,
     delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
-    """No direct links: all 72 lanes of every NPU on 72 LRS, x1 to each.
+    """Build a rack without direct links: all 72 lanes of every NPU lead to 72 LRS, x1 to each.
 
-    Derived: the spare NPU has as many; a CPU has its x32 on the first LRS that do not have one yet.
+    Derived: the spare NPU also has x1 to each LRS. A CPU has x32: x1 to each of 32
+    consecutive LRS, after the LRS of the previous CPU.
     """
     shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     wiring = _start(
@@ -199,7 +202,7 @@ def ub_rack_clos(
     rack = Rack(0)
     for number in range(lrs):
         of = AddressClass.LRS if number < MAX_LRS // 2 else AddressClass.LRS_MORE
-        # Each is a plane of its own.
+        # Each LRS is a plane of its own.
         _lrs(wiring, f"lrs0p{number}n0", rack.address(of, y=number % 64 // 8, x=number % 8))
     for number in range(lrs):
         for board in range(shape.boards):
