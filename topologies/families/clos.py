@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folded Clos networks as numbers: the fewest tiers, and in these the fewest switches, without contention.
+"""Sizes of folded Clos networks: the fewest tiers, then the fewest switches, without contention.
 
-Half of a switch's ports lead down and half up, and all lead down in the highest tier. A leaf has as many
-cables up as it has below. What is above the leaves takes them alike: every leaf leads to every spine of its
-pod by as many cables, and every spine to every core of its own by as many. Cables between the same two
-switches are a trunk.
+Half of a switch's ports lead down and half up; in the highest tier all ports lead down. By default a leaf has
+as many cables up as down. Every leaf has equally many cables to each spine of its pod, and every spine has
+equally many cables to each of its cores. The cables between two switches are a trunk.
 """
 
 from dataclasses import dataclass
@@ -15,18 +14,21 @@ from topologies.errors import TopologyError
 
 __all__ = ["MAX_TIERS", "Clos", "clos", "clos_of"]
 
-# A fourth tier is not built: three of radix 64 hold 65,536 endpoints.
+# Three tiers of radix 64 hold 65,536 endpoints; there is no fourth tier.
 MAX_TIERS = 3
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Clos:
-    """`leaves` in pods of `pod` leaves; each pod has `spines`, and the spines of one number share `cores`.
+    """Numbers of switches and cables of a folded Clos.
 
-    `below` and `uplinks` are the cables of a leaf, `trunk` those from a leaf to each spine of its pod, and
-    `core_trunk` those from a spine to each of its cores. With one tier there are leaves only, with two there
-    is one pod.
+    `leaves`: leaves in all; `below` and `uplinks`: cables of a leaf down and up.
+    `pod`: leaves of a pod; `spines`: spines of a pod; `trunk`: cables from a leaf to each spine of its pod.
+    `cores`: cores of each spine, shared by the spines of equal number in all pods.
+    `core_trunk`: cables from a spine to each of its cores.
+
+    One tier has leaves only; two tiers have a single pod.
     """
 
     radix: int
@@ -67,7 +69,7 @@ class Clos:
 
 
 def clos_of(endpoints: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
-    """Return the network of the fewest tiers that joins a number of endpoints; see `clos`."""
+    """Return the network of the fewest tiers for `endpoints`; `uplinks` and `spines` are as in `clos`."""
     if endpoints < 1:
         raise TopologyError(f"the Clos has {endpoints} endpoints", remedy="give at least one")
     _check_radix(radix)
@@ -78,10 +80,14 @@ def clos_of(endpoints: int, radix: int, *, uplinks: int = 0, spines: int = 0) ->
 
 
 def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
-    """Return the network above leaves of `below` endpoints; TopologyError when three tiers do not suffice.
+    """Return the network that joins leaves; TopologyError when three tiers do not suffice.
 
-    `uplinks` of a leaf, as many as it has below when 0; fewer are an oversubscription. `spines` of a pod, as
-    few as carry it when 0.
+    Args:
+        leaves: number of leaves.
+        below: endpoints of a leaf.
+        radix: ports of a switch.
+        uplinks: cables up from a leaf; 0: `below`. Fewer than `below` are an oversubscription.
+        spines: spines of a pod; 0: the fewest that have enough ports.
     """
     _check_radix(radix)
     if leaves == 1:
@@ -99,7 +105,7 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
         )
     if (flat := _fewest(leaves, ups, radix, spines)) is not None:
         return Clos(radix, leaves, below, ups, leaves, flat, ups // flat)
-    # Pods as full as they get, then all alike.
+    # The fewest pods, with the leaves spread evenly over them.
     pods = ceil(leaves / (radix // 2))
     pod = ceil(leaves / pods)
     inner = _fewest(pod, ups, radix // 2, spines)
@@ -119,7 +125,10 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
 
 
 def _fewest(lower: int, uplinks: int, ports: int, wanted: int) -> int | None:
-    """Return the fewest switches that take equal shares of the uplinks of each of `lower` switches."""
+    """Return the fewest switches that take equal shares of the uplinks of each of `lower` switches.
+
+    None if no number fits `ports`, the ports down of a switch. A `wanted` above 0 is the only candidate.
+    """
     fitting = (
         count
         for count in ([wanted] if wanted else range(1, uplinks + 1))

@@ -9,9 +9,9 @@
     ) -> Fabric:
         ...
 
-Name, type, default and unit of each parameter come from the signature; a number in a physical unit carries it
-as the last part of its name (`UNITS`). Scenario files, `--param`, `railyard list`, the tables of the guides
-and calls from Python read and check parameters by this declaration alone.
+Name, type, default and unit of each parameter come from the signature. The last part of a parameter's name is
+its unit (`UNITS`). Scenario files, `--param`, `railyard list`, the tables of the guides and calls from Python
+all use this declaration.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,21 +45,21 @@ P = ParamSpec("P")
 Kind = Literal["whole number", "number", "boolean", "word", "whole numbers"]
 
 UNITS = {"gbps": "Gbit/s", "ns": "ns", "us": "us"}
-"""Units by the last part of a parameter's name."""
+"""Unit by the last part of a parameter's name."""
 
 
 def bps(gbps: float) -> int:
-    """Return a rate in bits per second, rounded."""
+    """Convert a rate from Gbit/s to bit/s, rounded."""
     return round(gbps * 10**9)
 
 
 def ns(nanoseconds: float) -> int:
-    """Return a time in picoseconds, rounded."""
+    """Convert a time from nanoseconds to picoseconds, rounded."""
     return round(nanoseconds * 1000)
 
 
 def us(microseconds: float) -> int:
-    """Return a time in picoseconds, rounded."""
+    """Convert a time from microseconds to picoseconds, rounded."""
     return round(microseconds * 10**6)
 
 
@@ -78,9 +78,9 @@ class Source:
 @final
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Text and range of a parameter, as the annotation of a generator's argument has them.
+    """Text and range of a parameter, for the annotation of a generator's argument.
 
-    The range of a list of numbers holds for each of them.
+    The range of a list of numbers applies to each number.
     """
 
     text: str
@@ -92,7 +92,7 @@ class Spec:
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a family; without a default (None) it has to be given."""
+    """A parameter of a family; default None means that the parameter is required."""
 
     name: str
     kind: Kind
@@ -112,7 +112,7 @@ class Parameter:
 
     @property
     def range(self) -> str:
-        """Values that are accepted, in a few words."""
+        """Range of accepted values as text."""
         spec = self.spec
         if self.kind == "boolean":
             return "true or false"
@@ -128,7 +128,7 @@ class Parameter:
 
     @property
     def expected(self) -> str:
-        """Kind and range of values that are accepted, in a few words."""
+        """Kind and range of accepted values as text."""
         if self.kind in ("boolean", "word"):
             return self.range
         limits = self.range
@@ -166,7 +166,7 @@ class Parameter:
         )
 
     def parse(self, text: str) -> Any:
-        """Return the value that a command line spells; ValueError when it spells none of this kind.
+        """Return the value of a command-line text; ValueError when the text is not of the parameter's kind.
 
         Lists are written as 4x4.
         """
@@ -183,7 +183,7 @@ class Parameter:
                 return float(text)
 
     def spell(self, value: object) -> str:
-        """Return a value as a command line spells it: the reverse of `parse`."""
+        """Return the command-line text of a value: the inverse of `parse`."""
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, tuple):
@@ -194,7 +194,7 @@ class Parameter:
 @final
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A parameter that a family cannot take: its name, what is wrong, and what to give instead."""
+    """An invalid parameter of a family: its name, the fault, and the remedy."""
 
     name: str
     message: str
@@ -205,8 +205,9 @@ class Problem:
 class Family(Generic[P]):
     """Generator of fabrics with its declaration; a call checks the parameters and builds the fabric.
 
-    `name` is the generator's with hyphens, `text` says in one line what it builds, `source` is the paper that
-    describes it, if any.
+    `name`: name of the generator, with hyphens.
+    `text`: what the generator builds, in one line.
+    `source`: paper that describes the family, if any.
     """
 
     __name__: str
@@ -234,14 +235,14 @@ class Family(Generic[P]):
         return tuple(_parameter(argument, hints[argument.name]) for argument in arguments)
 
     def parameter(self, name: str) -> Parameter:
-        """Return a parameter; TopologyError names close matches and all parameters."""
+        """Return a parameter; TopologyError suggests a similar name and lists all parameters."""
         known = {parameter.name: parameter for parameter in self.parameters}
         if name not in known:
             raise self._error(self._unknown(name))
         return known[name]
 
     def problems(self, given: Mapping[str, object]) -> Iterator[Problem]:
-        """Yield all that is wrong with parameters by name: unknown, out of range, missing."""
+        """Yield the problems of given parameters: unknown, of wrong type or out of range, then missing."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name, value in given.items():
             if name not in known:

@@ -56,9 +56,9 @@ def full_mesh(
     delay_ns: LinkDelay = LINK_DELAY_NS,
     host_lanes: HostLanes = NPU_LANES,
 ) -> Fabric:
-    """Build NPUs in a full mesh of `dims` nodes a dimension, the first dimension counted fastest.
+    """Build NPUs in a full mesh of `dims` nodes in each dimension; the first dimension is counted fastest.
 
-    Addresses: class, then a field a dimension, the last dimension first.
+    Fields of an address: class, then a field for each dimension, the last dimension first.
     """
     sizes = _checked(dims)
     fields = [AddressField(f"d{axis}", (size - 1).bit_length()) for axis, size in enumerate(sizes)]
@@ -97,24 +97,30 @@ def mesh_of(
     delay_ps: int,
     host_lanes: int,
 ) -> Fabric:
-    """Build a full mesh whose addresses `address` gives from coordinates."""
-    places = [tuple(reversed(place)) for place in product(*(range(size) for size in reversed(dims)))]
-    index_of = {place: index for index, place in enumerate(places)}
+    """Build a full mesh; the function `address` gives the address of a node from its coordinates."""
+    all_coordinates = [
+        tuple(reversed(coordinates)) for coordinates in product(*(range(size) for size in reversed(dims)))
+    ]
+    index_of = {coordinates: index for index, coordinates in enumerate(all_coordinates)}
     nodes: list[Node] = []
     links: list[Link] = []
     port_of: dict[tuple[int, int], int] = {}
-    for index, place in enumerate(places):
+    for index, coordinates in enumerate(all_coordinates):
         ports = [Port(HOST_PORT, "host", host_lanes, None)]
         for axis, size in enumerate(dims):
             for value in range(size):
-                if value == place[axis]:
+                if value == coordinates[axis]:
                     continue
-                other = index_of[(*place[:axis], value, *place[axis + 1 :])]
+                other = index_of[(*coordinates[:axis], value, *coordinates[axis + 1 :])]
                 number = len(ports)
                 label = AXES[axis] if axis < len(AXES) else f"d{axis}_"
                 ports.append(Port(number, f"{label}{value}", lanes, axis))
                 port_of[index, other] = number
-        nodes.append(Node(f"npu{index}", index, NodeKind.NPU, "ub_npu", address(place), place, tuple(ports)))
+        nodes.append(
+            Node(
+                f"npu{index}", index, NodeKind.NPU, "ub_npu", address(coordinates), coordinates, tuple(ports)
+            )
+        )
     for (low, high), port in port_of.items():
         if low < high:
             links.append(
@@ -142,7 +148,7 @@ def mesh_of(
 
 
 def _pairs(dimensions: int) -> tuple[tuple[int, ...], ...]:
-    """Return dimensions in pairs, the widest place first: the order in which tables resolve an address."""
+    """Return dimensions in pairs, the last pair first: the order in which tables resolve an address."""
     pairs = [tuple(range(low, min(low + 2, dimensions))) for low in range(0, dimensions, 2)]
     return tuple(reversed(pairs))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings of circuits on a single optical switch, to try optical switches on a few NPUs."""
+"""Rings of circuits on a single optical switch: a small fabric to try optical switches."""
 
 from math import gcd
 from typing import Annotated
@@ -48,11 +48,12 @@ def optical_rings(
     reconfiguration_us: Reconfiguration = RECONFIGURATION_US,
     host_lanes: HostLanes = NPU_LANES,
 ) -> Fabric:
-    """Build NPUs whose every port leads to one optical switch that joins them to rings.
+    """Build NPUs whose ports all lead to one optical switch, and rings of circuits.
 
-    Ports 1 and 2 of all NPUs are a plane, 3 and 4 the next; the odd one leads on along the plane's ring, the
-    even one back. The first ring steps by one NPU, the next by the next number that reaches them all, and so
-    on, from the start again when none is left. Port p of NPU i is port `i * ports + p - 1` of the switch.
+    Ports 1 and 2 of all NPUs are the first plane, ports 3 and 4 the second, and so on. Each plane is a ring:
+    the odd port leads to the next NPU of the ring, the even port to the previous NPU. The step of the first
+    ring is one NPU. The step of each further ring is the next number coprime to `npus`, up to half of `npus`;
+    after the last one, steps repeat from one. Port p of NPU i is port `i * ports + p - 1` of the switch.
     """
     if ports % 2 or ports > MAX_PORT:
         raise TopologyError(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of fabrics by name: those of this package, of installed packages, and registered ones.
+"""Families of fabrics by name: of this package, of installed packages, and registered in this process.
 
-An installed package adds a family by an entry point of the group `railyard.families`, which names the family
-as its module declares it:
+An installed package adds a family by an entry point of the group `railyard.families`; its name is the name of
+the family:
 
     [project.entry-points."railyard.families"]
     row = "package.module:row"
@@ -71,7 +71,7 @@ _OURS = (
     ub_rack_lrs,
     ub_superpod,
 )
-# A fabric of a Python file is a source of its own, with its parameters: topologies.sources.fabrics.
+# No names FILE.py:NAME here: topologies.sources.fabrics reads fabrics of Python files.
 REGISTRY: Registry[Family[...]] = Registry(
     "topology",
     GROUP,
@@ -100,10 +100,10 @@ def families() -> tuple[Family[...], ...]:
 
 
 def find(name: str) -> Family[...]:
-    """Return the family of a name; TopologyError names close matches, or all families."""
+    """Return the family of a name; TopologyError suggests similar names, or lists all families."""
     return REGISTRY.find(name)
 
 
 def build(name: str, **parameters: Any) -> Fabric:
-    """Build the fabric of a family and check it; TopologyError says what is wrong with its parameters."""
+    """Build and check the fabric of a family; TopologyError when a parameter or the fabric has a problem."""
     return find(name).build(**parameters)
