@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BCube (Guo et al., SIGCOMM 2009): servers with a port to a switch of every level, which relay frames."""
+"""BCube (Guo et al., SIGCOMM 2009): servers that relay frames, with a port to a switch of every level."""
 
 from itertools import product
 from typing import Annotated
@@ -25,28 +25,28 @@ def bcube(
     rate_gbps: Rate = RATE_GBPS,
     delay_ns: Delay = DELAY_NS,
 ) -> Fabric:
-    """Build n^(k+1) NPUs and n^k switches a level; level l joins NPUs that differ in digit l alone."""
+    """Build n^(k+1) NPUs and n^k switches in each level; level l joins NPUs that differ in digit l alone."""
     import networkx as nx
 
     graph = nx.Graph()
-    places = list(product(range(ports), repeat=levels))
-    for number, place in enumerate(places):
+    npus = list(product(range(ports), repeat=levels))
+    for number, digits in enumerate(npus):
         row, column = divmod(number, ports)
-        graph.add_node("npu" + ".".join(map(str, place)), x=float(column), y=float(row))
+        graph.add_node("npu" + ".".join(map(str, digits)), x=float(column), y=float(row))
     for level in range(levels):
-        joined = dict.fromkeys(_rest(place, level) for place in places)
+        joined = dict.fromkeys(_rest(digits, level) for digits in npus)
         for number, rest in enumerate(joined):
-            # Switches of level 0 stand at the rows of their NPUs, those of other levels above all NPUs.
+            # Switches of level 0 are drawn beside the rows of their NPUs, other switches above all NPUs.
             pitch = max(0.6, ports / len(joined))
             x, y = (ports - 1) / 2 + pitch * (number - (len(joined) - 1) / 2), -1.5 * level
             x, y = (-1.5, float(number)) if level == 0 else (x, y)
             graph.add_node(".".join(map(str, (f"sw{level}", *rest))), kind="switch", tier=1, x=x, y=y)
-        for place in places:
-            switch = ".".join(map(str, (f"sw{level}", *_rest(place, level))))
-            graph.add_edge("npu" + ".".join(map(str, place)), switch)
+        for digits in npus:
+            switch = ".".join(map(str, (f"sw{level}", *_rest(digits, level))))
+            graph.add_edge("npu" + ".".join(map(str, digits)), switch)
     return from_graph(graph, f"bcube-{ports}-{levels}", rate_gbps=rate_gbps, delay_ns=delay_ns)
 
 
-def _rest(place: tuple[int, ...], level: int) -> tuple[int, ...]:
-    """Return a place without the digit of a level; digit 0 is the last."""
-    return (*place[: len(place) - 1 - level], *place[len(place) - level :])
+def _rest(digits: tuple[int, ...], level: int) -> tuple[int, ...]:
+    """Return the digits of an NPU without the digit of a level; digit 0 is the last."""
+    return (*digits[: len(digits) - 1 - level], *digits[len(digits) - level :])

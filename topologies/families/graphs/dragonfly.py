@@ -33,7 +33,7 @@ def dragonfly(
     delay_ns: Delay = DELAY_NS,
     global_delay_ns: GlobalDelay = 50,
 ) -> Fabric:
-    """Build the groups, a h + 1 or as many as given; with fewer, every two have several global links."""
+    """Build the groups, a h + 1 by default; with fewer groups, two groups have several global links."""
     import networkx as nx
 
     number = number_of_groups(groups, routers * global_links, "dragonfly", f"{routers} routers")
@@ -47,12 +47,16 @@ def dragonfly(
 
 
 def number_of_groups(groups: int, ends: int, family: str, switches: str) -> int:
-    """Return the number of groups, `ends` being the global links of each; 0: as many as can join."""
+    """Return the number of groups: `groups`, or the largest number that global links can join for 0.
+
+    `ends` is the number of global links of a group. TopologyError, with names `family` and `switches`, when
+    the global links cannot join the groups.
+    """
     number = groups or ends + 1
     if not 2 <= number <= ends + 1:
         raise TopologyError(
-            f"{family}: {number} groups, and {switches} of a group with {ends} global links in all join "
-            f"up to {ends + 1}",
+            f"{family}: cannot join {number} groups; {switches} of a group with {ends} global links in all "
+            f"join up to {ends + 1}",
             remedy=f"give 2 to {ends + 1} groups",
         )
     return number
@@ -61,16 +65,17 @@ def number_of_groups(groups: int, ends: int, family: str, switches: str) -> int:
 def join_groups(
     graph: "nx.MultiGraph", groups: int, switches: Sequence[str], links: int, delay_ns: float
 ) -> None:
-    """Add the global links; switch S of group G is named gGS, and has so many of them."""
+    """Add the global links: `links` of them for each switch. The name of switch S of group G is gGS."""
     for (group, end), (other, back) in _global_pairs(groups, len(switches) * links):
         a, b = f"g{group}{switches[end // links]}", f"g{other}{switches[back // links]}"
         graph.add_edge(a, b, delay_ns=float(delay_ns))
 
 
 def _global_pairs(groups: int, ends: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield the two (group, global end) of each global link, `ends` being those of a group.
+    """Yield both (group, global end) of each global link; a group has `ends` global ends.
 
-    End e of a group leads e % (groups - 1) + 1 groups on; whole rounds only, so that ends pair up.
+    End e of a group leads to the group e % (groups - 1) + 1 after it. Ends beyond a multiple of groups - 1
+    have no link, so that all other ends pair up.
     """
     for end in range(ends - ends % (groups - 1)):
         step, turn = end % (groups - 1) + 1, end // (groups - 1)

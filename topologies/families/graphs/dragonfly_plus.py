@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaves below spines, joined by links of the spines."""
+"""Dragonfly+ (Shpiner et al., HiPINEB 2017): leaves below spines in groups, joined by links of spines."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ def dragonfly_plus(
     delay_ns: Delay = DELAY_NS,
     global_delay_ns: GlobalDelay = 50,
 ) -> Fabric:
-    """Build the groups; with fewer than all of them, every two have several global links."""
+    """Build the groups; with fewer than global links can join, two groups have several global links."""
     import networkx as nx
 
     number = number_of_groups(groups, spines * global_links, "dragonfly-plus", f"{spines} spines")

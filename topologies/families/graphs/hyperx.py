@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HyperX (Ahn, Binkert, Davis, McLaren, Schreiber, SC 2009): all switches of a line are neighbours."""
+"""HyperX (Ahn, Binkert, Davis, McLaren, Schreiber, SC 2009): the switches of each line are all neighbours."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -30,20 +30,22 @@ def hyperx(
     import networkx as nx
 
     graph = nx.Graph()
-    for place in product(*map(range, dims)):
-        name = "s" + ".".join(map(str, place))
-        graph.add_node(name, **_position(place, dims))
-        for axis, at in enumerate(place):
+    for coordinates in product(*map(range, dims)):
+        name = "s" + ".".join(map(str, coordinates))
+        graph.add_node(name, **_position(coordinates, dims))
+        for axis, at in enumerate(coordinates):
             for lower in range(at):
-                graph.add_edge("s" + ".".join(map(str, (*place[:axis], lower, *place[axis + 1 :]))), name)
+                graph.add_edge(
+                    "s" + ".".join(map(str, (*coordinates[:axis], lower, *coordinates[axis + 1 :]))), name
+                )
     name = f"hyperx-{'x'.join(map(str, dims))}"
     return from_graph(with_hosts(graph, hosts), name, rate_gbps=rate_gbps, delay_ns=delay_ns)
 
 
-def _position(place: Sequence[int], dims: Sequence[int]) -> dict[str, float]:
-    """Return where a switch is drawn: two dimensions as a plane, further planes side by side."""
-    column, row = (*place, 0)[:2]
+def _position(coordinates: Sequence[int], dims: Sequence[int]) -> dict[str, float]:
+    """Return the position of a switch in drawings: two dimensions as a plane, planes side by side."""
+    column, row = (*coordinates, 0)[:2]
     plane, size = 0, 1
-    for at, count in zip(place[2:], dims[2:], strict=True):
+    for at, count in zip(coordinates[2:], dims[2:], strict=True):
         plane, size = plane + at * size, size * count
     return {"x": float(column + plane * (dims[0] + 1)), "y": float(row)}

@@ -11,7 +11,7 @@ from topologies.model.graphs import from_graph
 
 __all__ = ["jellyfish"]
 
-# Graphs that are drawn until one is connected.
+# Largest number of random graphs to draw until one is connected.
 _DRAWS = 50
 
 
@@ -28,7 +28,7 @@ def jellyfish(
     rate_gbps: Rate = RATE_GBPS,
     delay_ns: Delay = DELAY_NS,
 ) -> Fabric:
-    """Build the first connected graph of the seeds from `seed` on."""
+    """Build the first connected graph of up to `_DRAWS` draws; `seed` determines the draws."""
     import networkx as nx
 
     if degree >= switches or switches * degree % 2:
@@ -39,7 +39,7 @@ def jellyfish(
     for draw in range(_DRAWS):
         graph = nx.random_regular_graph(degree, switches, seed=seed * _DRAWS + draw)
         if nx.is_connected(graph):
-            # Nodes and edges in order, whatever the drawing left.
+            # Sort nodes and edges, so that their order does not depend on networkx.
             named = nx.Graph()
             named.add_nodes_from(f"s{number}" for number in range(switches))
             named.add_edges_from((f"s{a}", f"s{b}") for a, b in sorted(map(sorted, graph.edges)))

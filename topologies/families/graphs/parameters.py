@@ -17,9 +17,9 @@ Hosts = Annotated[int, Spec("NPUs behind each switch; 0: NPUs in place of switch
 
 
 def with_hosts(graph: "nx.Graph", hosts: int) -> "nx.Graph":
-    """Return the graph of switches with so many hosts behind each, or unchanged with NPUs as nodes for 0.
+    """Return the graph with its nodes as switches and `hosts` hosts behind each; for 0 return `graph` itself.
 
-    Switch S has the hosts S.0, S.1 and so on.
+    The hosts of switch S are S.0, S.1, ... Without hosts the nodes of the graph are NPUs.
     """
     if not hosts:
         return graph

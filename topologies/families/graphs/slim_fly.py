@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slim Fly (Besta, Hoefler, SC 2014): graphs of diameter 2 by McKay, Miller and Siran, for prime q."""
+"""Slim Fly (Besta, Hoefler, SC 2014): McKay-Miller-Siran graphs of diameter 2, for a prime q."""
 
 from typing import Annotated
 
@@ -23,10 +23,13 @@ def slim_fly(
     rate_gbps: Rate = RATE_GBPS,
     delay_ns: Delay = DELAY_NS,
 ) -> Fabric:
-    """Build routers (s, x, y), s 0 or 1, with x and y counted modulo q.
+    """Build routers (s, x, y) with s 0 or 1, and x and y modulo q.
 
-    (0, x, y) and (0, x, y') are joined if y - y' is in the first generator set, (1, m, c) and (1, m, c') if
-    c - c' is in the second, and (0, x, y) and (1, m, c) if y = m x + c.
+    Links join:
+
+    - (0, x, y) and (0, x, y') if y - y' is in the first generator set;
+    - (1, m, c) and (1, m, c') if c - c' is in the second generator set;
+    - (0, x, y) and (1, m, c) if y = m x + c.
     """
     import networkx as nx
 
@@ -50,7 +53,7 @@ def slim_fly(
 
 
 def _generators(q: int) -> tuple[list[int], list[int]]:
-    """Return the two generator sets: powers of a primitive element, each closed under negation."""
+    """Return the two generator sets of powers of a primitive element; each set is closed under negation."""
     root = next(r for r in range(2, q) if len({pow(r, power, q) for power in range(q - 1)}) == q - 1)
     if q % 4 == 1:
         even = range(0, q - 1, 2)

@@ -24,19 +24,23 @@ def torus(
     rate_gbps: Rate = RATE_GBPS,
     delay_ns: Delay = DELAY_NS,
 ) -> Fabric:
-    """Build the NPUs; a line of two has a single link, wrapped or not."""
+    """Build the NPUs; a line of two NPUs has a single link, with or without `wrap`."""
     import networkx as nx
 
     graph = nx.Graph()
-    places = [place[::-1] for place in product(*(range(size) for size in reversed(dims)))]
-    names = {place: f"npu{number}" for number, place in enumerate(places)}
-    for place in places:
-        graph.add_node(names[place], place=place)
-    for place in places:
+    all_coordinates = [
+        coordinates[::-1] for coordinates in product(*(range(size) for size in reversed(dims)))
+    ]
+    names = {coordinates: f"npu{number}" for number, coordinates in enumerate(all_coordinates)}
+    for coordinates in all_coordinates:
+        graph.add_node(names[coordinates], place=coordinates)
+    for coordinates in all_coordinates:
         for axis, size in enumerate(dims):
-            after = place[axis] + 1
+            after = coordinates[axis] + 1
             if after < size or (wrap and size > 2):
-                graph.add_edge(names[place], names[(*place[:axis], after % size, *place[axis + 1 :])])
+                graph.add_edge(
+                    names[coordinates], names[(*coordinates[:axis], after % size, *coordinates[axis + 1 :])]
+                )
     kind = "torus" if wrap else "mesh"
     name = f"{kind}-{'x'.join(map(str, dims))}"
     return from_graph(graph, name, rate_gbps=rate_gbps, delay_ns=delay_ns, dims=tuple(dims))
