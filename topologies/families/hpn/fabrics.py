@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPN: hosts whose NICs have two ports, to two ToRs each, and a plane of switches for either port.
+"""HPN: hosts whose NICs have two ports, to two ToRs each, and a plane of switches for each port.
 
 A segment has hosts of `rails` GPUs and a set of ToRs for each rail. Every NIC has a port to each ToR of its
-set; ToR 0 of all sets leads to the aggregation switches of plane 0, ToR 1 to those of plane 1. So whoever
-has chosen a port has chosen the ToR at which a frame arrives, and one hash is left: the ToR's uplink.
+set. ToR 0 of all sets leads to the aggregation switches of plane 0, ToR 1 to the switches of plane 1. The
+choice of a NIC port therefore determines the ToR at which a frame arrives; a hash chooses only the uplink of
+the first ToR.
 
-Baselines: one plane, where both ToRs of a set join the same aggregation switches (a typical Clos); one ToR
-a set, to which NICs have one port of twice the rate; DCN+, a Clos of three tiers with sets of two ToRs, of
-all rails each. Sizes are the paper's (HPN, structure) where nothing else is said. Ports of a switch are
-counted in NIC ports of 200 Gbit/s: a chip of 51.2 Tbit/s has 256.
+Baselines:
+
+    one plane  both ToRs of a set lead to the same aggregation switches (a typical Clos)
+    one ToR    a set has one ToR, and a NIC has one port of twice the rate
+    DCN+       a Clos of three tiers; a set has two ToRs and serves all rails
+
+Sizes are the paper's (HPN, structure) unless stated otherwise. Ports of a switch are counted in NIC ports of
+200 Gbit/s: a chip of 51.2 Tbit/s has 256.
 """
 
 from dataclasses import dataclass
@@ -50,7 +55,7 @@ Radix = Annotated[int, Spec("ports of 200 Gbit/s of a switch; cables between swi
 HbRate = Annotated[float, Spec("rate of a GPU into its host, each way", above=0)]
 NicRate = Annotated[float, Spec("rate of one of the two ports of a NIC, each way", above=0)]
 
-# Value of the address field class; GPUs have 0.
+# Value of the address field `class` of switches; GPUs have 0.
 _SWITCH = 1
 
 # Dimensions: ranks of a host, hosts of a segment, segments, and Pods if there are several.
@@ -92,8 +97,9 @@ def hpn(
 
     The paper has 15 segments of 128 + 8 hosts, 8 rails, 60 aggregation switches and 8 cores of a plane.
 
-    `nic_gbps` is of one of a NIC's two ports; a cable between switches has twice as much, and so has
-    the only port of a NIC with `tors` single. `planes` 0: as many as ToRs in a set; 1: a typical Clos.
+    `nic_gbps` is the rate of one of the two ports of a NIC. A cable between switches has twice this rate, as
+    has the only port of a NIC if `tors` is single. `planes` 0: one plane for each ToR of a set; 1: a typical
+    Clos.
     """
     shape = planned(
         segments,
@@ -128,10 +134,10 @@ def dcn_plus(
     nic_delay_ns: NicDelay = NIC_DELAY_NS,
     spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
-    """Build the baseline of HPN: sets of two ToRs that take hosts whole, and Pods joined by cores.
+    """Build the baseline of HPN: sets of two ToRs that serve all rails of a host, and Pods joined by cores.
 
-    The paper has 32 Pods of 4 segments of 16 hosts, and 8 aggs a Pod. How many cables lead up it does not
-    say; trunks of 8 and 128 cores leave nothing contended (derived here).
+    The paper has 32 Pods of 4 segments of 16 hosts, and 8 aggregation switches in each Pod. It does not give
+    the number of cables up; trunks of 8 and 128 cores avoid oversubscription (derived here).
     """
     shape = planned(
         segments,
@@ -192,15 +198,15 @@ def _endpoints(builder: Wiring, shape: Shape) -> None:
     lanes = shape.rails - 1 + CABLE_LANES
     plan = shape.plan
     for pod, segment, host in shape.host_numbers():
-        place = {"pod": pod} if shape.pods > 1 else {}
+        pod_field = {"pod": pod} if shape.pods > 1 else {}
         kind = NodeKind.GPU if host < shape.hosts else NodeKind.SPARE
         for rank in range(shape.rails):
-            address = plan.pack(**place, segment=segment, host=host, rank=rank)
+            address = plan.pack(**pod_field, segment=segment, host=host, rank=rank)
             builder.node(shape.gpu(pod, segment, host, rank), kind, "rail_gpu", address, lanes=lanes)
 
 
 def _switches(builder: Wiring, shape: Shape, radix: int) -> None:
-    """Add the switches; an address is class and number, ToRs first."""
+    """Add the switches; an address is the class and a number, which counts ToRs first."""
     tors = [
         (shape.tor(pod, segment, rank, number), NodeKind.RAIL, 2)
         for pod in range(shape.pods)
@@ -225,13 +231,13 @@ def _switches(builder: Wiring, shape: Shape, radix: int) -> None:
 
 
 def _insides(builder: Wiring, shape: Shape, rates: _Rates) -> None:
-    """Link the GPUs of each host; a GPU's rate is shared by its links."""
+    """Link the GPUs of each host; the links of a GPU share its rate equally."""
     rate = max(1, rates.hb_rate_bps // (shape.rails - 1))
-    for place in shape.host_numbers():
+    for numbers in shape.host_numbers():
         for low, high in combinations(range(shape.rails), 2):
             builder.link(
-                shape.gpu(*place, low),
-                shape.gpu(*place, high),
+                shape.gpu(*numbers, low),
+                shape.gpu(*numbers, high),
                 lanes=1,
                 delay_ps=rates.hb_delay_ps,
                 labels=(f"hb{high}", f"hb{low}"),
@@ -241,7 +247,7 @@ def _insides(builder: Wiring, shape: Shape, rates: _Rates) -> None:
 
 
 def _nics(builder: Wiring, shape: Shape, rates: _Rates) -> None:
-    """Link the NICs, port 0 of all first, so that a ToR's ports are in the order of its hosts."""
+    """Link the NICs: port 0 of all NICs, then port 1, so that a ToR's ports are in the order of its hosts."""
     for number in range(shape.tors):
         for pod, segment, host in shape.host_numbers():
             for rank in range(shape.rails):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPN and DCN+ as numbers: how many switches and ports, names and addresses; nothing is built here."""
+"""Sizes of HPN and DCN+: numbers of switches and ports, names, addresses. This module builds no fabric."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from topologies.model.address import CNA_BITS
 
 __all__ = ["CABLE_LANES", "SWITCH_LANES", "Shape", "Tors", "planned"]
 
-# A chip of 51.2 Tbit/s in ports of 200 Gbit/s; a cable between switches takes two of them (HPN, structure).
+# Ports of 200 Gbit/s of a chip of 51.2 Tbit/s; a cable between switches takes two ports (HPN, structure).
 SWITCH_LANES = 256
 CABLE_LANES = 2
 
@@ -24,10 +24,11 @@ Tors = Annotated[Literal["dual", "single"], Spec("ToRs of a NIC: two, or one")]
 class Shape:
     """Numbers of hosts, switches, planes and cables.
 
-    `hosts` are those of a segment at work and `backup` those idle; `aggs` are of one plane of one Pod, and
-    every ToR has `trunk` cables to each. `cores` are of one plane, in `core_groups` groups: an aggregation
-    switch has a cable to each of its group. `tors` a set. With `mixed` a set takes hosts whole, whatever the
-    rail.
+    `hosts`, `backup`: hosts of a segment in use, and idle hosts of a segment.
+    `tors`: ToRs of a set. With `mixed` a set serves all rails of its hosts, else one rail.
+    `aggs`: aggregation switches of one plane of one Pod; every ToR has `trunk` cables to each.
+    `cores`: cores of one plane, in `core_groups` groups; an aggregation switch has a cable to each core of
+        one group.
     """
 
     pods: int
@@ -45,7 +46,7 @@ class Shape:
 
     @property
     def gpus(self) -> int:
-        """GPUs at work."""
+        """GPUs in use."""
         return self.pods * self.segments * self.hosts * self.rails
 
     @property
@@ -75,7 +76,7 @@ class Shape:
 
     @property
     def active_ports(self) -> int:
-        """Ports of a ToR to hosts at work."""
+        """Ports of a ToR to hosts in use."""
         return self.hosts * (self.rails if self.mixed else 1)
 
     @property
@@ -94,7 +95,7 @@ class Shape:
 
     @property
     def tor_oversubscription(self) -> float:
-        """Ratio of the rate from hosts at work into a ToR to the rate of its uplinks."""
+        """Ratio of the rate from hosts in use into a ToR to the rate of its uplinks."""
         return self.active_ports * self.nic_lanes / (self.tor_ports_up * CABLE_LANES)
 
     @property
@@ -116,9 +117,9 @@ class Shape:
 
     @property
     def plan(self) -> AddressPlan:
-        """Class, what is left over, Pod if there are several, segment, host, rank of the rail.
+        """Fields of an address: class, padding, Pod if there are several, segment, host, rank of the rail.
 
-        TopologyError when 16 bits are too few.
+        TopologyError when 16 bits are not enough.
         """
         extents = {
             "pod": self.pods,
@@ -155,7 +156,7 @@ class Shape:
             )
 
     def host_numbers(self) -> Iterator[tuple[int, int, int]]:
-        """(Pod, segment, host) of hosts at work, then of idle ones."""
+        """Yield (Pod, segment, host) of hosts in use, then of idle hosts."""
         for numbers in (range(self.hosts), range(self.hosts, self.hosts + self.backup)):
             for pod in range(self.pods):
                 for segment in range(self.segments):
@@ -163,19 +164,19 @@ class Shape:
                         yield pod, segment, host
 
     def gpu(self, pod: int, segment: int, host: int, rank: int) -> str:
-        """Name of a GPU: those of backup hosts are spares, counted on their own."""
-        place = pod * self.segments + segment
+        """Return the name of a GPU; GPUs of backup hosts are named spare, with numbers of their own."""
+        segment_number = pod * self.segments + segment
         if host < self.hosts:
-            return f"gpu{(place * self.hosts + host) * self.rails + rank}"
-        return f"spare{(place * self.backup + host - self.hosts) * self.rails + rank}"
+            return f"gpu{(segment_number * self.hosts + host) * self.rails + rank}"
+        return f"spare{(segment_number * self.backup + host - self.hosts) * self.rails + rank}"
 
     def tor(self, pod: int, segment: int, rank: int, number: int) -> str:
-        """Name of a ToR: segment counted over all Pods, rail unless sets are mixed, number in its set."""
+        """Return the name of a ToR: segment counted over all Pods, rail unless `mixed`, number in the set."""
         rail = "" if self.mixed else f"{rank}."
         return f"tor{pod * self.segments + segment}.{rail}{number}"
 
     def agg(self, pod: int, plane: int, number: int) -> str:
-        """Name of an aggregation switch: Pod if there are several, plane, number."""
+        """Return the name of an aggregation switch: Pod if there are several, plane, number."""
         return f"agg{f'{pod}.' if self.pods > 1 else ''}{plane}.{number}"
 
     def core(self, plane: int, number: int) -> str:
@@ -197,9 +198,10 @@ def planned(
     trunk: int = 1,
     radix: int = SWITCH_LANES,
 ) -> Shape:
-    """Return the checked shape of these parameters; `planes` 0: as many as a set has ToRs.
+    """Return the checked shape of the parameters; `planes` 0: the number of ToRs of a set.
 
-    Cores are in as few groups of equal size as give each no more ports than `radix` has lanes for.
+    Cores are in the fewest groups of equal size for which a core needs at most `radix` ports, or else in one
+    group.
     """
     count = 2 if tors == "dual" else 1
     groups = (n for n in range(1, aggs + 1) if not (aggs % n or cores % n))
