@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core of a LumosCore fabric: groups of optical switches, how spines are wired to them, what they join.
+"""The core of a LumosCore fabric: groups of optical switches, their wiring to spines, and their circuits.
 
-Spine h of every Pod is in group h, where it has K ports, K even, counted from 0: to the optical switches of
-that group, by one of three wirings. Maps say what a group joins: `maps[h][k][i] = j`, -1 for dark.
+Spine h of every Pod is in group h. It has K ports (K even, counted from 0) to the optical switches of the
+group, by one of three wirings. `maps[h][k][i] = j` means: in group h, switch or pair k joins Pod i to Pod j;
+-1 is dark.
 
-    cross      Tx of port 2k leads to switch 2k and Rx comes from 2k + 1; of port 2k + 1 the other way round.
-               A circuit of pair k joins the even port of one Pod, i, with the odd port of another, j
-    uniform    Tx and Rx of port k on switch k: a circuit joins port k of two Pods, both ways round in the map
-    dual-link  both ports of a pair, Tx and Rx, on switch k: it needs a port for each, so of switches as large
-               it serves half the Pods (recalled from the paper, unverified); maps as of cross wiring
+    cross      Tx of port 2k leads to switch 2k, and Rx comes from switch 2k + 1; for port 2k + 1 the other
+               way round. A circuit of pair k joins the even port of Pod i with the odd port of Pod j
+    uniform    Tx and Rx of port k are on switch k. A circuit joins port k of two Pods; the map has both
+               directions
+    dual-link  Tx and Rx of both ports of pair k are on switch k, which needs a port for each. A switch of
+               equal size serves half as many Pods (recalled from the paper, unverified). Maps as for cross
 
 Cross wiring is derived from the authors' solver, which sets the odd switch of a pair to the transpose of the
-even one. So a pair is one `OpticalSwitch` here, whose ports are duplex: port i is the even port 2k of Pod i's
-spine, port P + j the odd one of Pod j's, for P Pods; only an even and an odd port can be joined.
+even switch. Therefore a pair is one `OpticalSwitch` here, with duplex ports. For P Pods, port i is the even
+port 2k of Pod i's spine, and port P + j is the odd port 2k + 1 of Pod j's spine; a circuit joins an even port
+and an odd port.
 """
 
 import re
@@ -48,22 +51,22 @@ __all__ = [
 
 WiringOfPorts = Literal["cross", "uniform", "dual-link"]
 
-# In a map: joined to nobody.
+# Value in a map of a port without circuit.
 DARK = -1
 
 Maps: TypeAlias = "Sequence[Sequence[Sequence[int]]] | NDArray[np.integer[Any]]"
-"""`maps[h][k][i] = j`: joined to nobody is -1."""
+"""`maps[h][k][i] = j`: in group h, switch or pair k joins Pod i to Pod j; -1 is dark."""
 
 _NAMED = re.compile(r"ocs(\d+)([p.])(\d+)")
 
-# A port of an optical switch, by the switch's name.
+# Name of an optical switch and number of its port.
 _Place = tuple[str, int]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Core:
-    """`groups[h]` are the optical switches of group h in their order, of cross wiring pairs of them."""
+    """Core of a fabric; `groups[h]` has the optical switches of group h, with cross wiring the pairs."""
 
     wiring: str
     pods: int
@@ -76,7 +79,7 @@ class Core:
 
 
 def switch_name(wiring: str, group: int, number: int) -> str:
-    """`ocsHpK`, pair K of group H, with cross wiring; else `ocsH.K`."""
+    """Return the name of switch K of group H, `ocsH.K`; with cross wiring `ocsHpK`, of pair K."""
     return f"ocs{group}p{number}" if wiring == "cross" else f"ocs{group}.{number}"
 
 
@@ -102,10 +105,11 @@ def core_of(fabric: Fabric) -> Core:
 
 
 def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list[int]]]:
-    """Return maps that join all pairs of Pods by nearly equal numbers of circuits, at every spine alike.
+    """Return maps that join all pairs of Pods by nearly equal numbers of circuits, equal for every group.
 
-    Switch or pair k joins Pod i to the one 1 + k mod (P - 1) after it; with uniform wiring, Pods by rounds of
-    a tournament, each of which lets one Pod out when there are an odd number of them.
+    Of P Pods, switch or pair k joins Pod i to the Pod 1 + k mod (P - 1) after it. With uniform wiring, switch
+    k joins the pairs of round k of a round-robin tournament; with an odd number of Pods, each round leaves
+    one Pod out.
     """
     if wiring == "uniform":
         group = [_round(pods, k) for k in range(ports)]
@@ -115,7 +119,10 @@ def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list
 
 
 def _round(pods: int, number: int) -> list[int]:
-    """Return the pairs of a round-robin tournament's round: the last stays, the others rotate."""
+    """Return the opponent of each Pod in a round of a round-robin tournament, DARK for a Pod without one.
+
+    If the number of Pods is even, the last Pod stays and the others rotate (circle method).
+    """
     turning = pods - 1 if pods % 2 == 0 else pods
     opponents = [(2 * number - i) % turning for i in range(turning)]
     opponents = [DARK if i == j else j for i, j in enumerate(opponents)]
@@ -127,12 +134,12 @@ def _round(pods: int, number: int) -> list[int]:
 
 
 def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
-    """Return the fabric with these circuits alone; TopologyError names optical switch and port."""
+    """Return the fabric with the circuits of `maps` alone; TopologyError names an invalid switch and port."""
     return optical.with_maps(fabric, _joined_ports(fabric, maps))
 
 
 def crossconnects_of(fabric: Fabric, maps: Maps) -> dict[str, dict[int, int]]:
-    """Return the `crossconnects` of the fabric with these circuits alone."""
+    """Return the `crossconnects` that the fabric would have with the circuits of `maps` alone."""
     joined = _joined_ports(fabric, maps)
     return {
         switch.name: both_ways(circuits_of(switch.name, len(switch.ends), joined[switch.name]))
@@ -178,12 +185,12 @@ def _joined(core: Core, name: str, row: Sequence[int]) -> dict[int, int]:
 
 
 def crossconnects(fabric: Fabric) -> dict[str, dict[int, int]]:
-    """Return the joined ports of each optical switch, from both ends of each circuit."""
+    """Return the peer port of each joined port, by optical switch, for both ports of each circuit."""
     return {switch.name: crossconnect(fabric, switch.name) for switch in fabric.optical}
 
 
 def maps_of(fabric: Fabric) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return the maps of the fabric's circuits, as `with_maps` takes them."""
+    """Return the maps of the fabric's circuits: the inverse of `with_maps`."""
     core = core_of(fabric)
     return tuple(tuple(_row(fabric, core, switch.name) for switch in group) for group in core.groups)
 
@@ -202,10 +209,10 @@ def _row(fabric: Fabric, core: Core, name: str) -> tuple[int, ...]:
 
 
 def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
-    """Return for each physical optical switch the Rx fibre that every Tx fibre leads to.
+    """Return the Rx fibre of each Tx fibre that is not dark, by physical optical switch.
 
-    Switch K of group H is `ocsH.K`. With cross and uniform wiring its fibres are one a Pod each way; with
-    dual-link wiring P more, of the odd ports.
+    Switch K of group H is `ocsH.K`. With cross and uniform wiring a switch has one fibre a Pod each way; with
+    dual-link wiring it has as many again, for the odd ports.
     """
     core = core_of(fabric)
     settings: dict[str, dict[int, int]] = {}
@@ -228,8 +235,9 @@ def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
 def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | None = None) -> None:
     """Raise TopologyError unless both directions of every electrical port lead to the same peer.
 
-    `switches` are the settings of the optical switches, by default what `physical` gives: each has to be a
-    partial permutation. With cross wiring it follows that switch 2k + 1 is the transpose of switch 2k.
+    `switches` are the settings of the optical switches, by default the result of `physical`. Each setting has
+    to be a partial permutation. With cross wiring this implies that switch 2k + 1 is the transpose of switch
+    2k.
     """
     core = core_of(fabric)
     set_to = physical(fabric) if switches is None else switches
@@ -264,7 +272,7 @@ def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | Non
 
 
 def _electrical(core: Core) -> Iterator[tuple[int, int, int]]:
-    """(group, port, Pod) of all ports that lead to optical switches."""
+    """Yield (group, port, Pod) of all ports of spines that lead to optical switches."""
     for group in range(len(core.groups)):
         for number in range(core.ports):
             for pod in range(core.pods):
@@ -272,15 +280,15 @@ def _electrical(core: Core) -> Iterator[tuple[int, int, int]]:
 
 
 def _fibres(core: Core, group: int, number: int, pod: int) -> tuple[_Place, _Place]:
-    """Return the optical port a spine's port sends to, and the optical port it receives from."""
+    """Return the optical port to which a spine's port sends, and the optical port from which it receives."""
     match core.wiring:
         case "cross":
             return (_built(group, number), pod), (_built(group, number ^ 1), pod)
         case "uniform":
-            place = _built(group, number), pod
+            optical_port = _built(group, number), pod
         case _:
-            place = _built(group, number // 2), pod + core.pods * (number % 2)
-    return place, place
+            optical_port = _built(group, number // 2), pod + core.pods * (number % 2)
+    return optical_port, optical_port
 
 
 def _built(group: int, number: int) -> str:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """LumosCore: Pods of leaf and spine switches whose core is groups of optical circuit switches.
 
-Servers are high-bandwidth domains. The NICs of a Pod fill its leaves in their order, every leaf has a trunk
-of tau cables to each spine, and spines have as many ports to optical switches as that takes. Spines of equal
-number are a group, within which circuits join Pods (`topologies.families.lumos.core`). To routes, a
-group is a mesh of its spines of which only the circuits exist, some of them in parallel.
+Servers are high-bandwidth domains. The NICs of a Pod fill its leaves in order. Every leaf has a trunk of tau
+cables to each spine, and by default a spine has as many ports to optical switches as to leaves. Spines of
+equal number are a group; circuits within a group join Pods (`topologies.families.lumos.core`). For routes, a
+group is a mesh of its spines in which only the circuits exist; circuits may be parallel.
 
-Sizes are the paper's model unless marked otherwise: N Pods, H spines of a Pod, tau cables between a leaf and
-a spine, K ports of a spine to optical switches (authors' appendix).
+Sizes follow the paper's model unless marked otherwise: N Pods, H spines of a Pod, tau cables between a leaf
+and a spine, K ports of a spine to optical switches (authors' appendix).
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ from topologies.model.wiring import Wiring
 
 __all__ = ["CORE_DELAY_NS", "lumos"]
 
-# Two fibres, each as long as a cable between switches: this project's.
+# Two fibres, each of the length of a cable between switches: this project's choice.
 CORE_DELAY_NS = 2 * SPINE_DELAY_NS
 
 CLASS_BITS = 3
@@ -55,7 +55,7 @@ _RANK, _POD = 0, 2
 
 
 class _Class(IntEnum):
-    """Values of the address field class."""
+    """Values of the address field `class`."""
 
     GPU = 0
     HBS = 1
@@ -102,9 +102,9 @@ def lumos(
 ) -> Fabric:
     """Build Pods of `leaves` with `accelerators` each, `spines`, and as many groups of optical switches.
 
-    By default 128 accelerators, as the paper's testbed has. `tau` cables join a leaf and a spine, and a spine
-    has `ports` to optical switches, of cables each: with 0 as many as leave nothing contended. Circuits at
-    the start join all Pods nearly alike (`circulant`).
+    The default has 128 accelerators, as the paper's testbed. `tau` cables join a leaf and a spine, and a
+    spine has `ports` ports to optical switches; 0 is the number without oversubscription. The initial
+    circuits join all pairs of Pods by nearly equal numbers (`circulant`).
     """
     tau, ports = _sizes(leaves, spines, accelerators, tau, ports)
     shape = _Shape(pods, leaves, spines, accelerators, hb_size, tau, ports)
@@ -165,7 +165,7 @@ def lumos(
 @final
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Numbers, names and addresses of a fabric's parts."""
+    """Numbers, names and addresses of the nodes of a fabric."""
 
     pods: int
     leaves: int
@@ -213,7 +213,7 @@ class _Shape:
         return AddressPlan((AddressField("class", CLASS_BITS), *padding, *fields))
 
     def gpus(self) -> Iterator[tuple[int, int, int]]:
-        """(Pod, domain, rank) of all accelerators, in their order."""
+        """Yield (Pod, domain, rank) of all accelerators, in the order of their numbers."""
         for pod in range(self.pods):
             for domain in range(self.domains):
                 for rank in range(self.hb_size):
@@ -228,10 +228,15 @@ class _Shape:
         return f"{'leaf' if kind is _Class.LEAF else 'spine'}{pod}.{number}"
 
     def number(self, kind: _Class, pod: int, number: int) -> int:
-        """Return the address of a switch: its number in the Pod, or its domain, replaces domain and rank."""
+        """Return the address of a switch; its number in the Pod fills the fields domain and rank.
+
+        The number of an HBS is its domain, and fills the field domain alone.
+        """
         rank = (self.hb_size - 1).bit_length()
-        place = number << rank if kind is _Class.HBS else number
-        return self.plan.pack(**{"class": kind}, pod=pod, domain=place >> rank, rank=place & (1 << rank) - 1)
+        domain_and_rank = number << rank if kind is _Class.HBS else number
+        return self.plan.pack(
+            **{"class": kind}, pod=pod, domain=domain_and_rank >> rank, rank=domain_and_rank & (1 << rank) - 1
+        )
 
 
 def _sizes(leaves: int, spines: int, accelerators: int, tau: int, ports: int) -> tuple[int, int]:
@@ -242,7 +247,7 @@ def _sizes(leaves: int, spines: int, accelerators: int, tau: int, ports: int) ->
                 remedy="give tau, the number of cables from a leaf to a spine",
             )
         tau = accelerators // spines
-    # An odd one stays dark, or has no other end.
+    # Rounded up to an even number: ports come in pairs.
     return tau, ports or leaves * tau + leaves * tau % 2
 
 
@@ -262,7 +267,7 @@ def _mesh(builder: Wiring, shape: _Shape, rate_bps: int, delay_ps: int) -> None:
 
 
 def _optical(builder: Wiring, shape: _Shape, wiring: str) -> dict[str, tuple[End, ...]]:
-    """Return the ends at the ports of each optical switch, after giving the spines their ports."""
+    """Add the ports of spines to optical switches, and return the ends of each optical switch by name."""
     ends_of: dict[str, tuple[End, ...]] = {}
     for group in range(shape.spines):
         spines = [shape.switch(_Class.SPINE, pod, group) for pod in range(shape.pods)]
