@@ -2,5 +2,5 @@
 """Rails: GPUs in high-bandwidth domains, joined by the network of their NICs.
 
 fabrics  the families: rail-only, rail-optimised, any-to-any
-domains  domains of GPUs, and Clos networks of their NICs, put together step by step
+domains  builder of domains of GPUs, and of Clos networks of their NICs
 """

@@ -37,14 +37,14 @@ __all__ = [
     "SpineDelay",
 ]
 
-# A platform of A100 GPUs, to each GPU and each way; with H100 it is 3,600 and 400 Gbit/s (Rail-only).
+# Rates of a GPU each way, of a platform with A100; with H100 they are 3,600 and 400 Gbit/s (Rail-only).
 HB_RATE_GBPS = 2400
 NIC_RATE_GBPS = 200
 
 # Ports of a switch: the smallest of the three that the paper prices (Rail-only, Table II).
 RADIX = 64
 
-# Ten metres of cable to a leaf, a hundred from there up: this project's.
+# Ten metres of cable to a leaf, a hundred metres between switches: this project's choice.
 NIC_DELAY_NS = 50
 SPINE_DELAY_NS = 500
 
@@ -92,11 +92,13 @@ _REMEDIES = {kind: "use a larger radix" for kind, _ in _SWITCHES.values()}
 class Domains:
     """Builder of a fabric: GPUs in their domains first, then networks of their NICs.
 
-    A lane is a port here: a link of one cable has one, a trunk as many as it has cables, and a switch as many
-    as its radix. An address is class, domain and rank; of a switch it is class and place among its like.
-    `spares` are idle GPUs of each domain, whose ranks are those after the others; domains from number
-    `domains` on are idle as a whole. With `optical`, NICs and leaves lead to a switch of the domain that
-    joins each GPU to its rail, and leaves idle ones dark.
+    A lane is a port here: a link of one cable has one lane, a trunk one for each cable, and a switch `radix`
+    lanes. The address of a GPU is class, domain and rank; of a switch it is class and a number.
+
+    `spares`: idle GPUs of each domain; their ranks follow the ranks of the GPUs in use.
+    `spare_domains`: idle domains; their numbers start at `domains`.
+    `optical`: each domain has an optical switch, to which its NICs and the leaves lead. The switch joins each
+        GPU in use to its rail, and keeps idle GPUs dark.
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class Domains:
         # Ends at the ports of each domain's optical switch: first NICs, then leaves.
         self._nics: list[list[End]] = [[] for _ in range(self._domains)]
         self._leaves: list[list[End]] = [[] for _ in range(self._domains)]
-        # A port to every other GPU of the domain, or one to its switch, and the NIC's.
+        # Ports of a GPU: its NIC, and one to every other GPU of the domain or one to the domain's switch.
         self._gpus(self.ranks if inside == "mesh" else 2)
         if inside == "mesh":
             self._mesh()
@@ -152,27 +154,27 @@ class Domains:
 
     @property
     def ranks(self) -> int:
-        """GPUs of a domain, idle ones too."""
+        """GPUs of a domain, including idle GPUs."""
         return self._size + self._spares
 
     def gpu(self, domain: int, rank: int) -> str:
-        """Name of the GPU of that rank; the only idle one of a domain is named by the domain alone."""
+        """Return the name of a GPU; the only idle GPU of a domain is named by the domain alone."""
         if rank < self._size:
             return f"gpu{domain * self._size + rank}"
         return f"spare{domain}" if self._spares == 1 else f"spare{domain}.{rank - self._size}"
 
     def rail(self, rank: int) -> list[str]:
-        """Return the GPUs of a rank, those of idle domains last."""
+        """Return the GPUs of a rank; GPUs of idle domains are last."""
         return [self.gpu(domain, rank) for domain in range(self._domains)]
 
-    def at(self, place: AddressClass, *, domain: int, rank: int) -> int:
-        """Return the address of a node that is placed by domain and rank."""
-        self._check_class(place)
-        return self._plan.pack(**{"class": place, "domain": domain, "rank": rank})
+    def at(self, address_class: AddressClass, *, domain: int, rank: int) -> int:
+        """Return the address of a node from its class, domain and rank."""
+        self._check_class(address_class)
+        return self._plan.pack(**{"class": address_class, "domain": domain, "rank": rank})
 
-    def number(self, place: AddressClass, number: int) -> int:
-        """Return the address of a switch that is placed by its number in its tier."""
-        self._check_class(place)
+    def number(self, address_class: AddressClass, number: int) -> int:
+        """Return the address of a switch from its class and its number in the tier."""
+        self._check_class(address_class)
         bits = CNA_BITS - self._plan.fields[0].bits
         room = 1 << bits
         if number >= room:
@@ -180,20 +182,20 @@ class Domains:
                 f"a tier has {number + 1} switches; addresses can name {room}",
                 remedy="use a larger radix or a smaller fabric",
             )
-        return place << bits | number
+        return address_class << bits | number
 
-    def _check_class(self, place: AddressClass) -> None:
-        if place > self._plan.mask("class"):
-            kind = _SWITCHES[place][0]
+    def _check_class(self, address_class: AddressClass) -> None:
+        if address_class > self._plan.mask("class"):
+            kind = _SWITCHES[address_class][0]
             raise TopologyError(
                 f"{self._domains} domains of {self.ranks}: their addresses leave none for a {kind} switch",
                 remedy="use fewer or smaller domains, or a larger radix",
             )
 
-    def switch(self, place: AddressClass, name: str, address: int) -> None:
-        """Add a switch: its ports are as many as the radix, or as the GPUs of its domain."""
-        kind, tier = _SWITCHES[place]
-        lanes = self.ranks if place is AddressClass.HBS else self._radix
+    def switch(self, address_class: AddressClass, name: str, address: int) -> None:
+        """Add a switch; its lanes are the radix, or for an HBS the GPUs of the domain."""
+        kind, tier = _SWITCHES[address_class]
+        lanes = self.ranks if address_class is AddressClass.HBS else self._radix
         self._wiring.node(name, kind, "rail_switch", address, tier=tier, lanes=lanes)
 
     def idle(self, leaves: int) -> None:
@@ -215,7 +217,15 @@ class Domains:
         spine: Callable[[int], tuple[str, int]],
         core: Callable[[int], tuple[str, int]],
     ) -> None:
-        """Link NICs to leaves, then add spines and cores, whose name and address `spine` and `core` give."""
+        """Link NICs to leaves, then add and link spines and cores.
+
+        Args:
+            shape: numbers of switches and cables.
+            leaves: names of the leaves, which exist.
+            gpus: GPUs below each leaf.
+            spine: function from the number of a spine to its name and address.
+            core: function from the number of a core to its name and address.
+        """
         for leaf, below in zip(leaves, gpus, strict=True):
             for gpu in below:
                 if self._optical:
@@ -240,7 +250,7 @@ class Domains:
                 self._trunk(name, above, shape.core_trunk)
 
     def fabric(self, name: str) -> Fabric:
-        """Return the fabric as linked so far."""
+        """Return the fabric; TopologyError when a node has more ports than a source route can name."""
         fabric = self._wiring.fabric(
             name, host_delay_ps=self._hb_delay_ps, groups=((0,), (1,)), remedies=_REMEDIES
         )
@@ -254,7 +264,7 @@ class Domains:
         return self._crossed(fabric) if self._optical else fabric
 
     def _crossed(self, fabric: Fabric) -> Fabric:
-        """Return the fabric with optical switches that join the NICs of used GPUs to their leaves."""
+        """Return the fabric with optical switches that join the NICs of GPUs in use to their leaves."""
         optical = [
             OpticalSwitch(
                 name=f"ocs{domain}",
@@ -271,14 +281,14 @@ class Domains:
         return with_maps(replace(fabric, optical=tuple(optical)), maps)
 
     def _gpus(self, ports: int) -> None:
-        """Add the GPUs, the idle ones of domains after all others."""
-        places = [(domain, rank) for domain in range(self._domains) for rank in range(self.ranks)]
-        for domain, rank in sorted(places, key=lambda place: place[1] >= self._size):
+        """Add the GPUs; GPUs of the spare ranks follow all others."""
+        gpus = [(domain, rank) for domain in range(self._domains) for rank in range(self.ranks)]
+        for domain, rank in sorted(gpus, key=lambda place: place[1] >= self._size):
             address = self.at(AddressClass.GPU, domain=domain, rank=rank)
             idle = rank >= self._size or domain >= self._used
             kind = NodeKind.SPARE if idle else NodeKind.GPU
             self._wiring.node(self.gpu(domain, rank), kind, "rail_gpu", address, lanes=ports)
-        self._domain_of = {self.gpu(domain, rank): domain for domain, rank in places}
+        self._domain_of = {self.gpu(domain, rank): domain for domain, rank in gpus}
 
     def _mesh(self) -> None:
         rate = max(1, self._hb_rate_bps // (self.ranks - 1))
@@ -315,7 +325,8 @@ class Domains:
 def _plan(domains: int, size: int) -> AddressPlan:
     """Return the address plan: class, padding, domain, rank; TopologyError when 16 bits are too few.
 
-    The class of a fabric that would need 17 bits has two: domains, leaves and spines alone have addresses.
+    If a class of 3 bits would make an address of 17 bits, the class has 2 bits: then GPUs, HBS, leaves and
+    spines have addresses; cores and spare leaves have none.
     """
     domain, rank = (domains - 1).bit_length(), (size - 1).bit_length()
     first = min(CLASS_BITS, max(CNA_BITS - domain - rank, CLASS_BITS - 1))

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Domains of GPUs joined by their NICs: rail-only, rail-optimised, and any-to-any to compare with.
+"""Domains of GPUs joined by their NICs: rail-only, rail-optimised, and the baseline any-to-any.
 
-A high-bandwidth (HB) domain holds GPUs that are joined by a fast fabric inside; the NIC domain is the network
-between domains. A rail is the GPUs of equal rank, one of each domain (Rail-only):
+A fast fabric joins the GPUs of a high-bandwidth (HB) domain; the NIC domain is the network between domains. A
+rail is the GPUs of equal rank, one of each domain (Rail-only):
 
-    rail-only       a folded Clos a rail; nothing but the domains joins rails
-    rail-optimised  leaves of one rail each, and spines that all leaves have in common
-    any-to-any      one folded Clos whose leaves take GPUs in their order, whatever the rail
+    rail-only       a folded Clos for each rail; only the domains join rails
+    rail-optimised  leaves of one rail each, and spines shared by all leaves
+    any-to-any      one folded Clos whose leaves take GPUs in the order of their numbers, regardless of rails
 
-How many switches a tier has is derived here (`topologies.families.clos`).
+The number of switches of a tier is derived (`topologies.families.clos`).
 """
 
 from collections.abc import Sequence
@@ -72,13 +72,15 @@ def rail_only(
     optical: Annotated[bool, Spec("an optical switch between the NICs of each domain and the rails")] = False,
     reconfiguration_us: Reconfiguration = RECONFIGURATION_US,
 ) -> Fabric:
-    """Build a network for each rail, of the fewest tiers: one switch up to `radix` domains (Rail-only).
+    """Build a network of the fewest tiers for each rail: one switch up to `radix` domains (Rail-only).
 
-    Each rail has switches of its own. The paper lets two rails share one that has room for both.
+    Each rail has its own switches; in the paper two rails may share a switch with enough ports for both.
 
-    `spares` are idle GPUs of each domain, `spare_domains` idle domains, wired as the others. With `optical`
-    each domain has an optical switch between NICs and rails, which keeps idle GPUs dark, and `spare_rails`
-    idle switches (Rail-only, an idea for later there). Without, idle GPUs are on rails of their own.
+    `spares`: idle GPUs of each domain; without `optical` they are on additional rails.
+    `spare_domains`: idle domains, wired like the domains in use.
+    `optical`: each domain has an optical switch between NICs and rails, which keeps idle GPUs dark
+        (Rail-only, proposed there as future work).
+    `spare_rails`: idle rail switches, to which the optical switches also lead.
     """
     builder = Domains(
         domains,
@@ -143,9 +145,10 @@ def rail_optimised(
     nic_delay_ns: NicDelay = NIC_DELAY_NS,
     spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
-    """Build leaves of one rail each, joined by spines, and by cores where one tier of spines does not do.
+    """Build leaves of one rail each, joined by spines, and by cores if one tier of spines is not enough.
 
-    Leaves of the same domains stand side by side, so that a pod of a network with cores serves whole domains.
+    Leaves of equal domains have consecutive numbers, so that a pod of a network with cores serves whole
+    domains.
     """
     builder = Domains(
         domains,
@@ -193,7 +196,7 @@ def any_to_any(
     nic_delay_ns: NicDelay = NIC_DELAY_NS,
     spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
-    """Build one folded Clos of the fewest tiers for all GPUs, which fill its leaves domain by domain."""
+    """Build one folded Clos of the fewest tiers for all GPUs; GPUs fill the leaves domain by domain."""
     builder = Domains(
         domains,
         hb_size,
