@@ -26,8 +26,7 @@ __all__ = [
 
 UB_MESH = "UB-Mesh (arXiv 2503.20377)"
 
-# UB-Mesh gives no lane rate. 100 Gbit/s makes an x4 link 400 Gbit/s, the figure public simulators use in
-# its place.
+# UB-Mesh gives no lane rate. 100 Gbit/s makes an x4 link 400 Gbit/s, the rate that public simulators use.
 LANE_RATE_GBPS = 100
 
 # One metre of cable.

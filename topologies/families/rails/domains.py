@@ -283,7 +283,7 @@ class Domains:
     def _gpus(self, ports: int) -> None:
         """Add the GPUs; GPUs of the spare ranks follow all others."""
         gpus = [(domain, rank) for domain in range(self._domains) for rank in range(self.ranks)]
-        for domain, rank in sorted(gpus, key=lambda place: place[1] >= self._size):
+        for domain, rank in sorted(gpus, key=lambda gpu: gpu[1] >= self._size):
             address = self.at(AddressClass.GPU, domain=domain, rank=rank)
             idle = rank >= self._size or domain >= self._used
             kind = NodeKind.SPARE if idle else NodeKind.GPU
