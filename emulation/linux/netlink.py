@@ -20,6 +20,9 @@ from emulation.linux import netns
 __all__ = ["Refusal", "Request", "RouteSocket", "attributes", "messages"]
 
 NLM_F_ACK, NLM_F_DUMP = 4, 0x300
+_NLM_F_DUMP_INTR = 0x10
+# A dump is repeated while interfaces come and go during it; a testbed changes them for seconds, not for ever.
+_DUMPS = 1000
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _NLM_F_CAPPED, _NLM_F_ACK_TLVS = 0x100, 0x200
 _NLMSGERR_ATTR_MSG = 1
@@ -90,20 +93,40 @@ class RouteSocket:
         return refused
 
     def dump(self, request: bytes) -> list[tuple[int, memoryview]]:
-        """Return (type, content without netlink header) of every message that answers a dump request."""
-        told: list[tuple[int, memoryview]] = []
+        """Return (type, content without netlink header) of every message that answers a dump request.
+
+        The kernel marks a dump during which objects were added or removed: it may lack objects that existed
+        all the time. Such a dump is repeated.
+
+        Raises:
+            TestbedError: The kernel refuses the dump, or objects changed during every repetition.
+        """
         with self._turn:
-            self._socket.sendto(self._numbered(request, NLM_F_DUMP), (0, 0))
-            while True:
-                answer = memoryview(self._socket.recv(1 << 16))
-                for kind, _, sequence, content in messages(answer):
-                    if sequence != self._sequence:
-                        continue
-                    if kind == _NLMSG_DONE:
-                        return told
-                    if kind == _NLMSG_ERROR:
-                        raise TestbedError(f"the kernel refuses a dump: {os.strerror(-_error(content))}")
-                    told.append((kind, content))
+            for _ in range(_DUMPS):
+                told = self._dump_once(request)
+                if told is not None:
+                    return told
+        raise TestbedError(
+            f"interfaces or queues changed during each of {_DUMPS} dumps",
+            remedy="end the other process that changes them",
+        )
+
+    def _dump_once(self, request: bytes) -> list[tuple[int, memoryview]] | None:
+        """Send a dump request and return its answer; None if the kernel marks the answer as inconsistent."""
+        told: list[tuple[int, memoryview]] = []
+        consistent = True
+        self._socket.sendto(self._numbered(request, NLM_F_DUMP), (0, 0))
+        while True:
+            answer = memoryview(self._socket.recv(1 << 16))
+            for kind, flags, sequence, content in messages(answer):
+                if sequence != self._sequence:
+                    continue
+                consistent = consistent and not flags & _NLM_F_DUMP_INTR
+                if kind == _NLMSG_DONE:
+                    return told if consistent else None
+                if kind == _NLMSG_ERROR:
+                    raise TestbedError(f"the kernel refuses a dump: {os.strerror(-_error(content))}")
+                told.append((kind, content))
 
     def _send(self, batch: Sequence[Request]) -> list[Refusal]:
         first = self._sequence + 1

@@ -2,11 +2,15 @@
 """Rates across cuts of a fabric: between two sets of endpoints, and between halves (bisection)."""
 
 from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topologies.model.computed_once import computed_once
 from topologies.model.fabric import Fabric
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["bisection_bps", "halvings", "rate_between"]
 
@@ -14,6 +18,8 @@ __all__ = ["bisection_bps", "halvings", "rate_between"]
 _SHARES = (0.25, 0.5, 0.75)
 # Largest number of nodes for which the spectrum is computed.
 _MAX_SPECTRUM = 1500
+# Largest flow in units: below half of what SciPy's 32-bit flows hold.
+_FLOW_UNITS = 2**30
 
 
 def rate_between(fabric: Fabric, side: Collection[str], other: Collection[str]) -> int:
@@ -23,27 +29,42 @@ def rate_between(fabric: Fabric, side: Collection[str], other: Collection[str]) 
     side of the cut.
     """
     from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import maximum_flow
 
     number = {node.name: at for at, node in enumerate(fabric.nodes)}
     source, sink = len(number), len(number) + 1
-    unit = np.gcd.reduce([link.rate_bps for link in fabric.links]) or 1
-    rows: list[int] = []
-    columns: list[int] = []
-    rates: list[int] = []
-    for link in fabric.links:
-        a, b = number[link.a.node], number[link.b.node]
-        rows += [a, b]
-        columns += [b, a]
-        rates += [int(link.rate_bps // unit)] * 2
-    for names, ends in ((side, (source, None)), (other, (None, sink))):
-        for name in names:
-            rows.append(number[name] if ends[0] is None else ends[0])
-            columns.append(number[name] if ends[1] is None else ends[1])
-            rates.append(2**30)
+    unit = int(np.gcd.reduce([link.rate_bps for link in fabric.links])) or 1
+    ends = np.array([(number[link.a.node], number[link.b.node]) for link in fabric.links]).reshape(-1, 2)
+    rates = np.array([link.rate_bps // unit for link in fabric.links], dtype=np.int64)
+    # No set of endpoints can send more than all links together.
+    total = int(rates.sum())
+    outer = [(source, number[name]) for name in side] + [(number[name], sink) for name in other]
+    tails, heads = np.concatenate([ends, ends[:, ::-1], np.array(outer).reshape(-1, 2)]).T
+    capacities = np.concatenate([rates, rates, np.full(len(outer), total)])
     size = len(number) + 2
-    matrix = coo_array((np.array(rates, dtype=np.int64), (rows, columns)), shape=(size, size)).tocsr()
-    return int(maximum_flow(matrix.astype(np.int32), source, sink).flow_value) * int(unit)
+    return unit * _largest_flow(coo_array((capacities, (tails, heads)), shape=(size, size)).tocsr(), total)
+
+
+def _largest_flow(capacities: "csr_array", bound: int) -> int:
+    """Return the largest flow from the last node but one to the last node of a graph with 64-bit capacities.
+
+    SciPy's flows have 32 bits. The first flow is found in units so coarse that `bound`, which no flow exceeds,
+    has 30 bits. The remaining capacities then carry a further flow in finer units, until the unit is 1.
+    """
+    from scipy.sparse.csgraph import maximum_flow
+
+    source, sink = capacities.shape[0] - 2, capacities.shape[0] - 1
+    flow = 0
+    while True:
+        unit = -(-bound // _FLOW_UNITS) or 1
+        whole = capacities.copy()
+        whole.data = np.minimum(whole.data // unit, _FLOW_UNITS).astype(np.int32)
+        solved = maximum_flow(whole, source, sink)
+        flow += int(solved.flow_value) * unit
+        if unit == 1:
+            return flow
+        capacities = (capacities - solved.flow.astype(np.int64) * unit).tocsr()
+        # An edge of the least cut is left with less than a unit.
+        bound = capacities.nnz * unit
 
 
 def halvings(fabric: Fabric) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:

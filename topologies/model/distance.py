@@ -21,7 +21,7 @@ def longest_way(fabric: Fabric, ends: Collection[str] | None = None) -> int:
     with a bit for each: searches from one source after the other would take minutes in a Pod.
     """
     index = {node.name: number for number, node in enumerate(fabric.nodes)}
-    wanted = np.array([index[fabric.node(name).name] for name in ends or index])
+    wanted = np.array([index[fabric.node(name).name] for name in (index if ends is None else ends)], np.int64)
     a_ends = np.array([index[link.a.node] for link in fabric.links], dtype=np.int64)
     b_ends = np.array([index[link.b.node] for link in fabric.links], dtype=np.int64)
     heads, tails = np.concatenate([a_ends, b_ends]), np.concatenate([b_ends, a_ends])

@@ -92,12 +92,12 @@ def _is_own(module: ModuleType, name: str, value: object) -> bool:
 
 def _located(file: str, ex: Exception) -> TopologyError:
     """Return an error that names the innermost line of the file in the traceback of an exception."""
-    if isinstance(ex, SyntaxError) and ex.filename and Path(ex.filename).name == Path(file).name:
+    if isinstance(ex, SyntaxError) and ex.filename and Path(ex.filename).resolve() == Path(file).resolve():
         return TopologyError(f"{file}:{ex.lineno}: SyntaxError: {ex.msg}", remedy="correct the line")
     frames = [
         frame
         for frame in traceback.extract_tb(ex.__traceback__)
-        if Path(frame.filename).name == Path(file).name
+        if Path(frame.filename).resolve() == Path(file).resolve()
     ]
     location = f"{file}:{frames[-1].lineno}" if frames else file
     return TopologyError(

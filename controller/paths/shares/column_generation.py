@@ -59,7 +59,7 @@ def relieve(
     and their shares stay as they are unless longer paths make the busiest link at least 1 % less busy.
     """
     paths = {pair: list(candidates[pair]) for pair in demand}
-    first = load = share_load(finder.fabric, demand, paths)
+    first = load = share_load(finder.fabric, demand, paths, finder.failed)
     planned = {pair: (tuple(candidates[pair]), first.shares[pair]) for pair in demand}
     meshed = [pair for pair in meshed if demand[pair] >= BUCKETS * payload_bytes]
     search = _LayeredSearch.of(finder, rules) if meshed else None
@@ -78,7 +78,7 @@ def relieve(
             added, reachable = _add_columns(search, load, demand, paths, meshed, limit)
             if not added or reachable > enough:
                 break
-            load = share_load(finder.fabric, demand, paths)
+            load = share_load(finder.fabric, demand, paths, finder.failed)
         if load.utilisation * limit < least and load.utilisation <= first.utilisation * (1 - _LEAST_GAIN):
             least = load.utilisation * limit
             planned = {pair: (tuple(paths[pair]), load.shares[pair]) for pair in demand}

@@ -87,13 +87,17 @@ class SharedLoad:
 
 
 def minimise_utilisation(
-    fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
+    fabric: Fabric,
+    demand: Mapping[Pair, float],
+    candidates: Mapping[Pair, Sequence[Path]],
+    failed: Set[str] = frozenset(),
 ) -> dict[Pair, list[float]]:
     """Return shares of each pair's candidates that minimise the largest bytes / rate of a link direction.
 
-    Among equals, fewer hops win: a linear program with a small cost a hop.
+    The linear program has a small cost for each hop, so that the shorter of two equally good paths wins.
+    The rate of parallel links is the sum of the rates of those links that are not in `failed`.
     """
-    return share_load(fabric, demand, candidates).shares
+    return share_load(fabric, demand, candidates, failed).shares
 
 
 def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest: float) -> float:
@@ -120,7 +124,10 @@ def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest:
 
 
 def share_load(
-    fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
+    fabric: Fabric,
+    demand: Mapping[Pair, float],
+    candidates: Mapping[Pair, Sequence[Path]],
+    failed: Set[str] = frozenset(),
 ) -> SharedLoad:
     """Solve the linear program of `minimise_utilisation` and return its shares, load and prices."""
     if not demand:
@@ -136,7 +143,7 @@ def share_load(
         for hop in hops_of(path):
             if hop not in channel_row:
                 channel_row[hop] = len(channel_row)
-                rates.append(rate_between(fabric, *hop))
+                rates.append(rate_between(fabric, *hop, failed))
             load_rows.append(channel_row[hop])
             load_columns.append(column)
             amounts.append(demand[pair])
@@ -221,7 +228,9 @@ def divide(
     if all(abs(share * BUCKETS - count) < _EXACT for share, count in zip(shares, whole, strict=True)):
         return apportion(paths, shares, offset), None
     ranked = sorted(range(len(paths)), key=lambda at: (-round(shares[at], 9), at))[:BUCKETS]
-    kept = sorted(at for at in ranked if shares[at] > _LEAST_SHARE)
+    # Of thousands of paths with equal shares all shares are small, and the first 16 paths are used.
+    least = min(_LEAST_SHARE, max(shares) / 2)
+    kept = sorted(at for at in ranked if shares[at] > least)
     counts = dict.fromkeys(kept, 1)
     for _ in range(BUCKETS - len(kept)):
         counts[max(kept, key=lambda at: (shares[at] / counts[at], -at))] += 1

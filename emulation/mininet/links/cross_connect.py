@@ -218,8 +218,7 @@ class CrossConnect:
         shape = _Direction(rate_bps, queue_bytes, lanes)
         first, second = self._slot(a), self._slot(b)
         into = [own for own, mate in ((first, second), (second, first)) if mate.endpoint.tunnel is None]
-        shaped = [request for slot in into for request in self._shape(slot, shape)]
-        self._route.do([*shaped, *self._redirect(first, second)])
+        self._replace_queues(into, shape, self._redirect(first, second))
         first.mate, second.mate = b, a
         self._set(True, first, second)
 
@@ -278,7 +277,13 @@ class CrossConnect:
         )
         limit = kernel.HTB if shape.lanes else kernel.TBF
         kernel.need(*[limit] * (shape.rate is not None), *[kernel.NETEM] * (delay_s > 0))
-        self._route.do([*self._lose(sender, receiver, shape), *self._shape(receiver, shape)])
+        before = receiver.inbound
+        lose, keep = self._lose(sender, before, shape), self._lose(sender, shape, before)
+        try:
+            self._replace_queues([receiver], shape, lose)
+        except TestbedError:
+            self._route.attempt(keep)
+            raise
 
     def counters(self) -> Mapping[str, EndpointCounters]:
         """Return the counters of every endpoint by name, removed tunnels included."""
@@ -327,11 +332,28 @@ class CrossConnect:
             for sender, receiver in ((first, second), (second, first))
         ]
 
-    def _lose(self, sender: _Slot, receiver: _Slot, shape: _Direction) -> list[Request]:
-        what = f"loss from {sender.endpoint.name} to {receiver.endpoint.name}"
-        if shape.loss:
-            return [requests.loss(sender.index, shape.loss, what)]
-        return [requests.delete_filter(sender.index, requests.LOSS, what)] if receiver.inbound.loss else []
+    def _lose(self, sender: _Slot, before: _Direction, after: _Direction) -> list[Request]:
+        what = f"loss from {sender.endpoint.name} to {sender.mate}"
+        if after.loss:
+            return [requests.loss(sender.index, after.loss, what)]
+        return [requests.delete_filter(sender.index, requests.LOSS, what)] if before.loss else []
+
+    def _replace_queues(self, slots: Sequence[_Slot], shape: _Direction, more: Sequence[Request]) -> None:
+        """Replace the queues into the endpoints' devices and send `more` requests, all in one batch.
+
+        TestbedError if the kernel refuses a request; the endpoints then have the queues that they had, empty.
+        """
+        before = [slot.inbound for slot in slots]
+        asked = [request for slot in slots for request in self._shape(slot, shape)]
+        try:
+            self._route.do([*asked, *more])
+        except TestbedError:
+            for slot, old in zip(slots, before, strict=True):
+                what = f"rate and delay into {slot.endpoint.name}"
+                self._route.attempt([requests.delete_root(slot.index, what)])
+                slot.limited = slot.delayed = slot.lanes = False
+                self._route.attempt(self._shape(slot, old))
+            raise
 
     def _shape(self, slot: _Slot, shape: _Direction) -> list[Request]:
         """Return the requests for the queues into an endpoint's device, and note the queues as made."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graph families against the numbers of their papers: nodes, ports, diameter, bisection."""
 
+import itertools
+import random
 from collections import Counter
 
 import networkx as nx
@@ -13,6 +15,7 @@ from topologies import (
     dragonfly,
     dragonfly_plus,
     fat_tree,
+    hpn,
     hyperx,
     jellyfish,
     slim_fly,
@@ -20,6 +23,7 @@ from topologies import (
 )
 from topologies.model.checks import check, lane_audit
 from topologies.model.cuts import bisection_bps, rate_between
+from topologies.model.graphs import from_graph
 
 GBPS = 10**9
 
@@ -178,3 +182,26 @@ def test_fewer_groups_of_a_dragonfly_have_several_global_links() -> None:
 def test_impossible_parameters_are_refused(build, message: str) -> None:
     with pytest.raises(TopologyError, match=message):
         build()
+
+
+def test_rates_without_a_large_common_divisor_add_up_exactly() -> None:
+    fabric = hpn(1, 2, 8)
+    first, *others = endpoints(fabric)
+    leaving = sum(link.rate_bps for link in fabric.links if first in (link.a.node, link.b.node))
+    assert rate_between(fabric, [first], others) == leaving > 2**40
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_rate_between_sides_is_that_of_the_least_cut(seed: int) -> None:
+    draw = random.Random(seed)
+    graph = nx.gnm_random_graph(8, 14, seed=seed)
+    for _, _, edge in graph.edges(data=True):
+        edge["rate_gbps"] = draw.randint(1, 10**12) / 1e9
+    graph.remove_nodes_from(list(nx.isolates(graph)))
+    fabric = from_graph(nx.relabel_nodes(graph, "n{}".format), "random")
+    names = [node.name for node in fabric.nodes]
+    flows = nx.Graph()
+    for link in fabric.links:
+        flows.add_edge(link.a.node, link.b.node, capacity=link.rate_bps)
+    for a, b in itertools.combinations(names, 2):
+        assert rate_between(fabric, [a], [b]) == nx.maximum_flow_value(flows, a, b)

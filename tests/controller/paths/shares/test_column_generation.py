@@ -120,6 +120,12 @@ def test_shares_that_are_no_sixteenths_have_exact_weights() -> None:
     assert (Counter(buckets), weights) == ({"a": 4, "b": 12}, None)
 
 
+def test_of_very_many_equal_paths_sixteen_have_a_bucket() -> None:
+    buckets, weights = divide(range(20_000), [1 / 20_000] * 20_000)
+    assert len(set(buckets)) == 16
+    assert weights == pytest.approx([1 / 16] * 16)
+
+
 def test_standby_paths_share_no_link_with_the_path_in_use_and_carry_nothing() -> None:
     mesh = full_mesh([4, 4])
     demand = {("npu0", "npu1"): 1.0, ("npu1", "npu0"): 1.0, ("npu2", "npu1"): 1.0, ("npu3", "npu1"): 1.0}

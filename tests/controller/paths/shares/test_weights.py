@@ -3,6 +3,7 @@ from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
 
+import networkx as nx
 import pytest
 
 from controller import PlanError
@@ -13,6 +14,7 @@ from controller.plan.entry import Pair
 from controller.plan.path_columns import PathColumns
 from controller.schemes.registry import scheme_for
 from topologies import Fabric, TopologyError, full_mesh
+from topologies.model.graphs import from_graph
 
 
 def shares_of(fabric: Fabric, demand: dict[Pair, float]) -> tuple[dict, dict[Pair, list]]:
@@ -63,6 +65,18 @@ def test_a_slow_link_gets_less() -> None:
     paths = PathColumns.of(uneven, {("npu0", "npu1"): [("npu0", "npu1"), ("npu0", "npu2", "npu1")]})
     direct, detour = row_rates(paths, frozenset())
     assert detour == 2 * direct
+
+
+def test_a_bundle_that_has_lost_a_link_gets_less() -> None:
+    graph = nx.MultiGraph(rate_gbps=100)
+    graph.add_edges_from([("a", "s"), ("a", "s"), ("s", "b"), ("s", "b"), ("a", "t"), ("t", "b")])
+    fabric = from_graph(graph, "bundle")
+    paths = {("a", "b"): [("a", "s", "b"), ("a", "t", "b")]}
+    demand = {("a", "b"): 1.0}
+    whole = minimise_utilisation(fabric, demand, paths)
+    assert whole["a", "b"] == pytest.approx([2 / 3, 1 / 3], abs=1e-5)
+    lost = frozenset({fabric.links_between("a", "s")[1].name})
+    assert minimise_utilisation(fabric, demand, paths, lost)["a", "b"] == pytest.approx([0.5, 0.5], abs=1e-5)
 
 
 def test_demands_of_very_different_size_are_solved_together(rack: Fabric) -> None:

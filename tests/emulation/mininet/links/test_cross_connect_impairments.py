@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.linux import kernel
+from emulation.linux import kernel, requests
+from emulation.linux.netlink import Request
 from emulation.linux.requests import TIMER_SLACK, threshold
 from tests.emulation.mininet.benches import MTU, STALLED, Bench, frame, no_rights, number, until
 
@@ -165,3 +166,27 @@ def _queues(bench: Bench) -> list[dict[str, Any]]:
         ["tc", "-n", bench.connections, "-json", "qdisc", "show"], check=True, capture_output=True, text=True
     )
     return json.loads(shown.stdout)
+
+
+def test_queues_that_the_kernel_refuses_leave_the_queues_as_they_were(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cross_connect.connect("j0", "j1", rate_bps=STALLED)
+    until(lambda: {"d0", "d1"} <= bench.carriers(), "the carrier of a new connection")
+
+    true_limit = requests.rate_limit
+
+    def rate_limit(index: int, rate_bps: float, *args: Any, **kwargs: Any) -> Request:
+        return true_limit(999_999 if rate_bps == 1e6 else index, rate_bps, *args, **kwargs)
+
+    monkeypatch.setattr(requests, "rate_limit", rate_limit)
+    with pytest.raises(TestbedError, match="the kernel refuses"):
+        bench.cross_connect.impair("j0", "j1", rate_bps=1e6, loss=1.0)
+    monkeypatch.undo()
+    bench.send(0, *(frame(sequence, 1000) for sequence in range(100)))
+    bench.flush()
+    assert bench.cross_connect.counters()["j0"].from_dropped_filter == 0
+    assert len(bench.rest(1)) < 100
+    assert bench.cross_connect.counters()["j1"].waiting_frames > 0  # the stalled queue is there
+    bench.cross_connect.impair("j0", "j1", rate_bps=1e9)
+    bench.drained()
