@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiers of switches that choose among equal next hops by hash (HPN, dual-ToR; spine-leaf networks).
 
-With the strategy `hashed` the source chooses only the port by which a frame leaves: its source route ends at
-the first switch, and from there the switches choose by hash, hop by hop (HPN, path selection).
+With the strategy `hashed` the source chooses only the egress port of a frame: the source route ends at the
+first switch. Every switch then chooses the next hop by hash (HPN, path selection).
 """
 
 from collections.abc import Hashable, Sequence
@@ -24,22 +24,22 @@ __all__ = ["Clos"]
 
 
 class Clos(Structured):
-    """Switches with groups of equal next hops, from which a hash of addresses and lb selects a member."""
+    """Switches with groups of equal next hops; a hash of addresses and lb selects a member of a group."""
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether the program of a node has groups."""
+        """Return whether the program of any node has groups."""
         return any(has_table(node, "multipath") for node in fabric.nodes)
 
     @classmethod
     def find_strategy(cls, name: str) -> Strategy:
-        """Return the strategy of a name; spraying leaves all but the first hop to the hash of switches."""
+        """Return the strategy with a name; if it sprays, the source decides only the first hop of a frame."""
         strategy = super().find_strategy(name)
         return strategy.led_by_hash() if strategy.spray else strategy
 
     @classmethod
     def steers_every_hop(cls, fabric: Fabric) -> bool:
-        """Return False: tables of a switch choose among ports where a source route ends."""
+        """Return False: behind the end of a source route, switches choose among ports."""
         return False
 
     def has_groups(self, node: str) -> bool:
@@ -51,15 +51,15 @@ class Clos(Structured):
         return _planned_segments(self, node)
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, with routes that neighbours have withdrawn."""
+        """Return the segments of one node, changed by the routes that neighbours have withdrawn."""
         return _segments(self, node)
 
     def withdraws(self, node: str) -> bool:
-        """Return whether the tables of a switch follow the routes that its neighbours have withdrawn."""
+        """Return whether a node is a switch whose tables react to routes that neighbours withdraw."""
         return self.fabric.node(node).is_switch and self.has_groups(node)
 
     def hash_shift(self, node: str) -> int:
-        """Return the first bit of the hash that a switch looks at."""
+        """Return the first bit of the hash by which a switch chooses."""
         return hash_shift(self.fabric, node, self.finder.hashing)
 
     def lookups(self, node: str) -> Lookups:
@@ -69,15 +69,15 @@ class Clos(Structured):
         return Lookups(self.segments(node), grouped=grouped, hash_shift=shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether a switch has groups that depend only on links next to it."""
+        """Return whether a switch has groups that depend only on the links near the switch."""
         return self.fabric.node(node).level > 0 and self.has_groups(node) and not self.fabric.optical
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
-        """Return the groups of a switch; all who know of the same failed links near it share them."""
+        """Return the groups of a switch; schemes with the same failed links near it share the table."""
         return _ecmp_table(self, node)
 
     def new_ecmp_table(self, node: str) -> EcmpTable:
-        """Return the groups of a switch if only the failed links around it have failed."""
+        """Return the groups of a switch computed from the failed links near the switch alone."""
         finder = self.finder
         beside = PathFinder(finder.fabric, finder.failed_near(node), finder.hashing, up_first=finder.up_first)
         scheme = type(self)(beside, self.rules, self.strategy)
@@ -87,7 +87,7 @@ class Clos(Structured):
     # -- failures
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return the switches next to `node` whose groups lose it, if it is the upper end of the link."""
+        """Return the neighbours whose groups `node` leaves when it loses the link as its upper end."""
         if not self.strategy.by_hash or upper_end(self.fabric, link) != node:
             return ()
         ends = (link.a.node, link.b.node)
@@ -132,17 +132,17 @@ def _ecmp_table(scheme: Clos, node: str) -> EcmpTable | None:
 
 @computed_once
 def _known_tables(_: Fabric) -> dict[Hashable, EcmpTable]:
-    """Return the known groups of switches, by scheme, switch and failed links around the switch."""
+    """Return the cache of groups of switches, by the keys of `_near`."""
     return {}
 
 
 @computed_once
 def _known_segments(_: Fabric) -> dict[Hashable, tuple[Segment, ...]]:
-    """Return the segments, without withdrawn routes, of the same switches by the same keys."""
+    """Return the cache of segments of switches without withdrawn routes, by the keys of `_near`."""
     return {}
 
 
 def _near(scheme: Clos, node: str) -> Hashable:
-    """Return the state that the segments of a switch depend on: scheme, switch and failed links near it."""
+    """Return all that the segments of a switch depend on: scheme, switch, failed links near it, hashing."""
     finder = scheme.finder
     return type(scheme), node, finder.failed_near(node), finder.hashing, finder.up_first

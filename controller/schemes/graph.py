@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any graph of nodes and links, by up*/down* routes over ranks of its nodes.
+"""Forwarding in any graph of nodes and links, by up*/down* routes over ranks of its nodes.
 
-The strategy names a set of paths of each pair. A source route steers the first six hops of a path, and the
-tables lead the rest.
+The strategy names a set of paths for each pair. A source route steers the first six hops of a path, and the
+tables decide the hops after them.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ from topologies.model.lines import is_sparse_mesh
 
 __all__ = ["Graph"]
 
-# Equal paths by which a source replaces a failed path.
+# Largest number of shortest paths that replace a failed path.
 _REPLACEMENTS = 16
 
 
@@ -59,28 +59,28 @@ class Graph(Scheme):
 
     @classmethod
     def find_strategy(cls, name: str) -> Strategy:
-        """Return the strategy of a name, or of FILE.py:NAME; PlanError names close matches, or all names."""
+        """Return the strategy with a name, or of FILE.py:NAME; PlanError lists close matches or all names."""
         find(name)
         return STRATEGIES.get(name, Strategy(name))
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the paths among which a source may share its traffic; empty when none works."""
+        """Return the paths over which a source may distribute its traffic; empty if no path works."""
         return self._steerable(source, destination, self._path_set)
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """Return up to 16 paths of fewest hops; empty when none works."""
+        """Return up to 16 paths of fewest hops; empty if no path works."""
         return self._steerable(source, destination, lambda *pair: islice(equal_cost(*pair), _REPLACEMENTS))
 
     def _steerable(self, source: str, destination: str, path_set: PathSet) -> list[Path]:
         paths = [path for path in path_set(self.admitted, source, destination) if self.is_steerable(path)]
         if paths:
             return paths
-        # A path too long for the header: the tables of up*/down* routes lead all of it.
+        # All paths are too long for the header: tables of up*/down* routes decide every hop.
         led = path_by_tables(self.finder, source, destination)
         return [led] if led and self.admitted.admits(led) else []
 
     def is_steerable(self, path: Path) -> bool:
-        """Return whether instructions steer the first hops of a path and the tables lead all hops after."""
+        """Return whether a frame with a source route can follow a path: the tables agree after six hops."""
         if len(path) - 1 <= MAX_INSTRUCTIONS:
             return True
         following = next_hops(self.finder, path[-1])
@@ -100,7 +100,7 @@ class Graph(Scheme):
     def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:
         """Return the entries of a node's table all_path for the routes of these destinations.
 
-        Buckets of one path take parallel links in turn.
+        Buckets with the same path take parallel links in turn.
         """
         parallel = self.fabric.has_parallel
         return source_route_entries(self.finder, node, routes, self._steer, by_bucket=parallel)
@@ -115,7 +115,7 @@ class Graph(Scheme):
     # -- failures
 
     def depends_on(self, node: str, link: Link) -> bool:
-        """Return True: every link may be part of the way to a destination."""
+        """Return True: any link may be on a route to a destination."""
         return True
 
     def may_relay(self, node: str) -> bool:
@@ -123,7 +123,7 @@ class Graph(Scheme):
         return self.admitted.may_relay(node)
 
     def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
-        """Return shortest paths between two nodes, each with the fewest hops shared with earlier paths."""
+        """Return shortest paths between two nodes; each shares as few hops as possible with earlier paths."""
         left, chosen, uses = list(k_shortest(self.admitted, node, target)), list[Path](), Counter[object]()
         while left:
             path = min(left, key=lambda path: sum(uses[hop] for hop in hops_of(path)))

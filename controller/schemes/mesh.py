@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full meshes of NPUs that route, alone or below LRS and HRS (UB-Mesh)."""
+"""Full meshes of NPUs that forward frames, alone or below LRS and HRS (UB-Mesh)."""
 
 from typing import final
 
@@ -11,9 +11,9 @@ __all__ = ["Mesh"]
 
 @final
 class Mesh(Structured):
-    """All-Path-Routing: NPUs and switches forward by source routes and structured addresses alone."""
+    """All-Path-Routing: NPUs and switches forward by source routes and structured addresses only."""
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return True: a fabric that no other scheme serves has meshes, tiers, or both."""
+        """Return True: every fabric that no earlier scheme serves has meshes, tiers of switches, or both."""
         return True

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods joined by optical circuits between their spines, which follow the traffic (LumosCore).
+"""Pods whose spines are joined by optical circuits that follow the traffic (LumosCore).
 
-Circuits change and a source route stays, so it steers a frame up to its spine; the tables decide from there.
+Circuits change while source routes stay. So a source route steers a frame up to a spine only, and the tables
+decide the hops after it.
 """
 
 from collections.abc import Sequence
@@ -28,13 +29,13 @@ __all__ = ["Optical"]
 
 @final
 class Optical(Clos):
-    """Core switches joined by circuits; the circuits alone determine the shares of spines."""
+    """Core switches joined by circuits; the circuits alone decide the share of traffic of each spine."""
 
     moving_circuits = True
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether optical switches join switches along a dimension."""
+        """Return whether optical switches join the fabric's switches along a dimension."""
         return bool(core_dimensions(fabric))
 
     def path_weights(self, paths: PathColumns) -> NDArray[np.float64]:
@@ -44,16 +45,16 @@ class Optical(Clos):
         return row_rates(paths, self.finder.failed, joined)
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a spine for the circuits to other Pods, of a leaf for its spines."""
+        """Return the segments for other Pods: of a spine by its circuits, of a leaf by its spines."""
         core = core_dimensions(self.fabric)
         across = spine_segments(self.finder, here) if here.name in core else super().segments_across(here)
         up = equal_cost_group(highest_neighbours(self.finder, here))
         return (*across, *(leaf_segments(self.finder, here, up) if up else ()))
 
     def hash_shift(self, node: str) -> int:
-        """Return the first bit of the hash that a switch looks at.
+        """Return the first bit of the hash by which a switch chooses.
 
-        A core looks at all of them: its groups reckon with what the levels below have used.
+        A core switch uses all bits: its groups allow for the bits that lower levels have used.
         """
         return 0 if node in core_dimensions(self.fabric) else super().hash_shift(node)
 
@@ -64,7 +65,7 @@ class Optical(Clos):
         return path[: next(inside, len(path)) + 1]
 
     def steered_hops(self, paths: PathColumns) -> NDArray[np.int64]:
-        """Return the number of hops of each path that need an instruction: those before its first circuit."""
+        """Return the number of hops before the first circuit of each path; only these need instructions."""
         core = core_dimensions(self.fabric)
         joined = np.array([node.name in core for node in self.fabric.nodes])
         tails, heads = paths.nodes[:, :-1], paths.nodes[:, 1:]
@@ -74,14 +75,14 @@ class Optical(Clos):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the paths of a previous plan that no circuit can shorten, where the shortest alone count."""
+        """Return the paths of a previous plan that no circuit can shorten, for strategies of one path."""
         shortest = strategy.single_path and strategy.steering is Steering.PATH
         return after_moved_circuits(previous, fabric, failed) if shortest else Reused()
 
     def depends_on(self, node: str, link: Link) -> bool:
         """Return whether the address tables of a node depend on a link.
 
-        Tables of the core, and of the switches below it, depend on all circuits.
+        Tables of core switches, and of the switches below them, depend on all circuits.
         """
         core = core_dimensions(self.fabric)
         if core.keys() >= {link.a.node, link.b.node}:
@@ -89,7 +90,7 @@ class Optical(Clos):
         return super().depends_on(node, link)
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return the switches below a spine, whose shares follow its circuits."""
+        """Return the nodes that depend on a link, besides subscribers; for circuits, also lower switches."""
         if core_dimensions(self.fabric).keys() >= {link.a.node, link.b.node}:
             return (*dependent_switches(self.fabric, node), *super().dependents(node, link))
         return super().dependents(node, link)

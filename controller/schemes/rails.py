@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rails: leaves that join GPUs of one rank, with or without spines (Rail-only; rail-optimised networks).
+"""Rails: leaves that join GPUs of equal rank, with or without spines (Rail-only; rail-optimised networks).
 
-A GPU reaches other rails by way of its neighbours in the high-bandwidth domain (PXN) where no spine does.
+Where no spine joins the rails, a GPU reaches another rail through a neighbour in its high-bandwidth domain
+(PXN).
 """
 
 from collections.abc import Sequence
@@ -21,15 +22,15 @@ __all__ = ["Rails"]
 
 @final
 class Rails(Clos):
-    """Switches look up destinations of their own rail first; GPUs of closed rails, of other domains."""
+    """Switches look up their own rail first; GPUs of closed rails look up other domains first (PXN)."""
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether a switch is on a rail."""
+        """Return whether any switch of a fabric is on a rail."""
         return any(rail_of(fabric, node.name) for node in fabric.switches)
 
     def segments_below(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a switch for the destinations below it; its rail's are in another table."""
+        """Return the segments of a switch for destinations below it; empty if the table `rail` has them."""
         return () if self._rail_segments(here.name) else super().segments_below(here)
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
@@ -37,7 +38,7 @@ class Rails(Clos):
         return (*relay_segments(self.finder, here), *super().segments_across(here))
 
     def withdraws(self, node: str) -> bool:
-        """Return whether the tables of a switch follow the routes that its neighbours have withdrawn."""
+        """Return whether the table `segment` of a node reacts to routes that neighbours withdraw."""
         return super().withdraws(node) and not self._rail_segments(node)
 
     def lookups(self, node: str) -> Lookups:
@@ -47,13 +48,14 @@ class Rails(Clos):
         return Lookups(plain.segments, self._rail_segments(node), pxn, plain.grouped, plain.hash_shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether a switch has groups that depend only on links next to it, and is on no rail."""
+        """Return whether a switch on no rail has groups that depend only on links near it."""
         return super().chooses_by_hash(node) and rail_of(self.fabric, node) is None
 
     def notified_by(self, node: str, link: Link, subscribers: Sequence[str]) -> Sequence[str]:
-        """Return the GPUs of other rails in the domain of a GPU, if both ends of the link are switches.
+        """Return the subscribers to which a node forwards a received notice: other GPUs of its domain.
 
-        Such a link has no end in a domain, and the tables of a closed rail lead no notice to other rails.
+        Only a GPU on the rail of the link does so, if the rail is closed and both ends of the link are
+        switches: the tables of these switches lead no notice to another rail.
         """
         fabric, plan = self.fabric, self.fabric.address_plan
         here, ends = fabric.node(node), (link.a.node, link.b.node)

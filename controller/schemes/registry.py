@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding schemes: which one serves a fabric, and schemes that a user adds.
+"""Forwarding schemes by name: the default scheme of a fabric, and schemes that a user adds.
 
-An installed package adds a scheme by an entry point of the group `railyard.schemes`; a scenario names one in
-a Python file as FILE.py:NAME.
+An installed package adds a scheme by an entry point of the group `railyard.schemes`. A scenario names a
+scheme of a Python file as FILE.py:NAME.
 """
 
 from collections.abc import Set
@@ -47,7 +47,7 @@ SCHEMES: dict[str, type[Scheme]] = {
     "clos": Clos,
     "mesh": Mesh,
 }
-"""Schemes by name; the first that serves a fabric is its own."""
+"""Schemes by name; the default of a fabric is the first scheme that serves the fabric."""
 
 
 def _checked(name: str, origin: str, chosen: object) -> type[Scheme]:
@@ -65,12 +65,12 @@ _REGISTRY: Registry[type[Scheme]] = Registry(
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all schemes, those of installed packages last."""
+    """Return the names of all schemes; schemes of installed packages come last."""
     return _REGISTRY.names()
 
 
 def scheme_class(fabric: Fabric, name: str = "") -> type[Scheme]:
-    """Return the scheme of a name, or of FILE.py:NAME; without a name the one that serves a fabric.
+    """Return the scheme with a name, or of FILE.py:NAME; without a name, the default scheme of the fabric.
 
     Raises:
         PlanError: No scheme has the name.
@@ -93,7 +93,7 @@ class Routing:
 
 
 def routing_of(fabric: Fabric, strategy: str, scheme: str = "") -> Routing:
-    """Return the scheme and strategy of these names; PlanError if the fabric cannot carry them out."""
+    """Return the scheme and strategy with these names; PlanError if the fabric cannot carry them out."""
     kind = scheme_class(fabric, scheme)
     chosen = kind.find_strategy(strategy)
     kind.check_strategy(chosen, fabric)
@@ -127,9 +127,12 @@ def scheme_for(
 
 
 def scheme_of(plan: Plan, failed: Set[str] | None = None, base: Scheme | None = None) -> Scheme:
-    """Return the scheme of a plan over the working links, by default those of the plan.
+    """Return the scheme of a plan over the links that have not failed.
 
-    `base` is the scheme of the plan without some of the failures.
+    Args:
+        plan: The plan.
+        failed: Failed links; None: the failed links of the plan.
+        base: Scheme of the plan with fewer failed links, whose search results are used again.
     """
     kind = scheme_class(plan.fabric, plan.scheme)
     rules = kind.rule_set(plan.rules, plan.fabric)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a previous plan that a new plan can reuse without a change of its result.
+"""Parts of a previous plan that a new plan can use again without a change of its result.
 
-More links have failed: a source keeps its candidate paths if none of them uses a failed link. The optical
-circuits of a core have changed (LumosCore): a pair keeps its candidates if they are shorter than any path
-over a circuit, and endpoints keep their address tables.
+more links have failed    a pair keeps its candidates if its ends have no path over the newly failed links
+circuits have changed     a pair keeps its candidates if they are shorter than any path over a circuit of
+                          the core (LumosCore); endpoints keep their address tables
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,13 @@ __all__ = ["Reused", "after_failures", "after_moved_circuits"]
 @final
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """Parts of the plan `previous` that hold in a new plan; nothing by default.
+    """Parts of a previous plan that hold in a new plan; none by default.
 
-    `candidates` are those of some pairs. With `circuits` the fabrics differ in the circuits of a core alone,
-    and the tables of endpoints stay. `no_new_links`: the new fabric has no link that the previous one lacks.
+    Attributes:
+        previous: The previous plan; None if no part of it holds.
+        candidates: Candidate paths of the pairs that keep them.
+        circuits: Both fabrics differ in the circuits of a core alone, so tables of endpoints stay.
+        no_new_links: Every link of the new fabric is a link of the previous fabric.
     """
 
     previous: Plan | None = None
@@ -38,7 +41,7 @@ class Reused:
     no_new_links: bool = False
 
     def table_blocks(self, node: str) -> tuple[Block, ...] | None:
-        """Return the entries of an endpoint without its source routes, or None if they may change."""
+        """Return the turn and address entries of an endpoint; None if they may change, as on switches."""
         if self.previous is None or not self.circuits or self.previous.fabric.node(node).is_switch:
             return None
         known = self.previous.entries[node]
@@ -46,9 +49,9 @@ class Reused:
 
 
 def after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
-    """Return the candidates of sources that have none over the failed links and no failed link of their own.
+    """Return candidates of pairs whose ends have no newly failed link and no candidate path over one.
 
-    A failure takes paths away and adds none.
+    These candidates stay the same because a failure removes paths and adds none.
     """
     known = previous.candidates
     if not (isinstance(known, PathColumns) and _are_alike(previous.fabric, fabric)):
@@ -67,7 +70,7 @@ def after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Re
 
 
 def _are_alike(fabric: Fabric, other: Fabric) -> bool:
-    """Return whether two fabrics differ in addresses at most."""
+    """Return whether two fabrics are equal except for their addresses."""
     return fabric.links is other.links and all(
         (a.name, a.tier, a.level, a.coordinates) == (b.name, b.tier, b.level, b.coordinates)
         for a, b in zip(fabric.nodes, other.nodes, strict=True)
@@ -75,9 +78,10 @@ def _are_alike(fabric: Fabric, other: Fabric) -> bool:
 
 
 def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
-    """Return candidates that no new circuit can shorten, for fabrics that differ in circuits alone.
+    """Return candidates that no new circuit can shorten; none if the fabrics differ in more than circuits.
 
-    Circuits that join switches of the highest level only: a path over circuits climbs to them and comes down.
+    All circuits must join switches of the highest level: a path over a circuit then climbs to the core and
+    descends from it, which gives its least number of hops.
     """
     old, known = previous.fabric, previous.candidates
     if old.nodes is not fabric.nodes or old.optical is not fabric.optical or not _joins_the_top(fabric):
@@ -108,7 +112,7 @@ def _hops_to_core(fabric: Fabric) -> Mapping[str, int]:
 
 
 def _joins_the_top(fabric: Fabric) -> bool:
-    """Return whether optical switches join switches of the highest level only, all of one tier."""
+    """Return whether optical switches join only switches of the highest level, which are all on one tier."""
     core = {end.node for switch in fabric.optical for end in switch.ends}
     levels = {(fabric.node(name).level, fabric.node(name).tier) for name in core}
     top = max(node.level for node in fabric.nodes)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of a forwarding scheme: which paths traffic takes, and the table entries that make it so.
+"""The contract of a forwarding scheme: the paths of traffic, and the table entries that forward it.
 
-A scheme is a class; an object of it serves one fabric over the links that work, under turn rules, by one
-strategy. The planner, recovery, the harness and the command ask the object, and know no scheme by name.
-A scheme of a user's own derives from this class or from one of those beside it
+A scheme is a class. An instance serves one fabric, over its working links, under turn rules, with one
+strategy. The planner, recovery, the harness and the command call methods of the instance; none of them names
+a particular scheme. A user's scheme derives from this class or from another class of this package
 (controller.schemes.registry, docs/use/schemes.md).
 """
 
@@ -40,20 +40,20 @@ __all__ = ["Scheme"]
 
 
 class Scheme(ABC):
-    """Forwarding in one fabric over the links of a finder that have not failed.
+    """Forwarding in one fabric over the working links of a finder.
 
-    `base` is a scheme of the same rules and strategy without some of the failures, whose searches are used
-    again. `cache` has the results of `computed_once`.
+    `base` is a scheme with the same rules and strategy, and with fewer failed links; its search results are
+    used again. `cache` holds the results of `computed_once`.
     """
 
     follows_dimensions: ClassVar[bool] = True
-    """True if traffic keeps to the dimensions and tiers of a fabric, which bound its time."""
+    """True if paths follow the dimensions and tiers of a fabric, from which bounds of time are computed."""
 
     moving_circuits: ClassVar[bool] = False
-    """True if circuits of a core decide the shares of paths, whatever the demand and the hash."""
+    """True if the circuits of a core alone decide the shares of paths: demand and hash do not count."""
 
     tells_everybody: ClassVar[bool] = False
-    """True if the tables of every node depend on every link, so that each node is told of a failure."""
+    """True if the tables of every node depend on every link, so that every node is notified of a failure."""
 
     def __init__(
         self, finder: PathFinder, rules: RuleSet, strategy: Strategy, base: Self | None = None
@@ -69,7 +69,7 @@ class Scheme(ABC):
     @classmethod
     @abstractmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether the scheme is the default for a fabric."""
+        """Return whether the scheme can be the default for a fabric."""
 
     @classmethod
     @abstractmethod
@@ -87,7 +87,7 @@ class Scheme(ABC):
 
     @classmethod
     def steers_every_hop(cls, fabric: Fabric) -> bool:
-        """Return whether source routes decide every hop of a frame, so that a source knows its paths."""
+        """Return whether source routes decide every hop, so that a source knows the paths of its frames."""
         return True
 
     @classmethod
@@ -118,7 +118,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the paths among which a source may share its traffic; empty when none works."""
+        """Return the paths over which a source may distribute its traffic; empty if no path works."""
 
     def all_candidates(self, pairs: PairColumns) -> PathColumns:
         """Return the candidates of every pair."""
@@ -126,28 +126,28 @@ class Scheme(ABC):
 
     @abstractmethod
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """Return permitted paths of fewest hops, which replace a failed path; empty when none works."""
+        """Return the permitted paths of fewest hops, which replace a failed path; empty if no path works."""
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
-        """Return whether paths beyond the candidates may carry a pair's traffic where they relieve links."""
+        """Return whether a pair may use paths longer than its candidates, to take load off busy links."""
         return False
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths with a number of hops, for pairs that use longer paths."""
+        """Return the permitted paths with `hops` hops for pairs that may use longer paths."""
         return []
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
-        """Return whether a pair is within a mesh, where a strategy may have a single path."""
+        """Return whether a pair is in one mesh, where `Strategy.single_path` applies; True by default."""
         return True
 
     # -- shares
 
     def path_weights(self, paths: PathColumns) -> NDArray[np.float64]:
-        """Return the weights of all paths without a demand: by their rates and lengths."""
+        """Return the weight of each path for traffic without a demand, from its rate and length."""
         return row_rates(paths, self.finder.failed)
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
-        """Return the paths of the 16 buckets where switches choose by hash."""
+        """Return the paths of a pair's 16 buckets where switches choose by hash; PlanError by default."""
         raise PlanError(
             f"the switches of {self.fabric.name} do not choose ports by hash", remedy="use another strategy"
         )
@@ -158,7 +158,7 @@ class Scheme(ABC):
         return Routes.of(self.fabric, routes)
 
     def until_hash(self, path: Path) -> Path:
-        """Return the part of a path that the source route decides."""
+        """Return the part of a path that the source route decides; by default the whole path."""
         return path
 
     # -- tables
@@ -168,7 +168,7 @@ class Scheme(ABC):
         """Return the entries of the tables that map addresses to egress ports."""
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of addresses that a node looks up, if its program has any."""
+        """Return the address segments that a node looks up; empty by default."""
         return ()
 
     @abstractmethod
@@ -180,7 +180,7 @@ class Scheme(ABC):
         return lambda node: self.source_routes(node, routes.from_source(node))
 
     def entries(self, routes: Routes, reused: Reused | None = None) -> dict[str, NodeEntries]:
-        """Return all table entries by node; parts of a previous plan that hold are `reused`."""
+        """Return all table entries by node; use table entries of `reused` again where they still hold."""
         source_routes = self.all_source_routes(routes)
         entries: dict[str, NodeEntries] = {}
         for name in (node.name for node in self.fabric.nodes):
@@ -191,7 +191,7 @@ class Scheme(ABC):
         return entries
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
-        """Return the groups of a switch that chooses by hash; None where its entries are to be read."""
+        """Return the groups of a switch that chooses by hash; None if callers must read its table entries."""
         return None
 
     # -- failures
@@ -200,7 +200,7 @@ class Scheme(ABC):
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
         """Return the parts of plan `previous` that still hold in a new plan for `fabric`.
 
-        Both plans have the same strategy, rules and hashing. By default no part is kept.
+        Both plans have the same strategy, rules and hashing. By default no part is used again.
         """
         return Reused()
 
@@ -209,11 +209,18 @@ class Scheme(ABC):
     ) -> tuple[Path | None, ...]:
         """Return the 16 paths of one destination with each path over a failed link replaced.
 
-        Buckets that lost their path share the shortest paths that work evenly, and are None when no path
-        works. If the planned `load` says that these would be overloaded, they take longer paths as well
-        (controller.paths.shares.overflow). A strategy of a single path takes the first of them within a mesh,
-        one without source routes the path by which the tables lead a frame now; where switches choose by
-        hash, all buckets move to ports that lead to the destination.
+        Buckets that lost their path share the shortest working paths evenly; they are None if no path works.
+        Four cases differ:
+
+            load given     longer paths carry traffic too if shortest paths would be overloaded
+                           (controller.paths.shares.overflow)
+            single path    within a mesh, the first shortest path serves all these buckets
+            by tables      the path of a frame by the present tables serves all these buckets
+            by hash        all 16 buckets move to ports that lead to the destination
+
+        Args:
+            planned: Path of each bucket as planned.
+            load: Returns the load that the plan puts on each hop; None: never take longer paths.
         """
         lost = [bucket for bucket, path in enumerate(planned) if not self.finder.is_alive(path)]
         routes: list[Path | None] = list(planned)
@@ -239,13 +246,13 @@ class Scheme(ABC):
     def depends_on(self, node: str, link: Link) -> bool:
         """Return whether the address tables of a node depend on a link.
 
-        They do on links of the node, and on links between its neighbours.
+        By default they depend on the links of the node, and on the links between its neighbours.
         """
         ends = (link.a.node, link.b.node)
         return node in ends or neighbour_set(self.fabric, node).issuperset(ends)
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return nodes whose tables depend on a link of `node`, beside the subscribers of the plan."""
+        """Return the nodes that depend on a link of `node` in addition to the subscribers of the plan."""
         return ()
 
     def may_relay(self, node: str) -> bool:
@@ -253,14 +260,14 @@ class Scheme(ABC):
         return True
 
     def message_path(self, node: str, target: str) -> Path | None:
-        """Return the path of a message between two nodes, switches too; None if no source route steers one.
+        """Return the path of a message between two nodes, which may be switches.
 
-        It has the fewest hops of the paths that the turn rules permit.
+        The path has the fewest hops that the turn rules permit. None if a source route is too short for it.
         """
         return _message_paths(self, node).get(target)
 
     def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
-        """Return the paths that an unacknowledged message takes in turn; empty: `message_path`."""
+        """Return the paths that an unacknowledged message takes in turn; empty: it takes `message_path`."""
         if self.fabric.node(node).is_switch or self.fabric.node(target).is_switch:
             return ()
         return self.shortest_paths(node, target)
@@ -268,11 +275,15 @@ class Scheme(ABC):
     def notice_paths(
         self, node: str, subscribers: Sequence[str], asking: Sequence[str]
     ) -> Iterator[tuple[str, Path | None]]:
-        """Yield the nodes to which a node sends a notice, each with the path; None: by its own tables.
+        """Yield the receivers of a notice, each with a path; None: the tables of `node` lead the notice.
 
-        `subscribers` are those of the plan, `asking` nodes that depend on the link beside them. A neighbour
-        that asks gets the notice by the link to it, since tables hold no entry for a switch. A node that has
-        lost a side of its network tells those only to which a path is left.
+        A neighbour in `asking` gets the notice by the link to it, because tables have no entry for a switch.
+        An endpoint that has lost its domain or the network notifies only the subscribers that it can reach.
+
+        Args:
+            node: Sender of the notice.
+            subscribers: Nodes that the plan subscribes to the link.
+            asking: Other nodes that depend on the link.
         """
         planned = [name for name in subscribers if self._reaches(node, name)]
         if not self.fabric.node(node).is_switch and cut_from(self.fabric, node, self.finder.failed):
@@ -282,11 +293,11 @@ class Scheme(ABC):
         yield from self.plain_paths(node, [name for name in asking if name not in planned])
 
     def notified_by(self, node: str, link: Link, subscribers: Sequence[str]) -> Sequence[str]:
-        """Return the subscribers of a link to which a node forwards a received notice."""
+        """Return the subscribers of a link to which a node forwards a received notice; none by default."""
         return ()
 
     def plain_paths(self, node: str, targets: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
-        """Yield the targets that a message reaches by a link of the node or, None as path, by its tables."""
+        """Yield targets: a neighbour, with its path, or another endpoint, with None: by tables."""
         neighbours = self.finder.neighbours(node)
         for name in targets:
             if name in neighbours:
@@ -295,7 +306,7 @@ class Scheme(ABC):
                 yield name, None
 
     def _reaches(self, node: str, target: str) -> bool:
-        """Return whether a notice can leave a node by its tables: not if a switch has no way down."""
+        """Return whether the node's tables lead a notice to a target; only a switch may lack a next hop."""
         if target == node:
             return False
         return not self.fabric.node(node).is_switch or next_hop(self, node, target) is not None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shares of traffic: the path of each bucket of each pair, and the weights of buckets.
 
-Pairs of a small demand are solved by a linear program, and pairs with standby paths beyond their candidates
-are searched one by one; all other pairs are shared at once in columns.
+A linear program decides the pairs of a demand with few paths. Pairs whose standby paths are not among their
+candidates are searched one by one. All other pairs are decided at once, in columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ from controller.schemes.scheme import Scheme
 
 __all__ = ["share_traffic"]
 
-# Largest number of paths for which shares are solved: a larger linear program takes minutes.
+# Largest number of paths in a linear program of shares: a larger program takes minutes.
 _MAX_SOLVED_PATHS = 50_000
 
 Decided = dict[Pair, tuple[tuple[Path, ...], tuple[float, ...] | None]]
-"""Paths and weights of the buckets of pairs that were decided one by one."""
+"""Paths and weights of the buckets of pairs decided one by one; weights None: all buckets are equal."""
 
 
 def share_traffic(
@@ -35,17 +35,17 @@ def share_traffic(
     payload_bytes: int,
     standby: int,
 ) -> tuple[Routes, Weights]:
-    """Return the paths of the 16 buckets by pair, and the weights of pairs with unequal weights.
+    """Return the paths of the 16 buckets of each pair, and the weights of pairs whose buckets differ.
 
     Args:
         scheme: Forwarding over the links that work.
         candidates: Paths among which each pair may choose.
-        demand: Bytes by pair for which the busiest link is to be least busy; None if unknown.
+        demand: Bytes by pair, for which shares minimise the load of the busiest link; None if unknown.
         payload_bytes: Size of a frame.
-        standby: Number of buckets that pairs with too few paths give to standby paths.
+        standby: Number of buckets that a pair with too few paths gives to standby paths.
     """
     if scheme.strategy.spray:
-        demand = None  # a solved program leaves few paths to a pair, and frames are to choose among all
+        demand = None  # the linear program would leave a pair few paths; sprayed frames need all
     steered = scheme.steers_every_hop(scheme.fabric)
     decided = _solved(scheme, candidates, demand or {}, payload_bytes, steered=steered)
     if demand is None:
@@ -82,7 +82,7 @@ def _solved(
     *,
     steered: bool,
 ) -> Decided:
-    """Return the paths and weights of the pairs with demand, if their linear program is not too large."""
+    """Return the paths and weights of pairs with demand; empty if their linear program is too large."""
     numbers = candidates.pairs.numbers(PairColumns.of(scheme.fabric, demand))
     if not demand or candidates.counts[numbers].sum() > _MAX_SOLVED_PATHS:
         return {}
@@ -103,7 +103,7 @@ def _search_standby(
     searched: NDArray[np.bool_],
     standby: int,
 ) -> None:
-    """Add standby paths to the decided pairs and to the pairs to be searched; both are then decided."""
+    """Add standby paths to the `decided` pairs and the `searched` pairs, and put all of them in `decided`."""
     own = Routes(candidates, buckets)
     routes = {pair: paths for pair, (paths, _) in decided.items()}
     routes |= {
@@ -122,9 +122,9 @@ def _search_standby(
 
 
 def _with_decided(candidates: PathColumns, buckets: NDArray[np.int64], decided: Decided) -> Routes:
-    """Return the routes of all pairs, with the paths of `decided` for its pairs.
+    """Return the routes of all pairs; pairs in `decided` take their paths from there.
 
-    A decided path that is no candidate is added behind the candidates of its pair.
+    A decided path that is no candidate follows the candidates of its pair.
     """
     if not decided:
         return Routes(candidates, buckets)
@@ -139,6 +139,6 @@ def _with_decided(candidates: PathColumns, buckets: NDArray[np.int64], decided: 
     moved = buckets - candidates.first[:-1][:, None] + table.first[:-1][:, None]
     for number, paths in rows.items():
         first = int(table.first[number])
-        at = {path: first + place for place, path in enumerate(table.paths_of(number))}
-        moved[number] = [at[path] for path in paths]
+        row_of = {path: first + index for index, path in enumerate(table.paths_of(number))}
+        moved[number] = [row_of[path] for path in paths]
     return Routes(table, moved)

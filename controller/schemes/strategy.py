@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A routing strategy: which of its paths a pair uses, as properties that schemes and their users ask for."""
+"""A routing strategy: properties that decide which paths a pair uses."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -18,13 +18,18 @@ class Steering(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Use that a source makes of the paths of a pair.
+    """A source's use of the paths of a pair.
 
-    `single_path`: within a mesh a pair has one path. `longer_paths`: paths of one hop more are candidates,
-    whatever the traffic; with `by_top` also those by the highest switches. `adaptive`: sources leave
-    congested paths, for which all pairs get standby paths. `spray`: the path of each frame follows what
-    became of earlier frames, by this algorithm of emulation.traffic.host.path_choice. `standby_buckets`: in a
-    scenario so many buckets of a pair that would depend on too few paths stand by on others.
+    Attributes:
+        name: Name of the strategy.
+        single_path: Within a mesh a pair has one path.
+        longer_paths: Paths with one more hop are candidates too, whatever the traffic.
+        by_top: With `longer_paths`, paths by the highest switches are candidates too.
+        adaptive: Sources leave congested paths; for this, all pairs get standby paths.
+        spray: Algorithm that chooses the path of each frame (emulation.traffic.host.path_choice.SPRAYS);
+            empty: frames are not sprayed.
+        steering: The part of a path that the source route decides.
+        standby_buckets: Number of a pair's buckets that get standby paths in a scenario.
     """
 
     name: str

@@ -2,12 +2,12 @@
 """Forwarding by the structure of a fabric: its meshes, its tiers of switches and its structured addresses.
 
 A source spreads its frames over 16 buckets; each bucket has one source route in the table all_path (UB-Mesh,
-All-Path-Routing). Tables of structured addresses lead frames without a source route, and the hops after it.
-The longest prefix that a destination shares with a node's segments decides:
+All-Path-Routing). Tables of structured addresses decide the hops behind the end of a source route, and all
+hops of frames without a source route. The segment with the longest prefix of the destination decides:
 
-    in a mesh    the highest dimension in which the two addresses differ; one array a dimension
-    in a switch  destinations below it: the shortest way down; else the mesh of its tier; else upwards
-    upwards      the default: the low bits of the destination spread over the uplinks
+    in a mesh    the array of the highest dimension in which the two addresses differ
+    in a switch  below the switch: the shortest path down; otherwise the mesh of its tier; otherwise upwards
+    upwards      the default segment: low bits of the destination, or a hash, select an uplink
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,18 +51,19 @@ from topologies.model.computed_once import computed_once
 
 __all__ = ["Structured", "upper_end"]
 
-# Number of hops up to which every path is a candidate. Longer paths are candidates only where these are fewer
-# than two: where turn rules order the dimensions, some pairs have a single path of two hops.
+# Number of hops up to which every allowed path within a mesh is a candidate. Longer paths are candidates if a
+# pair would have a single path of two or more hops, as some pairs do under rules that order the dimensions.
 _SPREAD_HOPS = 2
-# Hops up to which a second path of a pair is searched.
+# Number of hops up to which further paths of a pair are searched.
 _SECOND_PATH_HOPS = 4
+# Shortest paths are searched up to this number of hops, or one hop more than without failures.
 _MAX_HOPS = 3
 
 
 class Structured(Scheme):
-    """Base of the schemes for fabrics with dimensions or tiers.
+    """Base class of the schemes for fabrics with dimensions or tiers.
 
-    A scheme derived from it says by `Lookups` which tables its nodes look up, and which segments these have.
+    A derived class overrides `lookups` and the methods of segments to fill the address tables of its nodes.
     """
 
     def __init__(
@@ -79,21 +80,33 @@ class Structured(Scheme):
 
     @classmethod
     def steers_every_hop(cls, fabric: Fabric) -> bool:
-        """Return whether source routes decide every hop: circuits change while a source route stays."""
+        """Return whether source routes decide every hop; False with circuits, since these change."""
         return not fabric.optical
 
     # -- paths
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the paths among which a source may share its traffic; empty when none works.
+        """Return the paths over which a source may distribute its traffic; empty if no path works.
 
-        Within a mesh these are all paths of up to two hops, else the shortest paths, and the next longer
-        paths where that is a single path of several hops; or the first of them (`Strategy.single_path`).
-        With `longer_paths` come, up to four hops, paths of one hop more that share no link with others of the
-        pair. By way of switches they are the shortest paths, and paths by a neighbour that has a switch in
-        common with the destination where the source has none; with `longer_paths` also the paths that a third
-        member of the switches' mesh makes one hop longer, and with `by_top` those by the highest switches.
-        Where no switches lead to the destination, only neighbours do (PXN).
+        Within a mesh:
+
+            by default      all paths of up to two hops, or the shortest paths if they have more hops; if
+                            that is a single path of two or more hops, the next longer paths too
+            `single_path`   the first shortest path
+            `longer_paths`  in addition paths one hop longer, up to four hops, that share no link with the
+                            candidates or each other
+
+        Otherwise, by switches:
+
+            by default      the shortest paths, and paths by a neighbour that shares a switch with the
+                            destination if the source shares none; only paths by neighbours if no switches
+                            lead to the destination (PXN)
+            `single_path`   the shortest paths
+            `longer_paths`  in addition paths one hop longer by a third member of the switches' mesh
+            `by_top`        in addition the longer paths by the highest switches
+
+        Strategies without source routes have one candidate: the path by the tables, if the turn rules permit
+        it.
         """
         if self.strategy.by_tables:
             path = table_path(self, source, destination)
@@ -120,18 +133,18 @@ class Structured(Scheme):
         return paths
 
     def all_candidates(self, pairs: PairColumns) -> PathColumns:
-        """Return the candidates of every pair; those of most strategies are searched in bulk."""
+        """Return the candidates of every pair; for most strategies, search all pairs in bulk."""
         if self.strategy.by_tables or self.strategy.longer_paths:
             return super().all_candidates(pairs)
         return candidates_of(self, pairs, self._mesh_numbers(), single_path=self.strategy.single_path)
 
     def _mesh_numbers(self) -> NDArray[np.int64]:
-        """Return the number of the mesh of each node by index; nodes of no mesh have numbers of their own."""
+        """Return the mesh number of each node, by index; each node in no mesh has its own negative number."""
         meshes, nodes = _meshes(self.fabric), self.fabric.nodes
         return np.array([meshes.get(node.name, -1 - number) for number, node in enumerate(nodes)])
 
     def _next_longer_paths(self, source: str, destination: str, fewest: int) -> list[Path]:
-        """Return the allowed paths of the least number of hops, `fewest` or more, that has any."""
+        """Return the shortest allowed paths of `fewest` to four hops; empty if there are none."""
         for hops in range(fewest, _SECOND_PATH_HOPS + 1):
             paths = self._allowed_paths(source, destination, hops)
             if paths:
@@ -139,9 +152,11 @@ class Structured(Scheme):
         return []
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """Return the allowed paths of fewest hops: up to three, or one more than without failures.
+        """Return the allowed paths of fewest hops; empty if no path works.
 
-        Two members of a mesh that failures have separated get paths by switches alone: up, across and down.
+        Pairs outside a mesh take paths by switches, or by a neighbour (PXN), if there are any. Other paths
+        have up to three hops, or one more than without failures. Members of a mesh without such a path take
+        switches alone: up, across and down.
         """
         if self.in_one_mesh(source, destination):
             fewest = differing_coordinates(self.fabric, source, destination)
@@ -152,7 +167,7 @@ class Structured(Scheme):
             if paths:
                 return paths
             fewest = distance(self.fabric, source, destination)
-            if fewest == len(self.fabric.nodes):  # no links join them, failed or not
+            if fewest == len(self.fabric.nodes):  # no links join the pair, failed or not
                 return []
         for hops in range(fewest, max(fewest + 1, _MAX_HOPS) + 1):
             paths = self._allowed_paths(source, destination, hops)
@@ -161,16 +176,16 @@ class Structured(Scheme):
         return self._by_switches.shortest_paths(source, destination)
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
-        """Return whether paths beyond the candidates may carry a pair's traffic where they relieve links."""
+        """Return whether a pair may use paths longer than its candidates, to take load off busy links."""
         return not self.strategy.single_path and self.in_one_mesh(source, destination)
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
-        """Return whether links between endpoints alone join two endpoints."""
+        """Return whether paths over endpoints alone, without switches, join two endpoints."""
         meshes = _meshes(self.fabric)
         return meshes.get(source, source) == meshes.get(destination, destination)
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the allowed paths with a number of hops within a mesh."""
+        """Return the allowed paths with `hops` hops within a mesh; empty for other pairs."""
         return self._allowed_paths(source, destination, hops) if self.in_one_mesh(source, destination) else []
 
     def _allowed_paths(self, source: str, destination: str, hops: int) -> list[Path]:
@@ -180,7 +195,7 @@ class Structured(Scheme):
     # -- tables
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, first the segments of its mesh."""
+        """Return the segments of one node; the segments of its mesh come first."""
         return _segments(self, node)
 
     def planned_segments(self, node: str) -> tuple[Segment, ...]:
@@ -204,7 +219,7 @@ class Structured(Scheme):
         return downward_segments(self.finder, here, grouped=self.has_groups(here.name))
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a switch for destinations beyond the switches of its own tier."""
+        """Return the segments of a switch for destinations that other switches of its tier lead to."""
         bits = self.fabric.address_plan.bits
         first = field_ends(self.fabric)[0]
         own = here.address & ((1 << (bits - first)) - 1)
@@ -233,13 +248,13 @@ class Structured(Scheme):
         return source_route_entries(self.finder, node, routes, self._steer)
 
     def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
-        """Return a function that returns the entries of a node's table all_path, made for all at once."""
+        """Return a function that returns the entries of a node's table all_path, from shared columns."""
         if self.strategy.steering is Steering.NONE:
             return lambda _: ()
         return RouteRows(self.finder, routes, self.steered_hops(routes.paths)).of
 
     def steered_hops(self, paths: PathColumns) -> NDArray[np.int64]:
-        """Return the number of hops of each path that need an instruction, as `steered_part` has them."""
+        """Return the number of hops of each path that need an instruction: the hops of its `steered_part`."""
         if not self.strategy.by_hash:
             return paths.lengths
         tiers = columns(self.fabric).tiers
@@ -251,7 +266,7 @@ class Structured(Scheme):
         return steered_ports(self.finder, self.steered_part(path))
 
     def steered_part(self, path: Path) -> Path:
-        """Return the part of a path that needs instructions; tables or the hash decide the hops after it."""
+        """Return the part of a path that needs instructions; the tables decide the hops after it."""
         return self.until_hash(path)
 
     def until_hash(self, path: Path) -> Path:
@@ -259,10 +274,10 @@ class Structured(Scheme):
         return until_first_switch(self.fabric, path) if self.strategy.by_hash else path
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
-        """Return the paths that frames of the 16 buckets take when the switches choose by hash.
+        """Return the paths of a pair's 16 buckets when switches choose by hash.
 
-        The path of a bucket is that of a frame whose lb equals the bucket; frames of other lb values share
-        its steered part only.
+        A bucket's path is the path of the frame whose lb equals the bucket number. The bucket's frames with
+        other lb values share the steered part of this path only.
         """
         source, destination = paths[0][0], paths[0][-1]
         steered = _steered(self.fabric, paths)
@@ -276,7 +291,7 @@ class Structured(Scheme):
         return tuple(routes)
 
     def all_ecmp_routes(self, candidates: PathColumns) -> Routes:
-        """Return `ecmp_routes` of all pairs, in columns where groups alone decide."""
+        """Return `ecmp_routes` of all pairs, computed in columns where that is possible."""
         return ecmp_columns(self, candidates) or super().all_ecmp_routes(candidates)
 
     # -- failures
@@ -284,7 +299,7 @@ class Structured(Scheme):
     def depends_on(self, node: str, link: Link) -> bool:
         """Return whether the address tables of a node depend on a link.
 
-        Where switches choose by hash, their tables also depend on the downlinks of their neighbours.
+        With a strategy by hash, tables of switches also depend on the downlinks of neighbouring switches.
         """
         return super().depends_on(node, link) or (
             self.strategy.by_hash
@@ -294,7 +309,7 @@ class Structured(Scheme):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the candidates of a previous plan that failures leave, where only links decide on them."""
+        """Return the candidates of a previous plan that failures leave, if links alone decide on them."""
         by_links = strategy.steering is Steering.PATH and not strategy.longer_paths
         return after_failures(previous, fabric, failed) if by_links and not fabric.optical else Reused()
 
@@ -317,7 +332,7 @@ def _disjoint(longer: Sequence[Path], paths: Sequence[Path]) -> list[Path]:
 
 @computed_once
 def _meshes(fabric: Fabric) -> dict[str, int]:
-    """Return, by endpoint, the number of the set of endpoints that links between endpoints join."""
+    """Return the mesh number of each endpoint; links between endpoints join the members of a mesh."""
     names = [node.name for node in fabric.endpoints]
     ends = frozenset(names)
     mesh_links = ((link.a.node, link.b.node) for link in fabric.links if link.dimension is not None)
@@ -326,12 +341,12 @@ def _meshes(fabric: Fabric) -> dict[str, int]:
 
 
 def upper_end(fabric: Fabric, link: Link) -> str:
-    """Return the end of a link on the higher tier, or its first end when both are on one tier."""
+    """Return the end of a link on the higher tier; the first end if both are on one tier."""
     return max((link.a.node, link.b.node), key=lambda name: fabric.node(name).tier)
 
 
 def _steered(fabric: Fabric, paths: Sequence[Path]) -> list[Path]:
-    """Return the different parts of paths up to their first switch."""
+    """Return the distinct parts of paths up to their first switch."""
     parts: dict[Path, None] = {}
     for path in paths:
         if path[:2] not in parts:
