@@ -12,7 +12,7 @@ namespace railyard {
 
 namespace {
 
-// A window that the transport alone sets.
+// No limit by congestion control: the transport's own window is the only limit.
 class Fixed final : public CongestionControl {
    public:
     SendLimits start() override { return {}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Congestion control of a connection, sans-IO: events of the connection go in, a window and a rate come out.
+// Congestion control of a connection, sans-IO: takes events of the connection, returns a window and a rate.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace railyard {
 
-constexpr double kBitPs = 8e12;  // bits of a byte, times picoseconds of a second
+constexpr double kBitPs = 8e12;  // 8 bits a byte times 10^12 ps a second
 
-// Limits of a connection: bytes that may be under way, and bit/s; 0: no limit.
+// Limits of a connection: bytes in flight, and rate in bit/s; 0: no limit.
 struct SendLimits {
     std::int64_t window = 0, rate = 0;
     bool operator==(const SendLimits&) const = default;
@@ -22,24 +22,24 @@ struct SendLimits {
 // Facts of a connection that an algorithm knows before the first frame.
 struct PathFacts {
     Time base_rtt = 0;             // round trip without queues
-    std::int64_t rate = 0;         // of the host's link, bit/s
-    std::int64_t frame_bytes = 0;  // of the largest frame, with headers
+    std::int64_t rate = 0;         // rate of the host's link, bit/s
+    std::int64_t frame_bytes = 0;  // size of the largest frame, with headers
     bool trims = false;            // full queues trim frames
 };
 
 // Frames that an acknowledgement names for the first time.
 struct Acknowledged {
     Time now = 0;
-    Time rtt = 0;  // of the newest of the frames; 0: none was sent only once
-    std::int64_t bytes = 0, marked = 0;
-    std::int64_t under_way = 0;  // bytes that stay under way
+    Time rtt = 0;  // round trip of the newest frame that was sent once; 0: all were retransmitted
+    std::int64_t bytes = 0, marked = 0;  // bytes of all frames, and of the marked frames
+    std::int64_t under_way = 0;          // bytes that remain in flight
 };
 
-// Frames that were lost, as `now` shows.
+// Frames that the sender takes for lost at `now`.
 struct Lost {
     Time now = 0;
     std::int64_t bytes = 0;
-    std::int64_t under_way = 0;
+    std::int64_t under_way = 0;  // bytes that remain in flight
 };
 
 class CongestionControl {
@@ -48,22 +48,24 @@ class CongestionControl {
     CongestionControl(const CongestionControl&) = delete;
     virtual ~CongestionControl() = default;
 
+    // Return the limits before the first frame. Each of the following takes an event and returns new limits.
     virtual SendLimits start() = 0;
     virtual SendLimits on_ack(const Acknowledged& ack) = 0;
-    // The receiver has a gap, or later frames of the same path have arrived.
+    // Frames are missing: the receiver reports a gap, or later frames of their path have arrived.
     virtual SendLimits on_nack(const Lost& lost) = 0;
-    // The receiver has got the headers of a trimmed frame.
+    // The receiver reports trimmed frames.
     virtual SendLimits on_trim(const Lost& lost) = 0;
-    // No acknowledgement has come for a timeout.
+    // No acknowledgement has arrived during a timeout.
     virtual SendLimits on_timeout(const Lost& lost) = 0;
-    // The receiver grants so many bytes.
+    // The receiver grants `bytes` more.
     virtual SendLimits on_credit(Time now, std::int64_t bytes) = 0;
 };
 
 using CongestionParameters = std::map<std::string, double>;
 
-// The algorithm of that name with its parameters, as emulation/traffic/host/congestion.py declares them;
-// invalid_argument if there is none, or a parameter is missing.
+// Return the algorithm `name`; emulation/traffic/host/congestion.py declares names and parameters.
+// invalid_argument if there is no such algorithm or a fact is not positive; out_of_range if a parameter is
+// missing.
 std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
                                                       const CongestionParameters& parameters,
                                                       const PathFacts& facts);

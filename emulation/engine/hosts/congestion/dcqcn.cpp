@@ -36,7 +36,7 @@ SendLimits Dcqcn::on_ack(const Acknowledged& ack) {
     return ack.marked > 0 ? notified(ack.now) : limits();
 }
 
-// A congestion notification; the receiver sends one an interval at most.
+// Takes a congestion notification; only the first in each interval has an effect.
 SendLimits Dcqcn::notified(Time now) {
     advance(now);
     if (notified_at_ >= 0 && now - notified_at_ < interval_) return limits();
@@ -49,8 +49,9 @@ SendLimits Dcqcn::notified(Time now) {
     return limits();
 }
 
+// Runs the timers of alpha and of the rate increase up to `now`.
 void Dcqcn::advance(Time now) {
-    if (notified_at_ < 0) return;  // at line rate
+    if (notified_at_ < 0) return;  // still at line rate
     for (; now - alpha_at_ >= alpha_period_; alpha_at_ += alpha_period_) alpha_ *= 1 - gain_;
     for (; now - timer_at_ >= period_; timer_at_ += period_) {
         ++by_time_;
@@ -58,7 +59,9 @@ void Dcqcn::advance(Time now) {
     }
 }
 
-// Fast recovery, then additive increase, then hyper increase once both counters are past the recovery.
+// Increases the rate. The target stays (fast recovery) until the timer count or the byte count exceeds
+// recovery_; then it grows by additive_ (additive increase), or by hyper_ once both exceed recovery_ (hyper
+// increase).
 void Dcqcn::increase() {
     if (std::min(by_time_, by_bytes_) > recovery_) target_ = std::min(target_ + hyper_, line_);
     else if (std::max(by_time_, by_bytes_) > recovery_) target_ = std::min(target_ + additive_, line_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DCQCN, as in tests/oracle/congestion/dcqcn.py. Source: Zhu et al., "Congestion Control for Large-Scale RDMA
-// Deployments", SIGCOMM 2015, figures 7 and 8. Its timers are evaluated at the next event of the connection.
+// DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, figures 7 and 8. A
+// timer takes effect at the next event of the connection. tests/oracle/congestion/dcqcn.py is the
+// specification.
 #pragma once
 
 #include "hosts/congestion/control.h"

@@ -9,9 +9,9 @@ namespace {
 
 // The specification's constants hold for a network of 100 Gbit/s with a round trip of 12 us.
 constexpr double kReferenceRtt = 12e6, kReferenceBytes = 150'000;
-constexpr double kIdleDelay = 1e6;
-constexpr double kLargest = 1.5;  // products of bandwidth and delay in the largest window
-constexpr double kSettleFrames = 8;
+constexpr double kIdleDelay = 1e6;   // ps; shorter queueing delays count as none
+constexpr double kLargest = 1.5;     // largest window, in bandwidth-delay products
+constexpr double kSettleFrames = 8;  // frames' worth of acknowledged bytes after which an increase is applied
 
 }  // namespace
 
@@ -67,14 +67,16 @@ SendLimits Nscc::on_trim(const Lost& lost) {
     return limits();
 }
 
-// A long delay without a mark is over already: the queue has drained while the frame waited in it.
+// Adds a queueing delay to the mean. A long delay without a mark shows that the queue has drained while the
+// frame waited in it, so it counts as a quarter of the round trip.
 void Nscc::average(double delay, bool marked) {
     const double sample = !marked && delay > target_ ? 0.25 * base_ : delay;
     mean_delay_ = gain_ * sample + (1 - gain_) * mean_delay_;
 }
 
-// Quick adapt: once a round trip, if frames were lost or waited for long, the window becomes what has arrived
-// in that time. Marks and losses of frames sent before have no effect.
+// Quick adapt: once a round trip, if frames were lost or the delay is long, sets the window to the bytes that
+// arrived in that time. Marks and losses have no further effect until the bytes then in flight have been
+// acknowledged or lost. Returns true if the caller must not change the window.
 bool Nscc::adapt(Time now, bool lost, bool marked, double delay, std::int64_t under_way) {
     bool done = false;
     if (marked && ignored_ < to_ignore_) {
@@ -94,8 +96,9 @@ bool Nscc::adapt(Time now, bool lost, bool marked, double delay, std::int64_t un
     return done;
 }
 
-// Fair increase of a long delay; of a short one, an increase in proportion to what is left to the target, and
-// a fast increase after a window of acknowledgements without any delay.
+// Increases the window without a mark. If the delay reaches the target: fair increase. Below the target:
+// increase in proportion to the distance from the target; or fast increase, once a window of bytes was
+// acknowledged without delay.
 void Nscc::grow(double delay, double bytes) {
     if (delay >= target_) {
         increase_ += 5 * frame_ * scale_ * bytes;
@@ -107,6 +110,7 @@ void Nscc::grow(double delay, double bytes) {
     else increase_ += 4 * frame_ * scale_ / kReferenceRtt * bytes * (target_ - delay);
 }
 
+// Decreases the window by the excess of the mean delay over the target, once a round trip at most.
 void Nscc::shrink(Time now) {
     fast_ = false;
     quiet_ = 0;
@@ -115,6 +119,7 @@ void Nscc::shrink(Time now) {
     shrunk_at_ = now;
 }
 
+// Applies the collected increase, and once a round trip a constant increase.
 void Nscc::settle(Time now) {
     window_ += increase_ / window_;
     if (static_cast<double>(now - settled_at_) >= network_rtt_) {

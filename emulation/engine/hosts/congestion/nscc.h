@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network signalled congestion control of Ultra Ethernet, as in tests/oracle/congestion/nscc.py. Source:
-// Ultra Ethernet Specification 1.0, section 3.6.13, with the constants of the consortium's simulator
-// uet-htsim.
+// Network signalled congestion control of Ultra Ethernet: Specification 1.0, section 3.6.13, with the
+// constants of the consortium's simulator uet-htsim. tests/oracle/congestion/nscc.py is the specification.
 #pragma once
 
 #include "hosts/congestion/control.h"
@@ -29,11 +28,13 @@ class Nscc final : public CongestionControl {
     void settle(Time now);
     void bound();
 
-    double gamma_, gain_, gate_;  // decrease; weight of a sample in the mean; part of the largest window
+    double gamma_, gain_, gate_;  // decrease; weight of a sample in the mean; limit of quick adapt
     double rate_, frame_, scale_, target_, network_rtt_;
     double base_ = 0, largest_ = 0, window_ = 0;
-    double mean_delay_ = 0;                    // ps
+    double mean_delay_ = 0;                    // queueing delay, ps
     double increase_ = 0, since_settled_ = 0;  // bytes squared, bytes
+    // Bytes: arrived in this round trip; acknowledged or lost since quick adapt, and in flight then;
+    // acknowledged in a row without delay.
     double achieved_ = 0, ignored_ = 0, to_ignore_ = 0, quiet_ = 0;
     bool fast_ = false, adapt_due_ = false;
     Time adapt_at_ = 0, settled_at_ = 0, shrunk_at_ = 0;

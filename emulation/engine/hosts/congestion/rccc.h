@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sender of receiver credit congestion control of Ultra Ethernet, as in tests/oracle/congestion/rccc.py.
-// Source: Ultra Ethernet Specification 1.0, section 3.6.14. The receiver's side is hosts/transport/credits.h.
+// Sending end of receiver credit congestion control of Ultra Ethernet: Specification 1.0, section 3.6.14. The
+// receiving end is hosts/transport/credits.h. tests/oracle/congestion/rccc.py is the specification.
 #pragma once
 
 #include "hosts/congestion/control.h"
@@ -19,8 +19,8 @@ class Rccc final : public CongestionControl {
     SendLimits on_credit(Time, std::int64_t bytes) override { return spend(-bytes); }
 
    private:
-    // Bytes under way may reach the granted bytes less those acknowledged or lost: then as many bytes have
-    // been sent in all as were granted. A window of 0 would be no limit.
+    // The window is the granted bytes less the bytes acknowledged or lost, so the bytes sent in all reach the
+    // bytes granted in all. At least 1, since 0 means no limit.
     SendLimits limits() const { return {window_ > 1 ? window_ : 1, 0}; }
     SendLimits spend(std::int64_t bytes) {
         window_ -= bytes;

@@ -8,7 +8,7 @@ namespace railyard {
 
 namespace {
 
-// Windows in frames between which the target depends on the window (flow scaling).
+// Range of windows, in frames, in which the target delay depends on the window (flow scaling).
 constexpr double kFewest = 0.1, kMost = 100;
 
 }  // namespace
@@ -28,7 +28,8 @@ Swift::Swift(const CongestionParameters& parameters, const PathFacts& facts)
     rtt_ = base;
 }
 
-// Small windows have a longer target, so that flows that share a link come to equal shares.
+// Returns the target round trip in ps. A small window has a longer target, so that flows converge to equal
+// shares of a link.
 double Swift::target() const {
     const double slope = range_ / (1 / std::sqrt(kFewest) - 1 / std::sqrt(kMost));
     const double extra = slope / std::sqrt(window_) - slope / std::sqrt(kMost);
@@ -62,7 +63,7 @@ SendLimits Swift::decrease(Time now) {
 
 void Swift::bound() { window_ = std::min(std::max(window_, least_), largest_); }
 
-// A window of less than a frame is a frame at a time, at the rate of the window.
+// Returns the limits. Below a window of a frame, one frame at a time leaves, at the rate of the window.
 SendLimits Swift::limits() const {
     if (window_ >= 1) return {static_cast<std::int64_t>(window_ * frame_), 0};
     return {static_cast<std::int64_t>(frame_), static_cast<std::int64_t>(window_ * frame_ * kBitPs / rtt_)};

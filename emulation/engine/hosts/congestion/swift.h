@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swift, as in tests/oracle/congestion/swift.py. Source: Kumar et al., "Swift: Delay is Simple and Effective
-// for Congestion Control in the Datacenter", SIGCOMM 2020, algorithm 1.
+// Swift: Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter",
+// SIGCOMM 2020, algorithm 1. tests/oracle/congestion/swift.py is the specification.
 #pragma once
 
 #include "hosts/congestion/control.h"
@@ -25,7 +25,7 @@ class Swift final : public CongestionControl {
     bool may_decrease(Time now) const { return static_cast<double>(now - decreased_at_) >= rtt_; }
     void bound();
 
-    double increase_, beta_, most_;  // frames a round trip; decrease; largest decrease
+    double increase_, beta_, most_;  // frames a round trip; factor of decrease; largest decrease
     double least_, largest_;         // frames
     double base_target_, range_, frame_;
     double window_, rtt_;  // frames, ps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allowance of a connection by its congestion control: counts the bytes under way, tells the algorithm of
-// every event, and spaces frames by the algorithm's rate.
+// Link between a connection and its congestion control: counts the bytes in flight, passes every event to the
+// algorithm, and admits frames by the algorithm's window and rate.
 #pragma once
 
 #include <algorithm>
@@ -17,23 +17,26 @@ namespace railyard {
 
 class Allowance {
    public:
-    // `patience`: with credits, time after which a frame without credit asks again; kNever: without credits.
+    // `patience`: with credits, time without a grant after which a frame may leave to ask for credit again.
+    // kNever: no credits.
     Allowance(std::unique_ptr<CongestionControl> control, std::int64_t frame_bytes, Time patience)
         : control_(std::move(control)),
           frame_bytes_(frame_bytes),
           patience_(patience),
           limits_(control_->start()) {}
 
-    // True if another frame may leave: its window has room, and its time by the rate has come. A frame always
-    // has room if none is under way; with credits, only if it asks for more than earlier frames, or none has
-    // been granted for long. `backlog`: bytes that are ready.
+    // Return true if another frame may leave: the window has room, and the rate admits a frame now.
+    // `backlog`: bytes that are ready to be sent.
+    // If no frame is in flight, a frame may exceed the window. With credits, that frame must ask for more
+    // credit than earlier frames did, or `patience` must have passed without a grant.
     bool admits(std::uint64_t backlog) const {
         const bool alone = under_way_ == 0 && (patience_ == kNever || overdue_ || asks(backlog) > asked_);
         return (alone || !exceeds()) && open_at == kNever;
     }
-    // Time at which `open` is due.
+    // Return the time at which `open` must be called.
     Time due() const { return std::min(open_at, ask_at_); }
-    // Let time pass: the frame for which `due` was set may leave.
+    // Lift the limits whose time has come by `now`: the next frame by the rate, and a repeated request for
+    // credit.
     void open(Time now) {
         if (open_at <= now) open_at = kNever;
         if (ask_at_ <= now) {
@@ -42,29 +45,32 @@ class Allowance {
         }
     }
 
-    // A frame leaves, for the first time or again.
+    // Note that a frame leaves; `again`: the frame is retransmitted.
     void sent(std::uint32_t slot, std::int64_t bytes, Time now, bool again);
-    // A frame is acknowledged for the first time; `told` ends the acknowledgement.
+    // Note a frame that an acknowledgement names for the first time. After all frames of the acknowledgement,
+    // `told` passes their sum to the algorithm.
     void acknowledged(std::uint32_t slot, bool marked, Time now);
     void told(Time now);
-    // The receiver grants so many further bytes.
+    // Note that the receiver grants `bytes` more.
     void granted(std::int64_t bytes, Time now);
-    // Note that a frame asks for credit, and return the bytes that it asks for, in all.
+    // Note that a frame asks for credit; return the cumulative bytes for which it asks.
     std::uint64_t ask(std::uint64_t backlog) { return asked_ = std::max(asked_, asks(backlog)); }
-    // True if the window has no room for a frame.
+    // Return true if the window has no room for a frame.
     bool exceeds() const { return limits_.window != 0 && under_way_ + frame_bytes_ > limits_.window; }
     enum class Cause : std::uint8_t { Gap, Trim, Timeout };
-    // A frame is lost; return whether it counted as under way.
+    // Note that a frame is lost; return whether the frame counted as in flight. After all lost frames,
+    // `tell_lost` passes their sum to the algorithm.
     bool lost(std::uint32_t slot);
     void tell_lost(Cause cause, Time now);
 
     const SendLimits& limits() const { return limits_; }
-    Time open_at = kNever;  // time at which the rate admits the next frame; kNever: it does so now
+    Time open_at = kNever;  // time at which the rate admits the next frame; kNever: it admits a frame now
 
    private:
     std::int64_t end(std::uint32_t slot);
-    // Credit that the connection needs: for bytes sent the first time, for bytes lost unknown to the
-    // receiver, and for ready bytes, so few of them that the low bits of a frame's field tell how many.
+    // Return the cumulative credit that the connection needs, in bytes: for new frames, for lost frames of
+    // which the receiver knows nothing, and for ready bytes. The ready bytes count up to a quarter of the PSN
+    // space, so that 24 bits in a frame tell the total.
     std::uint64_t asks(std::uint64_t backlog) const {
         return static_cast<std::uint64_t>(first_ + unseen_) + std::min<std::uint64_t>(backlog, kHalf / 2);
     }
@@ -74,14 +80,16 @@ class Allowance {
     std::int64_t frame_bytes_, under_way_ = 0;
     Time patience_;
     Time ask_at_ = kNever;     // time at which a frame may ask again for credit
-    bool overdue_ = false;     // no credit has come until ask_at_
-    std::uint64_t asked_ = 0;  // bytes
+    bool overdue_ = false;     // ask_at_ has passed without a grant
+    std::uint64_t asked_ = 0;  // cumulative bytes for which frames have asked
     SendLimits limits_;
-    Time next_ = 0;  // time from which the rate admits a frame
-    Acknowledged ack_;
-    Time newest_ = -1;
+    Time next_ = 0;     // time from which the rate admits a frame
+    Acknowledged ack_;  // sum over the frames of the present acknowledgement
+    Time newest_ = -1;  // time at which the newest of these frames was sent; -1: none was sent only once
+    // Bytes: lost and not yet passed to the algorithm; of all new frames; of all lost frames of which the
+    // receiver knows nothing.
     std::int64_t lost_bytes_ = 0, first_ = 0, unseen_ = 0;
-    std::array<std::int64_t, kMaxWindow> bytes_{};  // by slot; 0: not under way
+    std::array<std::int64_t, kMaxWindow> bytes_{};  // by slot; 0: no frame in flight
     std::array<Time, kMaxWindow> sent_at_{};        // by slot; -1: sent more than once
 };
 

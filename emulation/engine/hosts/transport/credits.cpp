@@ -17,7 +17,7 @@ void CreditGrants::ask(Receiver& receiver, std::uint32_t asked, bool without, Ti
         credit.granted = static_cast<std::uint64_t>(parameters_.initial);
     }
     const std::uint32_t more = (asked - static_cast<std::uint32_t>(credit.asked)) & kPsnMask;
-    if (more < kHalf) credit.asked += more;  // else the frame was overtaken by a later one
+    if (more < kHalf) credit.asked += more;  // otherwise a later frame overtook this frame
     if (without) receiver.grant(now, actions);
     enqueue(receiver);
 }

@@ -10,13 +10,13 @@ namespace railyard {
 
 namespace {
 
-// Timeouts begin this many times above the largest round trip of late.
+// Ratio of the first timeout to the largest recent round trip.
 constexpr double kPeaks = 1.5;
-// Timeouts are shorter than those of a Sender, so a connection has some more of them before it is given up.
+// Additional timeouts before a connection is given up, since they are shorter than the timeouts of a Sender.
 constexpr int kMoreRetries = 4;
-// Timeouts in a row after which a sender asks for other paths, and how often they begin anew on these.
+// Timeouts in a row after which a sender asks for other paths; limit of how often new routes reset the count.
 constexpr int kAskAfter = 3, kMostAsks = 16;
-// Probes between two timeouts are sent after this part of the time between them, and after so long at least.
+// Divisor of the time between two timeouts that gives the interval of probes; shortest interval in ps.
 constexpr Time kProbes = 8, kProbe = 50'000'000;
 
 }  // namespace
@@ -97,7 +97,7 @@ void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet mark
         delays_->ended(psn & kSlot);
     }
     if (frame.resent > 0) {
-        // Another of its transmissions may have arrived.
+        // An earlier transmission of the frame may have arrived.
         if (!again || frame.resent > 1) return;
     } else {
         trips_.add(now - frame.sent_at);
@@ -195,7 +195,7 @@ std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
     return spray_.other_lb(lb, &silent_);
 }
 
-// `other`: by another path. The last frame asks for an acknowledgement.
+// Retransmits frames; `other`: by another path. The last frame asks for an acknowledgement.
 void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Actions& actions) {
     for (const std::uint32_t psn : psns) {
         ASSERT(((psn - base_) & kPsnMask) < in_flight());
@@ -211,8 +211,9 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
     timer = std::min(now + rto_, late_at_);
 }
 
-// Sends the oldest frame by another path, after a timeout or as a probe before; nothing while a timer runs
-// that was set before longer round trips were measured.
+// Retransmits the oldest frame by another path: after a timeout, or as a probe between two timeouts. If
+// longer round trips were measured since the timer was set, only sets the timer to the longer time. Before
+// the first timeout, frames that are late on a congested path go first.
 void PathSender::on_timeout(Time now, Actions& actions) {
     ASSERT(in_flight() > 0);
     const Sent& oldest = at(base_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending end of a connection that knows its paths, as in tests/oracle/paths/sender.py: losses are
-// found by order on a path, by age, or by silence, and lost frames go again at once.
+// Sending end of a connection that knows its paths. It detects losses by the order of frames on a path, by
+// age, or by silence, and retransmits lost frames at once. tests/oracle/paths/sender.py is the specification
+// and explains the three.
 #pragma once
 
 #include <array>
@@ -21,21 +22,23 @@ class PathSender final : public Sender {
                std::unique_ptr<Entropies> entropies, const std::vector<PathTiming>& timings,
                RoundTrips& trips, Payloads& payloads);
 
-    // Also false while all paths are slow and few more frames may be under way.
+    // Return true if the window has room and not all paths are slow. If all are slow, only few frames may be
+    // in flight.
     bool has_room() const override;
     void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
               Actions& actions) override;
-    // Also finds lost frames, for resend_lost. The flag says that a frame sent again has arrived since the
-    // last acknowledgement.
+    // Take an acknowledgement as a Sender does, and collect lost frames for resend_lost. The flag
+    // kRetransmission says that a retransmitted frame has arrived since the last acknowledgement.
     bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
                 BucketSet marks) override;
     void on_timeout(Time now, Actions& actions) override;
     void resend_lost(Time now, Actions& actions) override;
     // Shorten a timer that was set before the agent had measured any round trip.
     void rearm(Time now) override;
-    // Ask by a probe, the newest frame under way in these buckets, which frames arrived by former routes.
+    // Note that these buckets have new routes. Retransmit the newest frame in flight in these buckets: its
+    // acknowledgement tells which frames have arrived by the former routes.
     void on_reroute(BucketSet buckets, Time now, Actions& actions) override;
-    // Buckets whose paths are silent or avoided, once timeouts call for other paths.
+    // Return the buckets whose paths are silent or avoided; none before several timeouts in a row.
     BucketSet silent_buckets() const override;
 
    protected:
@@ -53,16 +56,17 @@ class PathSender final : public Sender {
     RoundTrips& trips_;
     std::unique_ptr<PathDelays> delays_;  // null: frames do not leave congested paths
     std::int64_t order_ = 0;
-    int asks_ = 0;                                // times that timeouts have begun anew since the last news
+    // Number of times that the count of timeouts was reset by new routes since a new frame was acknowledged.
+    int asks_ = 0;
     ByPath<std::int64_t> top_{-1};                // order of the last frame known to have arrived
-    ByPath<Time> silent_{-1};                     // time of the probe, of a path on which a frame timed out
-    std::array<std::int64_t, kBuckets> moved_{};  // order of the first frame on the present route
-    bool asked_ = false;                          // a probe asks which frames arrived by former routes
-    Time next_timeout_ = 0;                       // time of the next timeout; probes go before
-    Time newest_ = 0;                             // time at which a frame was sent that has arrived
-    Time heard_ = 0;                              // time of the last news
-    Time late_at_ = kNever;             // time at which a frame has waited too long on a congested path
-    std::vector<std::uint32_t> found_;  // PSNs of lost frames that nothing has been done about
+    ByPath<Time> silent_{-1};                     // time of the first timeout; -1: the path is not silent
+    std::array<std::int64_t, kBuckets> moved_{};  // by bucket, order of the first frame on the present route
+    bool asked_ = false;                          // on_reroute has sent a frame that is not acknowledged
+    Time next_timeout_ = 0;                       // time of the next timeout; probes leave before
+    Time newest_ = 0;                             // sending time of the newest frame known to have arrived
+    Time heard_ = 0;                              // time of the last acknowledgement of a new frame
+    Time late_at_ = kNever;             // time at which the oldest frame is late on a congested path
+    std::vector<std::uint32_t> found_;  // PSNs of lost frames, for resend_lost
 };
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections of a rank with a peer, as in tests/oracle/connections.py: a single connection, or one
-// for each of several paths. A message uses one connection.
+// Connections of a rank with a peer: a single connection, or a connection for each of several paths. Each
+// message uses one connection. tests/oracle/connections.py is the specification.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,15 @@
 
 namespace railyard {
 
-// A peer before a run.
+// Description of a peer before a run.
 struct PeerSpec {
     std::uint32_t rank = 0;
     std::uint16_t address = 0;
-    std::vector<std::uint8_t> lbs, ack_lbs;  // by connection: to the peer, and of acknowledgements to it
-    std::optional<PathShares> shares;
-    // Seed of the random choice of connections; none: the connection with the fewest unfinished bytes.
+    // For each connection, first load-balance value of data frames to the peer, and of acknowledgements.
+    std::vector<std::uint8_t> lbs, ack_lbs;
+    std::optional<PathShares> shares;  // none: the connections do not know their paths
+    // Seed of the random choice of a message's connection; none: choose the connection with the fewest
+    // unfinished bytes.
     std::optional<std::string> seed;
 };
 
@@ -31,12 +33,12 @@ struct PeerSpec {
 struct SendQueue {
     std::uint32_t send = 0;  // in RankPlan::sends
     Ring<std::uint32_t> slices;
-    std::uint32_t left = 0;  // slices that have not left yet, ready or not
+    std::uint32_t left = 0;  // slices that have not been sent, ready or not
 };
 
 class Peer {
    public:
-    // Addresses and ranks of both ends, for frames.
+    // Address, rank and job of this end, for frames.
     struct Pair {
         std::uint16_t address = 0;
         std::uint32_t rank = 0, ranks = 0;
@@ -46,19 +48,21 @@ class Peer {
     Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& parameters, RoundTrips& trips,
          Payloads& payloads);
 
-    // Connection of a frame from the peer's address, by its queues; none if they do not fit.
+    // Return the connection of a frame from the peer's address, by the frame's queue numbers; none if they
+    // belong to no connection.
     std::optional<std::size_t> number(const Fields& fields) const;
-    // Connection of the next message; null while its window is full. A drawn connection stays chosen until a
-    // message has used it.
+    // Return the connection of the next message; null while the window of that connection is full. A
+    // connection drawn at random remains the choice until a message uses it.
     Sender* pick();
     void message_sent() { drawn_ = nullptr; }
-    // Slices have become ready, or have left: tell the senders what each has to send.
+    // Add the bytes of slices that became ready; negative: that were sent. Tell each sender its part of the
+    // backlog.
     void add_ready(std::int64_t bytes) {
         ready_ += bytes;
         const auto backlog = static_cast<std::uint64_t>(ready_) / senders.size();
         for (const auto& sender : senders) sender->backlog = backlog;
     }
-    // Let the processor fetch what a data frame or an acknowledgement from the peer will need.
+    // Prefetch the memory that a data frame or an acknowledgement from the peer will need.
     void prefetch(bool data) const {
         if (!data) return fetch(senders.data());
         const auto* const receiver = reinterpret_cast<const char*>(receivers.data());
@@ -73,7 +77,7 @@ class Peer {
     std::vector<Receiver> receivers;
     std::vector<SendQueue*> active;  // queues with ready slices
     std::uint32_t left = 0;
-    bool waiting = false;  // is in the agent's round robin
+    bool waiting = false;  // the peer is in the agent's round robin
 
    private:
     std::uint32_t rank_, own_, ranks_, first_queue_;

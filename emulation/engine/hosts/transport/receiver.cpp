@@ -8,7 +8,7 @@ namespace railyard {
 
 namespace {
 
-constexpr int kMostRepeats = 4;  // frames in a row that may come again unasked
+constexpr int kMostRepeats = 4;  // duplicates in a row after which a receiver asks for other paths
 
 }  // namespace
 
@@ -39,10 +39,10 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     if (fresh) {
         repeated_ = 0;
     } else {
-        // The sender missed acknowledgements: their path may have failed.
+        // The sender has not received an acknowledgement: the path of acknowledgements may have failed.
         ++duplicates;
         lb_ = static_cast<std::uint8_t>(lb_ + kBucketStride);
-        // A frame that comes late, after it was sent again, says nothing of acknowledgements.
+        // The late original of a retransmitted frame is no sign of lost acknowledgements.
         if (paths_ && last_ >= 0 && (flags & kRetransmission) != 0) {
             paths_->health().suspect(paths_->path_of(static_cast<std::uint8_t>(last_)), now);
             ++repeated_;

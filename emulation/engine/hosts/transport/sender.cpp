@@ -62,7 +62,8 @@ std::uint8_t Sender::next_lb() {
     return parameters_.lb_mode != 0 ? lb_++ : lb_;
 }
 
-// Few connections of a large fabric ever fill their window, so a connection starts with little room.
+// Doubles the memory for frames in flight. In a large fabric few connections fill their window, so each
+// starts with little.
 void Sender::make_room() {
     std::vector<Sent> larger(frames_.empty() ? 4 : 2 * frames_.size());
     for (std::uint32_t psn = base_; psn != base_ + in_flight(); ++psn)
@@ -103,8 +104,8 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     return true;
 }
 
-// Tell congestion control and the choice of entropies which frames an acknowledgement names for the first
-// time.
+// Reports the frames that an acknowledgement names for the first time to congestion control and the spraying
+// algorithm.
 void Sender::acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet marks, Time now) {
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
         const bool named = place < moved || (place > moved && (news >> (place - moved - 1) & 1) != 0);
@@ -179,8 +180,9 @@ Time Sender::estimate() const {
     return std::min(std::max(rtt + 4 * rttvar, parameters_.min_rto), parameters_.max_rto);
 }
 
-// Frames younger than a timeout are not sent again, except the oldest. The last asks for an immediate
-// acknowledgement.
+// Retransmits the oldest frame, and every unacknowledged frame that was sent a timeout ago or earlier; with
+// go_back, every unacknowledged frame. The last frame asks for an immediate acknowledgement. With congestion
+// control these frames are lost, and leave when congestion control admits them.
 void Sender::on_timeout(Time now, Actions& actions) {
     if (retries_ >= parameters_.max_retries) {
         failed_psn = base_;

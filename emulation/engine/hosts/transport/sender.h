@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending end of a reliable connection, as in tests/oracle/transport.py: frames in flight, the
-// round-trip estimate (RFC 6298), the retransmission timer. Retransmission is selective, by a timer only.
+// Sending end of a reliable connection: frames in flight, the round-trip estimate (RFC 6298), the
+// retransmission timer. Without congestion control, only the timer triggers retransmissions; they are
+// selective. tests/oracle/transport.py is the specification.
 #pragma once
 
 #include <algorithm>
@@ -31,14 +32,14 @@ struct TransportParameters {
     int level = 0;                  // service level of data
     bool adaptive = false;          // frames leave congested paths
     Templates templates;
-    // Makes the congestion control of a connection; none: `window` alone bounds what is under way.
+    // Creates the congestion control of a connection; none: only `window` bounds the frames in flight.
     std::function<std::unique_ptr<CongestionControl>()> congestion;
-    std::int64_t frame_bytes = 0;               // of the largest frame, for congestion control
+    std::int64_t frame_bytes = 0;               // size of the largest frame, for congestion control
     std::optional<CreditParameters> credits{};  // receivers grant credits to `congestion`
-    bool go_back = false;  // after a loss all frames from the lost one on go again, on a single path
-    bool lossy = false;    // full queues lose frames, which says nothing of the health of paths
-    // Spraying by feedback, by its name: over so many values of lb where switches choose, else over all
-    // buckets.
+    bool go_back = false;  // after a loss, retransmit all frames from the lost frame on; single path
+    bool lossy = false;    // full queues drop frames, so a loss does not show that a path has failed
+    // Name of the spraying algorithm (make_entropies); empty: none. It chooses among `entropies` values of lb
+    // if switches choose the paths, otherwise among all buckets.
     std::string spray{};
     std::uint32_t entropies = 256;
     std::uint64_t seed = 0;
@@ -51,40 +52,42 @@ class Sender {
     Sender(const Sender&) = delete;
     virtual ~Sender() { detach(); }
 
-    // Frames from the oldest unacknowledged frame to the newest sent.
+    // Return the number of frames from the oldest unacknowledged frame to the newest sent.
     std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
     virtual bool has_room() const {
         return in_flight() < parameters_.window &&
                (!allowance_ || (lost_ == 0 && allowance_->admits(backlog)));
     }
-    // True if congestion control bounds what is under way, which then may leave without a move of the window.
+    // Return true if congestion control limits the connection. An acknowledgement may then admit frames even
+    // if it does not move the window.
     bool limited() const { return allowance_ != nullptr; }
-    // Time at which on_timeout, or `open`, is due.
+    // Return the time at which on_timeout or `open` must be called.
     Time due() const { return allowance_ ? std::min(timer, allowance_->due()) : timer; }
-    // Let the rate admit the next frame once its time has come; return whether it has.
+    // Lift the limits of congestion control whose time has come; return false if there are none.
     bool open(Time now);
-    // The receiver has got the headers of a frame alone.
+    // Take the report that a frame arrived trimmed, as headers without payload.
     void on_trim(std::uint32_t psn, Time now);
-    // The receiver misses this frame, and has given up those after it.
+    // Take the report that this frame is missing: it and all later frames in flight are lost.
     void go_back(std::uint32_t psn, Time now);
-    // The receiver has granted so many bytes in all.
+    // Take a grant; `granted`: cumulative bytes.
     void on_credit(std::uint64_t granted, Time now);
 
-    // Send the next frame, after has_room; `last` if no other frame follows for now.
+    // Send the next frame; has_room must be true. `last`: no other frame is ready.
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                       Actions& actions);
-    // Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing.
-    // `marks`: buckets of marked frames that have arrived since the last acknowledgement.
+    // Take an acknowledgement; return whether the window moved. An old or invalid acknowledgement changes
+    // nothing. `marks`: buckets of marked frames that have arrived since the last acknowledgement.
     virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
                         BucketSet marks);
-    // Send again what is due; sets failed_psn if the connection is given up.
+    // Retransmit the frames that are due, or give up the connection and set failed_psn.
     virtual void on_timeout(Time now, Actions& actions);
-    // Send lost frames again, as far as congestion control admits.
+    // Retransmit lost frames while congestion control admits frames.
     virtual void resend_lost(Time now, Actions& actions);
-    // For senders that know their paths.
+    // PathSender overrides the next three.
     virtual void rearm(Time) {}
     virtual void on_reroute(BucketSet, Time, Actions&) {}
     virtual BucketSet silent_buckets() const { return 0; }
+    // Release the payloads of all frames.
     void detach();
 
     Time timer = kNever;  // time at which on_timeout is due
@@ -98,26 +101,27 @@ class Sender {
    protected:
     virtual Time estimate() const;
     virtual std::uint8_t next_lb();
-    // Tell the choice of entropies what became of a frame.
+    // Report the fate of a frame to the spraying algorithm.
     void note_path(std::uint8_t lb, PathNews news, Time now) {
         if (entropies_) entropies_->note(lb, news, now);
     }
     Sent& at(std::uint32_t psn) { return frames_[psn & (frames_.size() - 1)]; }
+    // Return true if the frame at this distance from the oldest is selectively acknowledged.
     bool marked(std::uint32_t place) const { return place > 0 && (sacked_ >> (place - 1) & 1) != 0; }
     void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Actions& actions);
-    // Note a frame for resend_lost, which congestion control has admitted before.
+    // Note that a frame is lost, for congestion control and resend_lost. Needs an allowance.
     void note_lost(std::uint32_t psn);
 
     const TransportParameters& parameters_;
-    std::unique_ptr<Entropies> entropies_;  // null: frames take values of lb in turn, or by shares
+    std::unique_ptr<Entropies> entropies_;  // null: no spraying algorithm
     std::uint8_t lb_;
     std::uint32_t base_, next_psn_, recover_;
     std::uint64_t sacked_ = 0;  // bit i: base + 1 + i is acknowledged
-    bool again_ = false;        // frames before recover_ were sent twice and give no round-trip sample
+    bool again_ = false;        // frames before recover_ may have been sent twice: no round-trip samples
     Time rto_;
     int retries_ = 0;
     std::unique_ptr<Allowance> allowance_;  // null: without congestion control
-    std::uint64_t lost_ = 0;                // by slot, frames that wait to go again; only with an allowance
+    std::uint64_t lost_ = 0;                // bit by slot: the frame waits for retransmission
 
    private:
     void acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet marks, Time now);
@@ -126,8 +130,8 @@ class Sender {
 
     DataWriter writer_;
     Payloads& payloads_;
-    std::uint64_t granted_ = 0;  // bytes, in all
-    std::vector<Sent> frames_;   // by the last bits of the PSN: a power of two, at least the frames in flight
+    std::uint64_t granted_ = 0;  // cumulative bytes
+    std::vector<Sent> frames_;   // by the low bits of the PSN; the size is a power of two
 };
 
 }  // namespace railyard
