@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs phase by phase: every flow of every iteration, at max-min fair rates."""
+"""Progress of jobs phase by phase: every flow of every iteration, at max-min fair rates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,24 @@ __all__ = ["Exact"]
 @final
 @dataclass(slots=True)
 class _Running:
-    """Progress of a job: seconds until it may send, seconds of arithmetic left, its phase and the rest of it.
+    """Progress of a job.
 
-    `wait`: seconds until its next iteration begins at all; `late` of an iteration is asked of it. `spent` and
-    `sent` are seconds since its start, `counted` the same up to the last whole iteration.
+    Attributes:
+        job: the job.
+        phases: routes of the flows of each phase that use any link.
+        free: number of flows of each phase that use no link.
+        iterations: iterations left, the current one included.
+        head: seconds of computation left until the job may send.
+        tail: seconds of computation left in the iteration.
+        phase: index of the current phase; -1 before the first.
+        left: amount that a flow has still to send, by row of the phase; last, that of flows without links.
+        rate: rate of a flow, by the same rows.
+        level: class that links serve the job in.
+        wait: seconds until the iteration begins.
+        late: shift that the next iteration is to have, as a share of an iteration alone; None for no change.
+        spent: seconds since the job's start.
+        sent: seconds since the job's start during which the job sent.
+        counted: readings at the end of the last whole iteration.
     """
 
     job: Job
@@ -44,16 +58,16 @@ class _Running:
 
 @final
 class Exact:
-    """Every phase of every iteration; rates are max-min fair whenever the set of flows is another.
+    """Progress phase by phase; rates are computed anew whenever the set of active flows changes.
 
-    Flows that stay below a leaf have the rate 1. A flow that is done leaves its share to others at once.
+    Flows between NPUs of one leaf have the rate 1. When a flow ends, other flows get its share at once.
     """
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
         self._version = fabric.version
         self._running: dict[int, _Running] = {}
-        # Who has nothing to do at all.
+        # Jobs that ended when they were added, since they have no work.
         self._ended: list[int] = []
         self._stale = False
         self._now = 0.0
@@ -73,7 +87,7 @@ class Exact:
         self._stale = True
 
     def changed(self) -> None:
-        """Restart flows whose routes changed, each with as much to send as the fullest flow of its phase."""
+        """Update routes; all flows of a rerouted phase then have as much left as its slowest flow."""
         self._stale = True
         if self._version == self._fabric.version:
             return
@@ -107,7 +121,7 @@ class Exact:
         return done
 
     def order(self, key: int, order: Order) -> None:
-        """Set a job's class; a late job starts its next iteration late, by a share of an iteration alone."""
+        """Set a job's class; with a group, delay its next iteration until its shift is `late`."""
         item = self._running[key]
         if item.level != order.level:
             item.level = order.level
@@ -119,14 +133,14 @@ class Exact:
 
     def _routes(self, key: int, item: _Running) -> None:
         item.phases = self._fabric.routes(key)
-        # The last row of what is left stands for flows that meet nobody.
+        # Flows that use no link share the last row of `left`.
         item.free = tuple(
             len(phase.pairs) - float(routes.counts.sum())
             for phase, routes in zip(item.job.phases, item.phases, strict=True)
         )
 
     def _begin(self, item: _Running) -> None:
-        """Start an iteration."""
+        """Start the next iteration of a job."""
         item.head = (1 - item.job.overlap) * item.job.compute
         item.tail = item.job.compute
         item.phase = -1
@@ -138,7 +152,7 @@ class Exact:
             item.late = None
 
     def _turn(self, item: _Running) -> bool:
-        """To the next phase or iteration, if this one is over; whether the job has ended."""
+        """Start the next phase or iteration if the current one is over; return whether the job has ended."""
         while True:
             if item.wait > 0 or item.head > 0 or item.left.any():
                 return False
@@ -159,7 +173,7 @@ class Exact:
             self._begin(item)
 
     def _solve(self) -> None:
-        """Rates of all flows that are not done."""
+        """Compute the rates of all flows that have something left to send."""
         sending = [item for item in self._running.values() if item.left.any()]
         parts, classes = [], []
         for entry in sending:
@@ -180,7 +194,7 @@ class Exact:
 
 
 def _step(item: _Running) -> float:
-    """Seconds until something of it ends."""
+    """Return the seconds until the wait, the computation or a flow of a job ends."""
     result = np.inf
     if item.wait > 0:
         return item.wait
@@ -197,6 +211,7 @@ def _step(item: _Running) -> float:
 
 
 def _pass(item: _Running, seconds: float) -> None:
+    """Let a job wait, compute and send for this time."""
     item.spent += seconds
     if item.wait > 0:
         item.wait = _less(item.wait, seconds, item.wait)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs by their mean throughput, which is another only when a job comes or goes."""
+"""Progress of jobs by their mean throughput, which changes only when a job arrives or leaves."""
 
 from __future__ import annotations
 
@@ -21,11 +21,19 @@ __all__ = ["Fluid"]
 @final
 @dataclass(slots=True)
 class _Sending:
-    """A job that sends: seconds of each phase alone, its share of time now, links that it may fill.
+    """A job that sends.
 
-    `peak` is what the job puts on its links in whichever phase puts most. `order` shuffles moments. `level`
-    is the class it is served in; `spent` and `sent` are seconds since its start, all and those that it sends
-    in.
+    Attributes:
+        job: the job.
+        amounts: seconds that each phase takes alone.
+        duty: share of an iteration that each phase takes at the current rates.
+        order: slice of the iteration that the job is in at each moment.
+        loads: loads of each phase, by link.
+        peak: links of the job, and the largest load of any phase on each.
+        level: class that links serve the job in.
+        in_step: whether the job's slices follow those of a group.
+        spent: seconds since the job's start.
+        sent: seconds since the job's start during which the job sent.
     """
 
     job: Job
@@ -42,12 +50,21 @@ class _Sending:
 
 @final
 class Fluid:
-    """Fluid rates: the mean over `moments`, at each of which every other job is in a phase or idle.
+    """Progress at mean rates, averaged over sampled moments.
 
-    How long a job is in which phase follows from the rates, and these from that: `rounds` times, from what
-    was last. Jobs are in step with none: moments are evenly spread over a job's iteration, each job's in an
-    order of its own. A phase sends as fast as the busiest of its links lets it; there all flows of a class
-    have the same rate, whatever else holds them back. What classes before them use is gone.
+    At each moment every job is in one slice of its iteration, in a phase or idle. The moments of a job visit
+    all slices of its iteration, in a random order of the job's own, so jobs are not synchronised.
+
+    A phase sends as fast as its busiest link allows. All flows of a class have equal rates on a link, even if
+    some of them are limited elsewhere; they share the capacity that earlier classes leave.
+
+    Phase durations and rates depend on each other; iterate `rounds` times from the previous solution.
+
+    Args:
+        fabric: fabric that has the routes of the jobs.
+        seed: seed of the orders of slices.
+        moments: number of moments, and of slices of an iteration.
+        rounds: number of rounds of the iteration between durations and rates.
     """
 
     def __init__(self, fabric: Fabric, seed: int = 0, moments: int = 16, rounds: int = 3) -> None:
@@ -103,14 +120,18 @@ class Fluid:
         return sorted(done)
 
     def order(self, key: int, order: Order) -> None:
-        """Jobs of a group meet at the same moments of a circle; of others every moment meets every other."""
+        """Set a job's class, and its slices by moment.
+
+        Jobs of a group take the group's order of slices, advanced by their turns and shifts, so that their
+        slices meet as they do on the common circle of time. A job without a group takes a random order.
+        """
         item = self._sending.get(key)
         if item is None:
             return
         if order.group is None:
             moments = np.random.default_rng((self._seed, key)).permutation(self._moments)
         else:
-            # From the begin of sending on, which is where duties are counted from.
+            # Duties count from the beginning of sending, which follows the first part of the computation.
             whole = item.amounts.sum() / item.duty.sum() if item.duty.any() else 1.0
             late = order.late + (1 - item.job.overlap) * item.job.compute / whole
             of_group = np.random.default_rng((self._seed, order.group)).permutation(self._moments)
@@ -129,7 +150,7 @@ class Fluid:
         return Counted(spent, iterations, iterations * job.compute, sent)
 
     def throughput(self, key: int) -> float:
-        """Return the current iterations a second."""
+        """Return a job's current iterations a second."""
         self.next_in()
         return self._rate[key]
 
@@ -145,7 +166,7 @@ class Fluid:
         load = np.zeros(len(capacity))
         for entry in self._sending.values():
             load[entry.peak[0]] += entry.peak[1]
-        # Elsewhere nobody is ever slowed down.
+        # All other links can carry the peaks of all jobs, so they slow down no job.
         tight = load > capacity * (1 + ROUNDING)
         slowed: list[tuple[int, _Sending]] = []
         for key, entry in self._sending.items():
@@ -175,13 +196,13 @@ class Fluid:
 
 @final
 class _Table:
-    """Phases of jobs on links where they may be slowed, as arrays; entries in order of phases."""
+    """Loads of phases on links that may slow them, as arrays; an entry for each phase and link."""
 
     def __init__(self, jobs: Sequence[_Sending], tight: np.ndarray, capacity: Floats) -> None:
         from scipy.sparse import csr_array
 
         numbers = np.array([len(job.amounts) for job in jobs])
-        # Where to split phases by job.
+        # Indices at which arrays by phase are split by job.
         self.edges = np.cumsum(numbers)[:-1]
         self._first = np.concatenate([[0], self.edges])
         self._job = np.repeat(np.arange(len(jobs)), numbers)
@@ -209,10 +230,10 @@ class _Table:
         }
 
     def active(self, duty: Sequence[Floats]) -> Floats:
-        """Return by phase and moment the share of the moment in which the job is in that phase."""
+        """Return the share of each moment during which a job is in a phase, shape (phases, moments)."""
         share = np.concatenate(duty)
         end = np.cumsum(share)
-        # Within a job, from the begin of its first phase.
+        # Count from the beginning of the job's first phase.
         end -= np.repeat((end - share)[self._first], np.diff(self._first, append=len(share)))
         moments = self._orders.shape[1]
         order = self._orders[self._job]
@@ -221,7 +242,7 @@ class _Table:
         return until - before
 
     def rates(self, active: Floats) -> Floats:
-        """Return by phase the mean over moments of its rate while it sends."""
+        """Return for each phase the mean over moments of the rate at which it would send."""
         own = self._self @ active
         left = np.repeat(self._capacity[:, None], active.shape[1], axis=1)
         rates = np.ones(len(self._class))
@@ -232,7 +253,7 @@ class _Table:
             link, row = self._link[chosen], self._row[chosen]
             if not len(row):
                 continue
-            # Rounding may leave a little less than nothing of a load from which one's own is taken.
+            # Subtracting the job's own load may leave a little less than 0 because of rounding.
             others = np.maximum(load[link] - own[self._own[chosen]], 0)
             share = left[link] / (self._weight[chosen, None] + others)
             first = np.flatnonzero(np.diff(row, prepend=-1))
@@ -245,7 +266,7 @@ class _Table:
         return rates
 
     def _mean(self, got: Floats, active: Floats, row: Ints) -> Floats:
-        """Over all moments; of jobs in step with others, over those at which they send themselves."""
+        """Return mean rates over all moments; for jobs in step, over the moments at which the phase sends."""
         mean = got.mean(axis=1)
         own = self._in_step[row] & (active.sum(axis=1) > 0)
         if own.any():

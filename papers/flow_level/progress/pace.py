@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of jobs: fluid, by mean throughput while the set of jobs stays, or exact, phase by phase."""
+"""Interface of the progress of jobs, which fluid.py and exact.py implement."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from papers.flow_level.workload.jobs import Job
 
 __all__ = ["ROUNDING", "Counted", "Order", "Pace"]
 
-# Part of a step that may be left of it by rounding.
+# Largest relative remainder that counts as zero, since rounding may leave it.
 ROUNDING = 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Schedule of a job's sending: the class in which links serve it, 0 first, and its time shift.
+    """Schedule of a job's sending.
 
-    Jobs of a `group` share a circle of time that each goes round `turns` times, `late` of its iteration late.
+    Attributes:
+        level: class in which links serve the job, lower classes first.
+        group: key of the group whose jobs share a circle of time; None for no group.
+        turns: number of the job's iterations on the circle.
+        late: shift of the job on the circle, as a share of its iteration.
     """
 
     level: int = 0
@@ -31,7 +35,16 @@ class Order:
 @final
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Readings of monitors of NPUs and ports from a job's start to its last whole iteration, in seconds."""
+    """Readings of the monitors of a job's NPUs and ports since its start.
+
+    `Exact` reads at the end of each whole iteration, `Fluid` at any time.
+
+    Attributes:
+        seconds: seconds since the job's start.
+        iterations: number of iterations done.
+        computed: seconds of computation of an NPU.
+        sending: seconds during which the job sent.
+    """
 
     seconds: float = 0.0
     iterations: float = 0.0
@@ -40,26 +53,26 @@ class Counted:
 
 
 class Pace(Protocol):
-    """Carries jobs on; keys are those under which the fabric holds their routes."""
+    """Progress of the running jobs; a job's key is that of its routes in the fabric."""
 
     def add(self, key: int, job: Job) -> None: ...
 
     def remove(self, key: int) -> None: ...
 
     def changed(self) -> None:
-        """Take note that the fabric's capacities changed, and its routes if its version changed."""
+        """Read the fabric's new capacities, and its new routes if its version changed."""
         ...
 
     def next_in(self) -> float:
-        """Seconds to the next moment that matters to it; endless when there is none."""
+        """Return the seconds until the next event; infinity if there is none."""
         ...
 
     def advance(self, seconds: float) -> list[int]:
-        """Let no more than `next_in` pass; who has finished by then, in the order of keys."""
+        """Let this time pass, at most `next_in()`; return the keys of jobs that have ended, ascending."""
         ...
 
     def order(self, key: int, order: Order) -> None:
-        """Let a job send like this from now on, in place of its own priority."""
+        """Set the schedule of a job's sending, which replaces its own priority."""
         ...
 
     def counted(self, key: int) -> Counted: ...

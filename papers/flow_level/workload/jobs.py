@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs as iterations of arithmetic and of phases of flows between ranks.
+"""Jobs as iterations of computation and of phases of flows between ranks.
 
-Time is in seconds. A flow's amount is in seconds at the rate 1, which a fabric's capacities are measured in:
-where 1 is what an NPU's port sends, an amount is how long it takes alone.
+Time is in seconds. The rate 1 is the unit of a fabric's capacities, usually that of an NPU's port. A flow's
+amount is the time that the flow takes at the rate 1.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["SERVER", "Job", "Pairs", "Phase", "experts", "gradients", "pipeline"
 # Flows as rows of two ranks.
 Pairs = NDArray[np.int64]
 
-# NPUs of a server. What they send to one another never meets the fabric.
+# NPUs of a server. Traffic within a server does not use the fabric.
 SERVER = 8
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Phase:
-    """Flows that start together, `amount` each; the phase is over when the last of them is.
+    """Flows that start together, `amount` each; the phase ends when its last flow ends.
 
-    `steady`: the same pairs for as long as the job lasts, so that circuits are worth making for them.
+    `steady`: the pairs stay equal for the whole job, so circuits can be made for them.
     """
 
     name: str
@@ -42,10 +42,19 @@ class Phase:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """`compute` seconds an iteration, of which the last `overlap` go on while the phases send, in order.
+    """A job: arrival, size, and the computation and phases of an iteration.
 
-    `unit`: ranks in blocks of that many stay in one Pod, where the placement can have it so. `priority` is
-    the class that links serve it in, 0 first. A job that is `held` for a time leaves then, whatever is done.
+    Attributes:
+        name: name of the job.
+        npus: number of NPUs, a rank each.
+        arrival: time of arrival.
+        iterations: number of iterations.
+        compute: seconds of computation of an iteration.
+        phases: phases of an iteration, which send one after the other.
+        overlap: last share of the computation, 0 to 1, during which the phases may already send.
+        priority: class that links serve the job in, 0 first.
+        unit: size of the blocks of ranks that stay in one Pod if the placement allows it.
+        held: seconds from start after which the job leaves, finished or not; None to run all iterations.
     """
 
     name: str
@@ -62,22 +71,22 @@ class Job:
     def __post_init__(self) -> None:
         if self.npus < 1 or self.iterations < 1 or self.compute < 0 or not 0 <= self.overlap <= 1:
             raise ModelError(
-                f"job {self.name}: {self.npus} NPUs, {self.iterations} iterations of {self.compute:g} s with "
-                f"{self.overlap:g} of it overlapped",
+                f"job {self.name} cannot have {self.npus} NPUs and {self.iterations} iterations of "
+                f"{self.compute:g} s with an overlap of {self.overlap:g}",
                 remedy="give at least one NPU and iteration, no time below 0, an overlap of 0 to 1",
             )
 
     @property
     def alone(self) -> float:
-        """Seconds from start to end where every flow has the rate 1."""
+        """Seconds from start to end if every flow has the rate 1."""
         sending = sum(phase.amount for phase in self.phases)
         return self.iterations * iteration_seconds(self.compute, sending, self.overlap)
 
 
 def _positions(servers: int, stages: int) -> Pairs:
-    """Servers by stage and column: columns are filled one after the other, every second one backwards.
+    """Return the servers by stage and column; a column is a pipeline of consecutive servers.
 
-    So that neighbours along the pipeline are neighbours in the order of servers.
+    Every second column is filled backwards, so consecutive servers are neighbours in the grid.
     """
     if servers % stages:
         raise ModelError(
@@ -90,7 +99,7 @@ def _positions(servers: int, stages: int) -> Pairs:
 
 
 def _of_ranks(sources: Pairs, targets: Pairs, low: int = 0, high: int = SERVER) -> Pairs:
-    """Each server's NPUs `low` to `high` to those of equal number in its target."""
+    """Return flows from NPUs `low` to `high` - 1 of each source to the NPUs of equal number of its target."""
     local = np.arange(low, high)
     return np.stack(
         [(sources[:, None] * SERVER + local).ravel(), (targets[:, None] * SERVER + local).ravel()], axis=1
@@ -98,7 +107,10 @@ def _of_ranks(sources: Pairs, targets: Pairs, low: int = 0, high: int = SERVER) 
 
 
 def gradients(servers: int, stages: int) -> Pairs:
-    """Rings through the servers of each stage, half of the NPUs of a server one way, half the other."""
+    """Return the flows of rings through the servers of each stage.
+
+    One half of each server's NPUs sends to the next server, the other half to the previous one.
+    """
     order = _positions(servers, stages)
     if order.shape[1] < 2:
         return np.zeros((0, 2), np.int64)
@@ -108,7 +120,16 @@ def gradients(servers: int, stages: int) -> Pairs:
 
 
 def experts(servers: int, group: int, shift: int) -> Pairs:
-    """One round of an All-to-All inside of groups of servers: each sends to the `shift`-th after it."""
+    """Return the flows of a round of an All-to-All within groups of servers.
+
+    Args:
+        servers: number of servers.
+        group: number of servers of a group.
+        shift: round; each server sends to the server that follows by so many in its group, cyclically.
+
+    Raises:
+        ModelError: The groups do not divide the servers, or there is no such round.
+    """
     if servers % group or not 0 < shift < max(group, 2):
         raise ModelError(
             f"round {shift} does not exist for {servers} servers in groups of {group}",
@@ -121,6 +142,6 @@ def experts(servers: int, group: int, shift: int) -> Pairs:
 
 
 def pipeline(servers: int, stages: int) -> Pairs:
-    """Each stage to the next."""
+    """Return the flows from each stage to the next."""
     order = _positions(servers, stages)
     return _of_ranks(order[:-1].ravel(), order[1:].ravel())

@@ -19,7 +19,10 @@ __all__ = ["POLICIES", "Cluster", "Placement", "Policy"]
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Pods of leaves of NPUs; an NPU has one port, and a leaf as many uplinks as NPUs."""
+    """Shape of a cluster: `pods` Pods of `leaves` leaves, each with `npus` NPUs.
+
+    An NPU has one port, and a leaf has as many uplinks as NPUs.
+    """
 
     pods: int
     leaves: int
@@ -29,7 +32,7 @@ class Cluster:
         if min(self.pods, self.leaves, self.npus) < 1 or self.npus % SERVER:
             raise ModelError(
                 f"a cluster cannot have {self.pods} Pods of {self.leaves} leaves of {self.npus} NPUs",
-                remedy=f"give at least one of each, NPUs of a leaf as a multiple of {SERVER}",
+                remedy=f"give at least one of each, and a multiple of {SERVER} NPUs to a leaf",
             )
 
     @property
@@ -38,7 +41,7 @@ class Cluster:
 
     @property
     def servers(self) -> int:
-        """Servers of a leaf."""
+        """Number of servers of a leaf."""
         return self.npus // SERVER
 
     def leaf_of(self, npu: Ints) -> Ints:
@@ -48,12 +51,16 @@ class Cluster:
         return leaf // self.leaves
 
 
-# Servers, by Pod and leaf how many are free, servers of a block -> by leaf how many to take, or None.
+# (servers of the job, free servers by Pod and leaf, servers of a block, random numbers)
+# -> servers to take by Pod and leaf, or None if there is no room.
 Policy = Callable[[int, Ints, int, np.random.Generator], Ints | None]
 
 
 def packed(servers: int, free: Ints, block: int, rng: np.random.Generator) -> Ints | None:
-    """In one leaf, the fullest that has room; else in one Pod; else in as few Pods as will do."""
+    """Return servers of the fullest leaf with room; else of the fullest Pod with room; else of few Pods.
+
+    The room of a Pod counts whole blocks. The few Pods are those with most room.
+    """
     taken = np.zeros_like(free)
     fits = free >= servers
     if fits.any():
@@ -83,7 +90,7 @@ def first_fit(servers: int, free: Ints, block: int, rng: np.random.Generator) ->
 
 
 def anywhere(servers: int, free: Ints, block: int, rng: np.random.Generator) -> Ints | None:
-    """Any that are free, each as likely."""
+    """Return free servers drawn at random, each equally likely."""
     if free.sum() < servers:
         return None
     return rng.multivariate_hypergeometric(free.ravel(), servers).reshape(free.shape)
@@ -103,7 +110,7 @@ class Placement:
         self._policy = POLICIES[policy]
         self._rng = np.random.default_rng(seed)
         self._free = np.full((cluster.pods * cluster.leaves, cluster.servers), SERVER)
-        # By server, which of its NPUs are free, as bits.
+        # Bit mask of the free NPUs of each server.
         self._bits = np.full(self._free.shape, (1 << SERVER) - 1)
 
     @property
@@ -111,14 +118,19 @@ class Placement:
         return int(self._free.sum())
 
     def take(self, npus: int, unit: int = SERVER) -> Ints | None:
-        """NPUs by rank, in order of Pods, leaves and servers; None where there is no room.
+        """Take NPUs for a job and return them by rank, ascending; None if there is no room.
 
-        ModelError for a job that would not fit an empty cluster, or is no number of servers.
+        Args:
+            npus: number of NPUs; above a server's, a multiple of it.
+            unit: number of NPUs of a block.
+
+        Raises:
+            ModelError: The job is larger than the cluster, or takes part of a server beside whole servers.
         """
         if npus > self.cluster.size or (npus > SERVER and npus % SERVER):
             raise ModelError(
                 f"a job of {npus} NPUs does not fit on a cluster of {self.cluster.size} NPUs",
-                remedy=f"take at most as many, in whole servers of {SERVER} above one",
+                remedy=f"take at most as many; above {SERVER}, a multiple of {SERVER}",
             )
         if npus < SERVER:
             return self._part(npus)
@@ -143,7 +155,7 @@ class Placement:
         )
 
     def _part(self, npus: int) -> Ints | None:
-        """In the fullest server that has room."""
+        """Take NPUs of the fullest server with room for all of them; return None if there is none."""
         fits = self._free >= npus
         if not fits.any():
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of jobs: made by seed from stated distributions, and as files of a JSON object a line."""
+"""Traces of jobs: drawn from distributions by seed, or read from files with a JSON object on each line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["DURATIONS", "MODELS", "SIZES", "Entry", "Workload", "jobs_of", "make
 # NPUs of a job -> share of jobs.
 #   slices  slices of TPU v4, as the released simulator of LumosCore has them, in powers of two
 #   small   the custom trace of the same simulator, of 10,000 jobs: more than half below a server
-#   eights  derived here: 60 % one server, and a tail of one power of two in three of the one below it
+#   eights  our own choice: 60 % take one server, and larger powers of two follow as a falling tail
 SIZES: Mapping[str, Mapping[int, float]] = {
     "slices": {32: 0.29, 64: 0.14, 128: 0.182, 256: 0.118, 512: 0.226, 1024: 0.039, 2048: 0.005},
     "small": {1: 0.3951, 2: 0.0782, 4: 0.0879, 8: 0.2517, 16: 0.0669, 32: 0.0658, 64: 0.0243, 128: 0.0207,
@@ -29,15 +29,16 @@ SIZES: Mapping[str, Mapping[int, float]] = {
     "eights": {8: 0.6, 16: 0.1, 32: 0.1, 64: 0.08, 128: 0.06, 256: 0.03, 512: 0.02, 1024: 0.008, 2048: 0.002},
 }  # fmt: skip
 
-# Seconds a job runs on the ideal network -> share of jobs that take no longer: read off the released log of
-# LumosCore's 1,000 jobs on 4,096 GPUs, where they wait apart; between these, by the logarithm.
+# (seconds that a job runs on the ideal network, share of jobs that take no longer), read off the log that
+# LumosCore released of 1,000 jobs on 4,096 GPUs. Waiting times are not included. Between two points the
+# logarithm of the seconds is linear in the share.
 DURATIONS = (
     (443, 0.0), (798, 0.05), (964, 0.1), (1136, 0.25), (2200, 0.4), (2304, 0.5), (3736, 0.6), (10787, 0.75),
     (17064, 0.85), (44147, 0.9), (105019, 0.94), (150923, 0.96), (162079, 0.97), (198652, 0.98),
     (250635, 0.985), (442616, 0.99), (523884, 0.995), (679649, 1.0),
 )  # fmt: skip
 
-# Model -> shares of an iteration for which its gradients, experts and pipeline send (the released simulator).
+# Model -> shares of an iteration during which gradients, experts and pipeline send (released simulator).
 MODELS: Mapping[str, tuple[float, float, float]] = {
     "pangu": (0.0737, 0.258, 0.0058),
     "llama-7b": (0.069, 0.255, 0.0077),
@@ -46,7 +47,7 @@ MODELS: Mapping[str, tuple[float, float, float]] = {
     "gpt2-13b": (0.047, 0.145, 0.0063),
 }
 
-# Stages of a pipeline, and NPUs of a group of experts, each as likely (the released simulator).
+# Stages of a pipeline, and NPUs of a group of experts; all equally likely (released simulator).
 STAGES = (1, 2, 4, 8, 16, 32)
 GROUPS = (8, 16, 32)
 
@@ -55,9 +56,20 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 @final
 class Entry(BaseModel):
-    """A line of a trace: `seconds` is how long it runs where nothing slows it.
+    """A line of a trace: a job.
 
-    Shares are of an iteration, for what its phases send alone; `group` NPUs exchange experts' tokens.
+    Attributes:
+        job: name of the job.
+        arrival: time of arrival in seconds.
+        npus: number of NPUs.
+        seconds: running time if nothing slows the job down.
+        iterations: number of iterations.
+        stages: number of pipeline stages.
+        group: number of NPUs that exchange experts' tokens.
+        gradients: share of an iteration during which gradients are sent.
+        experts: share of an iteration during which experts' tokens are sent.
+        pipeline: share of an iteration during which activations are sent from stage to stage.
+        overlap: last share of the computation during which phases may already send.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -91,11 +103,16 @@ class Entry(BaseModel):
 @final
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs come at random moments, on average so often that they keep `load` of the NPUs busy when alone.
+    """Distributions of a trace; the times between arrivals are exponential.
 
-    The load is that of the distributions; a trace of a thousand jobs may ask for a fifth more or less, since
-    few long jobs are most of it. Two thirds is what the released arrivals and durations come to with
-    `slices`.
+    Attributes:
+        jobs: number of jobs.
+        npus: number of NPUs of the cluster.
+        load: mean share of the NPUs that the jobs would keep busy if nothing slowed them down. The load of a
+            trace of 1,000 jobs may differ by a fifth, since few long jobs make up most of it. The default
+            is that of the released arrivals and durations with the sizes "slices".
+        sizes: key of SIZES.
+        overlap: overlap of all jobs.
     """
 
     jobs: int = 1000
@@ -106,7 +123,7 @@ class Workload:
 
 
 def make(workload: Workload, seed: int) -> tuple[Entry, ...]:
-    """Sizes, durations, models, stages and groups are drawn apart from one another."""
+    """Draw a trace; sizes, durations, models, stages and groups are independent of one another."""
     rng = np.random.default_rng(seed)
     sizes = SIZES[workload.sizes]
     share = np.array(list(sizes.values()))
@@ -144,12 +161,16 @@ def _durations(shares: np.ndarray) -> np.ndarray:
 
 
 def _mean_duration() -> float:
-    """Between two points the logarithm is even, so the mean is the difference by that of the logarithms."""
+    """Return the mean duration in seconds.
+
+    Between two points the logarithm is uniform, so the mean there is the difference of the durations divided
+    by the difference of their logarithms.
+    """
     return sum((high - low) * (b - a) / np.log(b / a) for (a, low), (b, high) in pairwise(DURATIONS))
 
 
 def jobs_of(entries: Iterable[Entry], seed: int = 0) -> tuple[Job, ...]:
-    """As the simulator takes them. Of the rounds of experts' exchange one stands for all, drawn by job."""
+    """Return the jobs of a trace; one round of the experts' exchange, drawn for each job, stands for all."""
     return tuple(_job(entry, np.random.default_rng((seed, number))) for number, entry in enumerate(entries))
 
 
@@ -193,7 +214,11 @@ def write(path: Path, entries: Sequence[Entry]) -> None:
 
 
 def read(path: Path) -> tuple[Entry, ...]:
-    """Read a trace; a ScenarioError has FILE:LINE and remedy for each fault. Empty lines are skipped."""
+    """Read a trace; empty lines are skipped.
+
+    Raises:
+        ScenarioError: The file cannot be read, or has faults; FILE:LINE and remedy for each fault.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as ex:
