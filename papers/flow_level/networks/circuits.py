@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits by spine, Pod and Pod, (H, P, P): what ports are left over for, matchings, and ways around."""
+"""Numbers of circuits by spine, Pod and Pod, shape (H, P, P): use of free ports, matchings, detours."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from papers.flow_level.rates import Ints
 
 __all__ = ["at_most", "filled", "matched", "ways"]
 
-# Pods whose matchings are still looked through one by one: 945 for ten.
+# Largest number of Pods for which all perfect matchings are enumerated: 945 for ten Pods.
 _FEW_PODS = 10
 
 
 def filled(counts: Ints, ports: int) -> Ints:
-    """Return circuits with the free ports of each spine joined as well.
+    """Return the circuits after joining the free ports of each spine.
 
-    Repeatedly, the Pod with most free ports is joined to the Pod that has fewest circuits to it; among
-    equals, to the Pod with most free ports.
+    Each step joins, on each spine, the Pod with most free ports to the Pod with fewest circuits to it on this
+    spine. Ties go to the pair with fewest circuits on all spines of `counts`, then to the Pod with most free
+    ports.
     """
     counts = counts.copy()
     spines = len(counts)
@@ -31,7 +32,7 @@ def filled(counts: Ints, ports: int) -> Ints:
     between = counts.sum(axis=0)
     while True:
         pod = left.argmax(axis=1)
-        # First who has fewest circuits to it here, then in all spines, then who has most ports left.
+        # Rank by circuits on this spine, then on all spines, then by free ports, most first.
         few = (counts[all_spines, pod] * (between.max() + 1) + between[pod]) * (ports + 1) - left
         few[left < 1] = np.iinfo(np.int64).max
         few[all_spines, pod] = np.iinfo(np.int64).max
@@ -47,7 +48,10 @@ def filled(counts: Ints, ports: int) -> Ints:
 
 
 def ways(counts: Ints, i: int, j: int) -> list[tuple[int, list[int], int]]:
-    """Spine, Pods from i to j and fewest circuits between two of these, for spines where Pods are fewest."""
+    """Return the detours from Pod i to Pod j over the fewest Pods, at most one for each spine.
+
+    A detour is the spine, the Pods from i to j, and the number of circuits of the narrowest hop.
+    """
     result = []
     for spine, count in enumerate(counts):
         before = {i: i}
@@ -71,7 +75,10 @@ def ways(counts: Ints, i: int, j: int) -> list[tuple[int, list[int], int]]:
 
 
 def at_most(asked: Ints, own: Ints | int) -> Ints:
-    """Lowered where a row asks for more than it has, the largest entry first."""
+    """Return a symmetric demand lowered until no row adds up to more than `own` of the row.
+
+    Each step lowers the largest entry of the row with the largest excess, and the mirrored entry.
+    """
     asked = asked.copy()
     while ((over := asked.sum(axis=1) - own) > 0).any():
         leaf = int(over.argmax())
@@ -81,10 +88,11 @@ def at_most(asked: Ints, own: Ints | int) -> Ints:
 
 
 def matched(wanted: Ints, spines: int, ports: int) -> Ints:
-    """Return the circuits that uniform wiring serves of a demand (P, P): one matching on each optical switch.
+    """Return the circuits of uniform wiring for a demand (P, P): a matching on each optical switch.
 
-    The heaviest each time, where Pods that still want more weigh more; then Pods that are left dark.
-    Switches are dealt to spines in turn.
+    Each switch in turn takes the matching of greatest weight; a pair with unmet demand weighs as much as the
+    unmet demands of both Pods together. Up to `_FEW_PODS` Pods the matchings are perfect, and switches
+    without unmet demand take rounds of a round-robin tournament. Switch k belongs to spine k modulo `spines`.
     """
     pods = len(wanted)
     if pods > _FEW_PODS:
@@ -121,7 +129,7 @@ def _round(pods: int, number: int) -> tuple[Ints, Ints]:
 
 @cache
 def _matchings(pods: int) -> tuple[Ints, Ints]:
-    """All perfect matchings of an even number of Pods: rows of lower and of higher ends."""
+    """Return all perfect matchings of an even number of Pods, a row each: lower Pods and higher Pods."""
 
     def of(free: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
         if not free:

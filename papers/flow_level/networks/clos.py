@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabrics for flows between NPUs: a single switch, and Clos networks where a hash picks the path.
 
-The fabric with optical circuits is in optical.py. Capacities are in ports of an NPU; each way of a link is
-one link. The ports of NPUs themselves are none here: a flow's rate is at most 1, and in no phase does an NPU
-send or receive more than one flow.
+The fabric with optical circuits is in optical.py. The unit of capacities is the rate of an NPU's port. Each
+direction of a cable is a link of its own. Ports of NPUs are not links: a flow's rate is at most 1, and in no
+phase does an NPU send or receive more than one flow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["Clos", "Fabric", "Ideal", "Lit", "Loads", "Placed", "Tiers", "between_leaves", "grouped"]
 
-# Of one phase: links, and what each carries when every flow sends at the rate 1.
+# Loads of a phase: links, and the load of each when every flow sends at the rate 1.
 Loads = tuple[Ints, Floats]
 
 _NONE = routes([])
@@ -38,20 +38,20 @@ class Fabric(Protocol):
 
     @property
     def capacities(self) -> Floats:
-        """Now, by link."""
+        """Current capacity of each link."""
         ...
 
     @property
     def version(self) -> int:
-        """Another one whenever routes of jobs that were there may be others."""
+        """Number that changes whenever the routes of jobs already placed may have changed."""
         ...
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:
-        """Route a job; seconds for which links are dark by it, after which to call `settle`."""
+        """Route a job; return for how many seconds links are dark, after which the caller calls `settle`."""
         ...
 
     def settle(self) -> None:
-        """Nothing is dark any more."""
+        """End the dark time: all links have their full capacity again."""
         ...
 
     def release(self, key: int) -> None: ...
@@ -66,7 +66,16 @@ class Fabric(Protocol):
 
 
 def between_leaves(cluster: Cluster, pairs: Pairs, npus: Ints) -> tuple[Ints, Ints, Floats]:
-    """Leaves that a phase's flows lead from and to, where these differ, and how many flows."""
+    """Return the flows of a phase between different leaves.
+
+    Args:
+        cluster: shape of the cluster.
+        pairs: flows as pairs of ranks.
+        npus: NPU of each rank.
+
+    Returns:
+        Source leaves, destination leaves and numbers of flows, an entry for each pair of leaves.
+    """
     ends = cluster.leaf_of(npus[pairs])
     ends = ends[ends[:, 0] != ends[:, 1]]
     leaves = cluster.pods * cluster.leaves
@@ -108,7 +117,7 @@ class Lit(Generic[_Job]):
 
 @final
 class Ideal(Lit[Placed]):
-    """One switch that all NPUs are on."""
+    """A single switch to which all NPUs are attached; it has no links that flows share."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, "ideal", np.zeros(0))
@@ -122,9 +131,12 @@ class Ideal(Lit[Placed]):
 @final
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """Links of a Clos of `spines` a Pod and, with three tiers, `cores` a spine; without, two tiers.
+    """Numbering of the links of a Clos: leaf to spine, spine to leaf, spine to core, core to spine.
 
-    In order: from leaves to spines, back, from spines to cores, and back.
+    Attributes:
+        cluster: shape of the cluster.
+        spines: spines of a Pod with three tiers, of the cluster with two.
+        cores: cores of a spine; 0 with two tiers.
     """
 
     cluster: Cluster
@@ -151,7 +163,7 @@ class Tiers:
         Args:
             leaf: leaves that flows lead from and to, shape (flows, 2).
             spine: spine of each candidate.
-            core: core of each candidate, of those of its spine; unused with two tiers.
+            core: core of each candidate, numbered within its spine; unused with two tiers.
         """
         up = leaf[:, :1] * self.spines + spine
         down = self.between + leaf[:, 1:] * self.spines + spine
@@ -168,7 +180,10 @@ class Tiers:
 
 
 def grouped(paths: Ints, weight: float = 1.0) -> Routes:
-    """Return the routes of flows by their paths; flows over equal links share a row."""
+    """Return the routes of flows whose links are the rows of `paths`; flows over equal links share a row.
+
+    Entries of -1 are no links. Every link has this weight.
+    """
     if not len(paths):
         return _NONE
     kinds, counts = np.unique(paths, axis=0, return_counts=True)
@@ -180,22 +195,23 @@ def grouped(paths: Ints, weight: float = 1.0) -> Routes:
 @final
 @dataclass(slots=True)
 class _Hashed(Placed):
-    """Routes of a job, and what to take from the counts of flows when it leaves."""
+    """Routes of a job; `expected` is its share of the fabric's counts of flows, by phase."""
 
     expected: tuple[Loads, ...] = ()
 
 
 @final
 class Clos(Lit[_Hashed]):
-    """Leaves, spines and, with three tiers, cores; as many links up as down everywhere.
+    """Clos of leaves, spines and, with three tiers, cores; every switch has as many links up as down.
 
-    Two tiers: as many spines as a leaf has uplinks, each with a link to every leaf. Three: so many spines a
-    Pod, each with a link to each of as many cores of its own as the Pod has leaves.
+    - Two tiers: there are as many spines as a leaf has uplinks, each with a link to every leaf.
+    - Three tiers: each Pod has as many spines as a leaf has uplinks, each with a link to every leaf of the
+      Pod. Spines of equal number in all Pods share as many cores as a Pod has leaves, with a link to each.
 
-    Each flow keeps one path, which a hash picks. `tries` paths are looked at, and of these the one is taken
-    whose busiest link has fewest flows: of the same phase, and of phases of other jobs by the share of time
-    that they would take alone. With one try that is plain multipath by hash; five is what the released
-    simulator of LumosCore tries by default.
+    Each flow keeps one path. A hash picks `tries` candidates, and the flow takes the candidate whose busiest
+    link has fewest flows. A flow of the same phase counts as 1, a flow of another job as the share of an
+    iteration alone that its phase takes. One try is plain ECMP hashing; five is the default of LumosCore's
+    released simulator.
     """
 
     def __init__(
@@ -235,7 +251,7 @@ class Clos(Lit[_Hashed]):
                 self._busy[link] -= less
 
     def _route(self, leaf: Ints, rng: np.random.Generator) -> Routes:
-        """Return a path for each flow between leaves, by row of two; flows over equal links share a row."""
+        """Return the routes of flows; `leaf` has a row of source and destination leaf for each flow."""
         if not len(leaf):
             return _NONE
         spine = rng.integers(self._tiers.spines, size=(len(leaf), self._tries))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods of leaves and spines that optical circuits join, made for the jobs that are there (LumosCore).
+"""Pods of leaves and spines, joined by optical circuits that are made for the placed jobs (LumosCore).
 
-Spine h of a Pod has `tau` links to every leaf and as many ports to optical switches, which join it to the
-spines h of other Pods. A job's steady phases ask for circuits when it is placed; the others ride along on
-what their leaves have left. What a job leaves behind stands until another one needs the ports.
+Spine h of a Pod has `tau` links to every leaf of the Pod. It has as many ports to optical switches, which
+join it to the spines h of other Pods. When a job is placed, its steady phases demand circuits; its other
+phases get circuits only for links that their leaves have left. When a job leaves, its circuits stay until
+another job needs the ports.
 """
 
 from __future__ import annotations
@@ -30,20 +31,26 @@ __all__ = ["Lumos", "Wiring"]
 
 
 class Wiring(StrEnum):
-    """Wiring of ports to optical switches, and the demand that circuits are made for."""
+    """Wiring of ports to optical switches, and the demand from which circuits are computed."""
 
-    # Cross wiring; demand between leaves, so that no link to a spine has more than it carries.
+    # Cross wiring; demand between leaves, so that no link between leaf and spine is overloaded.
     leaf = "leaf-centric"
-    # Cross wiring; demand between Pods, evenly over spines, and flows dealt to these in order.
+    # Cross wiring; demand between Pods, split evenly over spines; flows go to spines in order.
     pod = "pod-centric"
-    # The same with both ways of a port on one optical switch, so that each holds a matching of Pods only.
+    # As `pod`, but both directions of a port are on one optical switch, which holds a matching of Pods.
     uniform = "uniform"
 
 
 @final
 @dataclass(slots=True)
 class _Placed:
-    """A placed job: leaves and flows by phase; `demand` by pairs of leaves, both ways."""
+    """A placed job.
+
+    Attributes:
+        phases: source leaves, destination leaves and numbers of flows of each phase.
+        demand: leaves, leaves and numbers of links demanded, each pair in both directions.
+        loads: loads of each phase over the current circuits; None until they are needed.
+    """
 
     phases: tuple[tuple[Ints, Ints, Floats], ...]
     demand: tuple[Ints, Ints, Ints]
@@ -52,21 +59,35 @@ class _Placed:
 
 @final
 class Lumos:
-    """Links in order: leaf to spine, spine to leaf, by leaf and spine; circuits by spine, Pod and Pod."""
+    """Fabric of Pods that optical circuits join.
+
+    Links are numbered in this order: leaf to spine and spine to leaf, both by leaf and spine; then circuits
+    by spine, Pod and Pod.
+
+    Args:
+        cluster: shape of the cluster.
+        wiring: wiring, and demand from which circuits are computed.
+        tau: links between a leaf and a spine of its Pod.
+        dark: seconds for which a new circuit is dark.
+        name: name of the fabric; wiring and `tau` if empty.
+
+    Raises:
+        ModelError: The cluster's leaves and `tau` do not make such spines, or `dark` is below 0.
+    """
 
     def __init__(
         self, cluster: Cluster, wiring: Wiring = Wiring.leaf, tau: int = 2, dark: float = 0.0, name: str = ""
     ) -> None:
         if tau < 1 or cluster.npus % tau or cluster.leaves * tau % 2 or dark < 0:
             raise ModelError(
-                f"{tau} links from a leaf of {cluster.npus} uplinks to a spine, {cluster.leaves} leaves in a "
-                f"Pod, dark for {dark:g} s",
-                remedy="take a divisor of the uplinks that gives spines ports in pairs, and no time below 0",
+                f"spines cannot have {tau} links to each of {cluster.leaves} leaves with {cluster.npus} "
+                f"uplinks, and circuits that are dark for {dark:g} s",
+                remedy="take a divisor of the uplinks, an even number of ports of a spine, and 0 s or more",
             )
         self.name = name or f"{wiring}, tau {tau}"
         self.cluster = cluster
         self.version = 0
-        # Circuits that were made or broken so far.
+        # Number of circuits made or removed so far.
         self.moved = 0
         self._wiring, self._tau, self._dark = wiring, tau, dark
         self._spines = cluster.npus // tau
@@ -75,7 +96,7 @@ class Lumos:
         self._down = self._leaves * self._spines
         self._circuits = 2 * self._down
         self._jobs: dict[int, _Placed] = {}
-        # What is asked for between leaves; of that, by spine; circuits by spine.
+        # Links demanded between leaves; the same by spine; Pods' demand; circuits by spine, Pod and Pod.
         self._demand = np.zeros((self._leaves, self._leaves), np.int64)
         self._split = np.zeros((self._spines, self._leaves, self._leaves), np.int64)
         self._pods = np.full((0, 0), 0)
@@ -89,7 +110,7 @@ class Lumos:
         self._jobs[key] = _Placed(flows, demand)
         if not len(demand[0]):
             return 0.0
-        # Of jobs that are gone nothing is kept.
+        # Add up the demands of placed jobs only; demands of jobs that left are dropped.
         self._demand = np.zeros_like(self._demand)
         for placed in self._jobs.values():
             np.add.at(self._demand, placed.demand[:2], placed.demand[2])
@@ -113,10 +134,10 @@ class Lumos:
     def _wanted(
         self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], npus: Ints
     ) -> tuple[Ints, Ints, Ints]:
-        """Links between leaves, the same both ways, and of no leaf more than the job has NPUs there.
+        """Return the links that a job demands: leaves, leaves and numbers, each pair in both directions.
 
-        First the most that any steady phase sends, then what the others send between Pods beyond that, as far
-        as there are links left.
+        A leaf gets at most as many links as the job has NPUs on it. Steady phases come first, with the most
+        flows of any of them. Other phases get further links between Pods as far as leaves have links left.
         """
         leaves = np.unique(self.cluster.leaf_of(npus))
         own = np.bincount(self.cluster.leaf_of(npus), minlength=self._leaves)[leaves]
@@ -132,7 +153,7 @@ class Lumos:
             if not phase.steady
         ]
         pod = self.cluster.pod_of_leaf(leaves)
-        # Each two Pods that any phase joins have a circuit, whatever steady phases want.
+        # Reserve a link for any two Pods that only other phases join, before steady phases get links.
         joined = {(int(pod[i]), int(pod[j])) for i, j in np.argwhere(asked)}
         least = np.zeros_like(asked)
         for i, j in ((int(i), int(j)) for a, b, _ in others for i, j in zip(a, b, strict=True)):
@@ -162,7 +183,7 @@ class Lumos:
         moved = int(np.abs(self._counts - before).sum()) // 2
         self.moved += moved
         dark = moved > 0 and self._dark > 0
-        # What another job has just darkened stays so.
+        # New circuits are dark until `settle`, and so are those of an earlier job that is still waiting.
         self.capacities = np.minimum(self.capacities, self._settled) if self._dark else self._settled
         self._spread()
         self.version += 1
@@ -171,7 +192,7 @@ class Lumos:
         return self._dark if dark else 0.0
 
     def _realised(self) -> Ints:
-        """Circuits by spine, Pod and Pod: what is asked for, and evenly on ports that are left."""
+        """Return circuits by spine, Pod and Pod: those demanded, and further circuits on free ports."""
         if self._wiring is Wiring.leaf:
             wanted = pod_demand(self._split, self.cluster.leaves)
             return filled(np.array([at_most(item, self._ports) for item in wanted]), self._ports)
@@ -185,7 +206,10 @@ class Lumos:
         return filled(half + half.transpose(0, 2, 1), self._ports)
 
     def _dealt(self) -> Ints:
-        """Flows in order on circuits in order, whatever their leaves; several on one where these are few."""
+        """Return the demand between leaves by spine: flows in order take circuits in order.
+
+        A circuit carries several flows if two Pods have more flows than circuits.
+        """
         pods = pod_demand(self._demand, self.cluster.leaves)
         there = self._counts.sum(axis=0)
         pod = self.cluster.pod_of_leaf(np.arange(self._leaves))
@@ -203,10 +227,11 @@ class Lumos:
         self._ways: dict[tuple[int, int], list[tuple[int, list[int], int]]] = {}
 
     def _shares(self, a: Ints, b: Ints) -> Floats:
-        """Return by pair of leaves and spine the share of flows that use the spine.
+        """Return the share of flows that use each spine, shape (pairs of leaves, spines).
 
-        Flows that circuits were made for are pinned to spines, whole. Others are spread by packets, by what
-        those leave of links and circuits. Where two Pods have no circuit, rows are zero.
+        Flows between leaves with a demand are pinned to the spines of their circuits. Other flows are sprayed
+        packet by packet, in proportion to the links and circuits that pinned flows leave. The row is zero if
+        two Pods have no circuit.
         """
         i, j = self.cluster.pod_of_leaf(a), self.cluster.pod_of_leaf(b)
         across = i != j
@@ -223,7 +248,7 @@ class Lumos:
         return weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
 
     def _entries(self, a: Ints, b: Ints) -> tuple[Ints, Ints, Floats]:
-        """Row, link and share of every step of every way."""
+        """Return row, link and share of flows for every link that a row uses; a row is a pair of leaves."""
         shares = self._shares(a, b)
         row, spine = np.nonzero(shares)
         share = shares[row, spine]
@@ -240,7 +265,7 @@ class Lumos:
         return rows, links, weights
 
     def _around(self, row: int, a: int, b: int) -> tuple[Ints, Ints, Floats]:
-        """Return detours over the fewest other Pods, for flows between Pods without a circuit."""
+        """Return row, link and share of the detours over the fewest Pods, for Pods that no circuit joins."""
         i, j = a // self.cluster.leaves, b // self.cluster.leaves
         if (i, j) not in self._ways:
             self._ways[i, j] = ways(self._counts, i, j)

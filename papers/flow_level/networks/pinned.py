@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Clos whose flows keep the path that a scheduler gives them, out of all that multipath could pick.
+"""A Clos whose flows keep the path that a scheduler chooses among all equal-cost paths.
 
-Crux sets the source port of a connection so that the switches' hash gives the path that was chosen (Crux,
-section 5); here the path itself is set.
+Crux sets the source port of a connection so that the switches' hash yields the chosen path (Crux, section 5);
+this model sets the path itself.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ __all__ = ["Flows", "Pinned"]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Flows:
-    """Flows of a job by phase: amounts between leaves, and candidate paths.
+    """Flows of a job between leaves.
 
-    `paths` has shape (flows, candidates, links), -1 where there is none.
+    Attributes:
+        amounts: amount of each flow.
+        paths: links of candidate paths, shape (flows, candidates, links); -1 pads paths and candidates.
+        phase: index of each flow's phase.
     """
 
     amounts: Floats
@@ -43,12 +46,20 @@ class _Held(Placed):
 
 @final
 class Pinned(Lit[_Held]):
-    """Leaves and `spines` in each Pod, a link of `uplink` ports between every two of them.
+    """Clos in which each flow has a path that can be set; at first a hash picks it.
 
-    With `cores` there are three tiers: each spine has links of `trunk` ports to so many cores of its own,
-    which its like in other Pods are on as well. Without, there is one Pod. Two NPUs have so many
-    `connections`, which share what one sends to the other evenly; each has a path, at first one that is
-    picked by hash.
+    Args:
+        cluster: shape of the cluster.
+        spines: spines of each Pod, with a link to each leaf of the Pod.
+        cores: cores that the spines of equal number in all Pods share; 0 for two tiers and one Pod.
+        uplink: capacity of a link between leaf and spine, in ports of an NPU.
+        trunk: capacity of a link between spine and core, in ports of an NPU.
+        connections: connections between two NPUs, which share the amount evenly; each is a flow with a path.
+        seed: seed of the hash.
+        name: name of the fabric.
+
+    Raises:
+        ModelError: A number or capacity is too small, or several Pods have no cores.
     """
 
     def __init__(
@@ -76,7 +87,7 @@ class Pinned(Lit[_Held]):
         self._tiers = Tiers(cluster, spines, cores)
         super().__init__(cluster, name, np.full(self._tiers.links, uplink, float))
         self.capacities[2 * self._tiers.between :] = trunk
-        # Rate of a connection: an NPU's port is shared by those of its flow.
+        # Largest rate of a connection: all connections between two NPUs share an NPU's port.
         self.port = 1 / connections
         self._seed, self._connections = seed, connections
 
@@ -106,11 +117,15 @@ class Pinned(Lit[_Held]):
         return self._jobs[key].flows
 
     def choice(self, key: int) -> Ints:
-        """Return the current candidate of each flow."""
+        """Return the index of each flow's current candidate path."""
         return self._jobs[key].choice
 
     def pin(self, key: int, choice: Ints) -> None:
-        """Give each flow of a job a candidate."""
+        """Set the path of each flow of a job, by the index of the candidate.
+
+        Raises:
+            ModelError: A flow has no such candidate.
+        """
         held = self._jobs[key]
         if np.array_equal(held.choice, choice):
             return
@@ -123,13 +138,13 @@ class Pinned(Lit[_Held]):
         self.version += 1
 
     def _paths(self, leaf: Ints) -> Ints:
-        """Return links by flow and candidate: up, to a core and back where Pods differ, then down."""
+        """Return the candidate paths of flows: up, to a core and back where Pods differ, then down."""
         spines, cores = self._tiers.spines, self._tiers.cores
         spine = np.repeat(np.arange(spines), max(cores, 1))
         core = np.tile(np.arange(max(cores, 1)), spines)
         paths = self._tiers.paths(leaf, spine, core)
         if cores:
-            # In a Pod there are as many paths as spines.
+            # Within a Pod there is a path for each spine: pad the other candidates.
             pod = self.cluster.pod_of_leaf(leaf)
             inside = np.flatnonzero(pod[:, 0] == pod[:, 1])
             short = paths[inside][:, ::cores]
