@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many jobs on one cluster, flow by flow: when each ends on which fabric.
+"""Flow-level simulation of many jobs on one cluster: completion times on several fabrics.
 
 rates.py     max-min fair rates of flows, classes in order
 workload/    jobs as iterations of phases, traces of jobs, placement on NPUs
-fabrics/     links and capacities: one switch, Clos, optical circuits
+networks/    links and capacities: one switch, Clos, optical circuits
 progress/    advance of running jobs: phase by phase, or by mean throughput
-simulate.py  arrivals, queue, ends
+simulate.py  arrivals, queue and ends of jobs
 steering.py  a scheduler that sets paths, classes and shifts while jobs run
-study.py     fabrics compared            plot.py  the comparison as SVG
+study.py     comparison of fabrics       plot.py  the comparison as SVG
 """

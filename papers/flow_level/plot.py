@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison of fabrics as one SVG sheet: mean times against ideal; how many jobs are slowed how much."""
+"""Plot of a comparison of fabrics as one SVG sheet: mean completion above ideal, and slowdowns of jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_svg"]
 
-# Per cent of a slowdown below which a job counts as not slowed.
+# A job counts as slowed if it runs at least this many per cent longer than alone.
 _LEAST = 0.01
 
 

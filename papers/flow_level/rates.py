@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Max-min fair rates of flows over links, strict classes in order.
+"""Max-min fair rates of flows over links, with strict priority between classes.
 
-Flows that are alike are one row with a count: same links, same weights, same rate. A flow that is split over
-paths has a weight a link, the share of its rate that the link carries. Rates and capacities are in one unit,
-whichever it is.
+A row stands for a number of flows with equal links, weights and rates. The weight of a link is the share of
+a flow's rate that the link carries; a flow that is split over paths has weights below 1. Rates and capacities
+have the same unit, which the caller chooses.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ __all__ = ["Floats", "Ints", "Routes", "joined", "max_min", "routes"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Shares of links that differ by less than this part of them are equal.
+# Relative tolerance between fair shares of links that count as equal.
 _EQUAL = 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Rows of flows: row f is `counts[f]` flows over `links[starts[f]:starts[f + 1]]`, weights beside."""
+    """Rows of flows: row f stands for `counts[f]` flows over `links[starts[f]:starts[f + 1]]`.
+
+    `weights` has an entry for each entry of `links`.
+    """
 
     starts: Ints
     links: Ints
@@ -41,7 +44,7 @@ class Routes:
 
     @property
     def rows(self) -> Ints:
-        """The row of each entry of `links`."""
+        """Row of each entry of `links`."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @property
@@ -50,13 +53,21 @@ class Routes:
         return self.weights * self.counts[self.rows]
 
     def total(self) -> tuple[Ints, Floats]:
-        """Links in order, and what each carries when every flow sends at a rate of 1."""
+        """Return the links in ascending order, and the load of each when every flow sends at a rate of 1."""
         links, where = np.unique(self.links, return_inverse=True)
         return links, np.bincount(where, self.loads, len(links)).astype(float)
 
 
 def routes(flows: Iterable[Sequence[tuple[int, float]]], counts: ArrayLike | None = None) -> Routes:
-    """From each flow's (link, weight); a link that is named twice carries both weights."""
+    """Return a row for each flow.
+
+    Args:
+        flows: pairs (link, weight) of each flow; the weights of a link that is named twice add up.
+        counts: number of flows that each row stands for; 1 if None.
+
+    Raises:
+        ModelError: The numbers of flows and of counts differ.
+    """
     starts, links, weights = [0], [], []
     for flow in flows:
         carried: dict[int, float] = {}
@@ -93,10 +104,19 @@ def max_min(
     classes: ArrayLike | None = None,
     limits: ArrayLike | float = np.inf,
 ) -> Floats:
-    """Return a flow's rate by row; classes are served in order, 0 first, each from the capacity left over.
+    """Return the rate of a flow of each row.
 
-    `limits`: what a flow sends at most. A flow without links or limit is refused by ModelError, as are
-    capacities and weights below 0.
+    Classes are served in ascending order; each class shares the capacity that earlier classes leave.
+
+    Args:
+        flows: rows of flows.
+        capacities: capacity of each link.
+        classes: class of each row, 0 first; all rows are in one class if None.
+        limits: largest rate of a flow, by row or for all rows.
+
+    Raises:
+        ModelError: A capacity, a weight or a count is below 0, a link has no capacity, or a flow has neither
+            a link nor a limit.
     """
     capacity = np.asarray(capacities, float)
     number = len(flows)
@@ -118,10 +138,11 @@ def max_min(
 def _fill(
     rates: Floats, left: Floats, members: Ints, rows: Ints, links: Ints, loads: Floats, limit: Floats
 ) -> None:
-    """Raise all rates of a class together; whoever meets a full link stays.
+    """Set the rates of a class in `rates`, and subtract its load from the capacities in `left`.
 
-    A link whose fair share is the least that any of its flows sees is full at that share, whatever else
-    happens: all such links are settled at once, which takes few rounds.
+    All rates rise together until each flow meets a full link or its limit. If no flow of a link has a smaller
+    fair share on another link, nor a smaller limit, the link will be full at its own fair share. All such
+    links are settled in one round, so few rounds are needed.
     """
     open_rows = np.zeros(len(rates), bool)
     open_rows[members] = True
@@ -134,7 +155,7 @@ def _fill(
             share = np.where(carried > 0, np.maximum(left - used, 0) / carried, np.inf)
         seen = limit.copy()
         np.minimum.at(seen, rows, share[links])
-        # The least share that flows of a link see, limits of their own included.
+        # The smallest fair share or limit of any flow of the link.
         least = np.full(len(left), np.inf)
         np.minimum.at(least, links, seen[rows])
         full = share <= least * (1 + _EQUAL)

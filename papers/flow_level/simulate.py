@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs come, wait for NPUs, run over a fabric and leave.
+"""Simulation of a cluster: jobs arrive, wait for NPUs, run on a fabric and leave.
 
-Whoever comes first starts first: while it waits, nobody starts. At one moment jobs end before others come, in
-the order of their numbers.
+Jobs start in order of arrival: while the first job in the queue waits for NPUs, all later jobs wait as well.
+If jobs end and arrive at the same moment, the ends come first. Jobs that end at the same moment leave in
+order of arrival.
 """
 
 from __future__ import annotations
@@ -31,9 +32,17 @@ Mode = Literal["fluid", "exact"]
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A job's times in seconds; `alone` is what it would take from start to end at full rate.
+    """Times of a job that has ended, in seconds.
 
-    Of its iterations together its NPUs compute for `computed` seconds.
+    Attributes:
+        name: name of the job.
+        npus: number of NPUs of the job.
+        arrival: time of arrival.
+        start: time at which the job gets its NPUs.
+        end: time at which the job leaves.
+        alone: duration from start to end if every flow had the rate 1.
+        iterations: number of iterations done.
+        computed: duration for which each NPU computes, over all iterations done.
     """
 
     name: str
@@ -47,12 +56,12 @@ class Record:
 
     @property
     def iteration(self) -> float:
-        """Mean seconds of one."""
+        """Mean duration of an iteration; infinite if the job has done none."""
         return (self.end - self.start) / self.iterations if self.iterations else np.inf
 
     @property
     def completion(self) -> float:
-        """From arrival to end."""
+        """Duration from arrival to end."""
         return self.end - self.arrival
 
     @property
@@ -61,14 +70,14 @@ class Record:
 
     @property
     def slowdown(self) -> float:
-        """Times as long as alone, once started; 1 for a job of no length."""
+        """Duration from start to end, divided by `alone`; 1 if `alone` is 0."""
         return (self.end - self.start) / self.alone if self.alone else 1.0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome on a fabric: all jobs in order of arrival."""
+    """Outcome on a fabric with `npus` NPUs: the records of all jobs, in order of arrival."""
 
     fabric: str
     npus: int
@@ -76,28 +85,28 @@ class Outcome:
 
     @property
     def completion(self) -> float:
-        """Mean."""
+        """Mean completion time of a job, in seconds."""
         return float(np.mean([job.completion for job in self.jobs]))
 
     @property
     def queueing(self) -> float:
-        """Mean."""
+        """Mean time that a job waits for NPUs, in seconds."""
         return float(np.mean([job.queueing for job in self.jobs]))
 
     @property
     def slowdown(self) -> float:
-        """Mean over jobs."""
+        """Mean slowdown of a job."""
         return float(np.mean([job.slowdown for job in self.jobs]))
 
     @property
     def utilisation(self) -> float:
-        """Share of the time that jobs hold NPUs in which these compute."""
+        """NPU-seconds of computation, as a share of the NPU-seconds for which jobs hold NPUs."""
         held = sum(job.npus * (job.end - job.start) for job in self.jobs)
         return sum(job.npus * job.computed for job in self.jobs) / held if held else 0.0
 
     @property
     def throughput(self) -> float:
-        """Work done, as NPU-seconds that it takes alone, by NPU-seconds from first arrival to last end."""
+        """NPU-seconds that the jobs take alone, as a share of all from the first arrival to the last end."""
         if not self.jobs:
             return 0.0
         span = max(job.end for job in self.jobs) - min(job.arrival for job in self.jobs)
@@ -113,11 +122,19 @@ def simulate(
     advance: Callable[[], None] = lambda: None,
     steering: Steering | None = None,
 ) -> Outcome:
-    """Run all jobs to their ends; `advance` is called at each end. Same arguments, same outcome.
+    """Run all jobs to their ends; equal arguments give an equal outcome.
 
-    `steering` sets paths, classes and shifts whenever a job comes or goes, in place of jobs' own priorities.
+    Args:
+        jobs: the jobs, in any order.
+        fabric: network that carries the flows.
+        policy: placement policy, a key of `POLICIES`.
+        mode: "fluid" advances jobs by mean throughput, "exact" phase by phase.
+        seed: seed of the placement and of the fluid mode.
+        advance: called at the end of each job.
+        steering: sets paths, classes and shifts, which replace the jobs' own priorities.
 
-    ModelError for a job that can never be placed, or that gets no rate while nothing else happens any more.
+    Raises:
+        ModelError: A job does not fit on the empty cluster, or jobs get no rate and no other event follows.
     """
     pace = Fluid(fabric, seed) if mode == "fluid" else Exact(fabric)
     return _Run(jobs, fabric, policy, pace, seed, steering).run(advance)

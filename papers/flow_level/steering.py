@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheduler of controller.jobs on a running cluster: it measures who comes, and sets paths and levels.
+"""Steering of a running cluster: a scheduler of controller.jobs sets paths, levels and shifts of jobs.
 
-Whenever a job comes, has been measured or ends, all jobs get paths, levels and shifts anew (Crux, section 5).
-A new job first runs for `window` seconds at a level of its own before all others, and what the scheduler is
-told of it was read there: the time computed, the time sent, iterations. What the job says of itself is not
-looked at.
+Whenever a job arrives, has been measured or ends, all jobs get new paths, levels and shifts (Crux, section
+5). A new job first runs for `window` seconds at a priority level of its own, which links serve before the
+levels of all measured jobs. From its iterations, seconds of computation and seconds of sending in this window
+follow the computation and the overlap that the scheduler gets; the job's own values of both are not read.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from papers.flow_level.workload.jobs import Job
 
 __all__ = ["WINDOW", "Steered", "Steering", "measured"]
 
-# Seconds of a measurement (Crux, section 5: "e.g., 30s").
+# Default length of a measurement, in seconds (Crux, section 5: "e.g., 30s").
 WINDOW = 30.0
 
 
 class Steering(Protocol):
-    """Told of who comes and goes; asked for orders when anything has changed or is due."""
+    """Interface of a steering: the simulator reports jobs that enter or leave, and asks for orders."""
 
     def enter(self, key: int, job: Job, now: float, pace: Pace) -> None: ...
 
     def leave(self, key: int) -> None: ...
 
     def due(self) -> float:
-        """Next time at which the steering acts; infinity if it waits for a change."""
+        """Return the next time at which the steering acts; infinity if it waits for jobs to come or go."""
         ...
 
     def orders(self, now: float, pace: Pace) -> Mapping[int, Order]: ...
@@ -52,10 +52,16 @@ class _Measuring:
 
 @final
 class Steered:
-    """`levels` that links serve; without `window` a job is known as soon as it comes, as it really is.
+    """Steering by a scheduler that measures new jobs.
 
-    `spread`: a job that is being measured has the least congested paths that the others leave, else hashed
-    ones.
+    Args:
+        fabric: fabric on which paths are set.
+        scheduler: chooses paths, levels and shifts of all measured jobs.
+        levels: number of priority levels that links serve.
+        window: seconds of a measurement; if 0, the scheduler gets the job's own values at its arrival.
+        spread: give jobs under measurement the paths that measured jobs congest least; else they keep the
+            paths that a hash picked.
+        seed: seed of the scheduler.
     """
 
     def __init__(
@@ -124,7 +130,7 @@ class Steered:
                 late,
             )
         if self._spread and self._measuring:
-            # Of these only what they send, and over which paths, is known: as if they did nothing else.
+            # Computation and overlap of these jobs are not known yet: assume that they only send.
             flows = [self._fabric.flows(key) for key in self._measuring]
             new = [Known("", 1, 0.0, flow.amounts, flow.paths, port=self._fabric.port) for flow in flows]
             busy = busy_shares(jobs, schedule.choices, rates)
@@ -137,7 +143,7 @@ class Steered:
     def _read(self, key: int, item: _Measuring, now: float, pace: Pace) -> None:
         ended = pace.counted(key)
         if ended.iterations <= item.began.iterations:
-            # Nothing to read yet: no iteration has ended.
+            # No iteration has ended in the window: measure for another window.
             self._measuring[key] = _Measuring(now + self._window, item.began)
             return
         del self._measuring[key]
@@ -150,7 +156,10 @@ class Steered:
 
 
 def measured(began: Counted, ended: Counted) -> tuple[float, float]:
-    """Seconds of computation an iteration, and the share of it that hides sending, as far as that shows."""
+    """Return the seconds of computation of an iteration, and the share of them that overlaps with sending.
+
+    The overlap follows from the readings: computation plus sending less the duration of an iteration.
+    """
     number = ended.iterations - began.iterations
     whole, compute, sending = (
         (getattr(ended, name) - getattr(began, name)) / number for name in ("seconds", "computed", "sending")

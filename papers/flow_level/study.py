@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many jobs on one cluster over fabrics that are compared: how long they take, wait and what gets done.
+"""Comparison of fabrics that carry the same jobs: completion, queueing, slowdown and throughput.
 
-What the authors of LumosCore released stands beside: mean completion times of 1,000 jobs on 4,096 GPUs. Their
-trace is not public, so times differ; what is compared is how much longer than on the ideal fabric. Nothing
-here was fitted to that. Free are the shape of the cluster, the load, how sizes go with durations (not at
-all), and that a hash looks at five paths; sizes, durations and shares of traffic are the authors', see
-traces.py.
+`PAPER` has the mean completion times that LumosCore's authors released, of 1,000 jobs on 4,096 GPUs. Their
+trace is not public, so absolute times differ; compare completion times relative to the ideal fabric. No
+parameter was fitted to the released times. Our own choices are the shape of the cluster, the load, sizes
+independent of durations, and five paths that a hash tries. Sizes, durations and shares of traffic are the
+authors', see traces.py.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from papers.flow_level.workload.traces import Workload, jobs_of, make
 
 __all__ = ["FABRICS", "PAPER", "SIX", "Comparison", "Released", "Study", "run", "to_document"]
 
-# What micromirrors take, to the order of magnitude.
+# Switching time of micromirrors, to the order of magnitude.
 DARK_SECONDS = 0.01
 
-# Tries of a Clos' hash: the released simulator's default.
+# Paths that the hash of a Clos tries: the released simulator's default.
 TRIES = 5
 
 
@@ -52,14 +52,14 @@ SIX = ("ideal", "leaf-centric, tau 2", "leaf-centric, tau 1", "pod-centric, tau 
 @final
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Means of a released log, in seconds; `slowdown` is of running times, against those on ideal."""
+    """Means of a released log, in seconds; `slowdown` is the running time divided by that on `ideal`."""
 
     completion: float
     queueing: float
     slowdown: float
 
 
-# Means taken here of the logs that LumosCore's authors released, load 2000.
+# Means that we took from the logs that LumosCore's authors released, load 2000.
 PAPER: Mapping[str, Released] = {
     "ideal": Released(34741.7, 12413.0, 1.0),
     "leaf-centric, tau 2": Released(34744.8, 12415.6, 1.0000143),
@@ -71,7 +71,16 @@ PAPER: Mapping[str, Released] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Study:
-    """`fabrics` are names in FABRICS, the ideal one among them; `seeds` give a trace each."""
+    """Settings of a comparison.
+
+    Attributes:
+        cluster: shape of the cluster.
+        workload: distributions from which traces are drawn.
+        fabrics: keys of FABRICS, "ideal" among them.
+        seeds: seeds, a trace for each.
+        policy: placement policy, a key of `POLICIES`.
+        mode: mode of `simulate`.
+    """
 
     cluster: Cluster = field(default_factory=lambda: Cluster(8, 8, 64))
     workload: Workload = field(default_factory=Workload)
@@ -84,7 +93,7 @@ class Study:
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`outcomes` by fabric and seed."""
+    """Outcomes of a study, by fabric and seed."""
 
     study: Study
     outcomes: Mapping[str, Mapping[int, Outcome]]
@@ -102,16 +111,16 @@ class Comparison:
         return mean(outcome.slowdown for outcome in self.outcomes[fabric].values())
 
     def throughput(self, fabric: str) -> float:
-        """Mean over traces of the work done, as a share of what all NPUs could do."""
+        """Return the mean over traces of the throughput, as a share of what all NPUs could do."""
         return mean(outcome.throughput for outcome in self.outcomes[fabric].values())
 
     def against_ideal(self, fabric: str) -> float:
-        """Mean completion time, times as long."""
+        """Return the mean completion time, divided by that on the ideal fabric."""
         return self.completion(fabric) / self.completion("ideal")
 
 
 def run(study: Study, advance: Callable[[], None] = lambda: None) -> Comparison:
-    """`advance` is called at the end of each job on each fabric."""
+    """Simulate the traces on every fabric; `advance` is called at the end of each job on each fabric."""
     outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in study.fabrics}
     for seed in study.seeds:
         jobs = jobs_of(make(study.workload, seed), seed)
