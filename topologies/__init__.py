@@ -13,8 +13,8 @@ picoseconds.
     families/   generators of fabrics by name, with declared parameters
     sources/    fabrics from files and from functions of a user's Python file
 
-Each package imports only packages before it in this order: errors, plugins, model, layout, transform,
-families, sources.
+A package imports only from itself and from packages before it.
+Order of the rooms: errors, plugins, model, layout, transform, families, sources.
 """
 
 from topologies.errors import RailyardError, TopologyError
