@@ -48,7 +48,8 @@ def _largest_flow(capacities: "csr_array", bound: int) -> int:
     """Return the largest flow from the last node but one to the last node of a graph with 64-bit capacities.
 
     SciPy's flows have 32 bits. The first flow is found in units so coarse that `bound`, which no flow
-    exceeds, has 30 bits. The remaining capacities then carry a further flow in finer units, until the unit is 1.
+    exceeds, has 30 bits. The remaining capacities then carry a further flow in finer units, until the unit
+    is 1.
     """
     from scipy.sparse.csgraph import maximum_flow
 
